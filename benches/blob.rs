@@ -2,7 +2,7 @@
 //! random play. Minima of several runs.
 
 use std::time::Instant;
-use vecaz::batch::Batch;
+use vecaz::batch::GameBatch;
 use vecaz::game::blob::{Blob, State};
 use vecaz::game::{Game, Turn};
 use vecaz::rng::{Key, Purpose};
@@ -28,7 +28,7 @@ fn steps_per_second(game: &Blob, threads: usize) -> f64 {
         std::thread::scope(|scope| {
             for thread in 0..threads {
                 scope.spawn(move || {
-                    let mut batch = Batch::new(game.clone(), N);
+                    let mut batch = GameBatch::new(game.clone(), N);
                     (0..PASSES).for_each(|_| batch.step_random(SEED + thread as u64));
                 });
             }
@@ -39,7 +39,7 @@ fn steps_per_second(game: &Blob, threads: usize) -> f64 {
 
 /// Every position with a player to move of N random games, with that player.
 fn decisions(game: &Blob) -> Vec<(State, u8)> {
-    let mut batch = Batch::new(game.clone(), N);
+    let mut batch = GameBatch::new(game.clone(), N);
     let mut found = Vec::new();
     for _ in 0..game.sizes().max_plies {
         found.extend(batch.states().iter().filter_map(|s| match game.turn(s) {

@@ -1,4 +1,4 @@
-//! Random play, plies per second, of every registered game through `Batch::step_random`.
+//! Random play, plies per second, of every registered game through `GameBatch::step_random`.
 //!
 //!     cargo bench --bench games                      # every game
 //!     cargo bench --bench games -- hex go --seconds 2
@@ -8,7 +8,7 @@
 
 use clap::Parser;
 use std::time::{Duration, Instant};
-use vecaz::batch::Batch;
+use vecaz::batch::GameBatch;
 use vecaz::game::{self, Game, GameVisitor};
 
 /// Games in a batch.
@@ -66,7 +66,7 @@ impl Measure<'_> {
             let work = |thread: usize| {
                 let slots = self.slots / self.threads;
                 let seed = self.args.seed + thread as u64;
-                scope.spawn(move || play_until(end, Batch::new(game.clone(), slots), seed))
+                scope.spawn(move || play_until(end, GameBatch::new(game.clone(), slots), seed))
             };
             let handles: Vec<_> = (0..self.threads).map(work).collect();
             handles.into_iter().map(|handle| handle.join().expect("random play")).collect()
@@ -77,7 +77,7 @@ impl Measure<'_> {
 }
 
 /// Plies made and games finished until `end`.
-fn play_until<G: Game>(end: Instant, mut batch: Batch<G>, seed: u64) -> (u64, u64) {
+fn play_until<G: Game>(end: Instant, mut batch: GameBatch<G>, seed: u64) -> (u64, u64) {
     let mut steps = 0;
     while Instant::now() < end {
         for _ in 0..8 {

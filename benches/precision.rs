@@ -16,7 +16,7 @@ use vecaz::net::cpu::CpuNet;
 use vecaz::rng::{Key, Purpose};
 use vecaz::search::SearchParams;
 use vecaz::search::root::{RowKey, argmax};
-use vecaz::searcher::{Position, bare_policies};
+use vecaz::searcher::{SearchRequest, bare_policies};
 use vecaz::weights::{NetFile, pack};
 
 #[global_allocator]
@@ -57,7 +57,7 @@ fn main() -> vecaz::Result<()> {
 }
 
 /// Every position with more than one legal action, in games sampled from the network's policy.
-fn own_positions(game: &Arc<dyn AnyGame>, net: &mut CpuNet) -> vecaz::Result<Vec<Position>> {
+fn own_positions(game: &Arc<dyn AnyGame>, net: &mut CpuNet) -> vecaz::Result<Vec<SearchRequest>> {
     let mut plays: Vec<Playthrough> = (0..GAMES).map(|_| Playthrough::new(game.clone())).collect();
     let mut positions = Vec::new();
     for ply in 0u64.. {
@@ -93,7 +93,7 @@ fn compare(
     game: &Arc<dyn AnyGame>,
     exact: &mut CpuNet,
     net: &mut CpuNet,
-    positions: &[Position],
+    positions: &[SearchRequest],
     precision: Precision,
 ) -> vecaz::Result<()> {
     let right = bare_policies(game.as_ref(), exact, positions)?;

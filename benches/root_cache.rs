@@ -17,7 +17,7 @@ use vecaz::net::Network;
 use vecaz::root_cache::{self, CachePlan, Openings};
 use vecaz::search::SearchParams;
 use vecaz::search::root::{Exploration, RowKey};
-use vecaz::searcher::{Position, Searchers};
+use vecaz::searcher::{SearchRequest, Searchers};
 use vecaz::selfplay::{SelfPlay, backend_plan};
 use vecaz::stop::Stop;
 use vecaz::weights::{NetFile, pack};
@@ -101,12 +101,12 @@ impl Subject {
             }
             let cloned = start.elapsed().as_secs_f64();
             let key = |slot: usize| RowKey { slot: slot as u64, ..RowKey::default() };
-            let root = |slot| Position {
+            let root = |slot| SearchRequest {
                 state: snapshot.root_state().to_vec(),
                 history: Vec::new(),
                 key: key(slot),
             };
-            let roots: Vec<Position> = (0..ROWS).map(root).collect();
+            let roots: Vec<SearchRequest> = (0..ROWS).map(root).collect();
             let start = Instant::now();
             searchers.search(&roots, simulations, Exploration::Noisy)?;
             let without = start.elapsed().as_secs_f64();

@@ -1,4 +1,4 @@
-// N games as arrays on the device, without trees. Twin of src/batch.rs `Batch`; launched by src/backend/kernels/batch.rs.
+// N games as arrays on the device, without trees. Twin of src/batch.rs `GameBatch`; launched by src/backend/kernels/batch.rs.
 //
 // One thread plays one game; there is no barrier. A finished game is replaced by a new one at once, so no state is terminal.
 #include "batch/layout.cuh"
@@ -22,7 +22,7 @@ VZ_DEVICE bool batch_ply(State& s, u16 action, u64* keys, u32& plies) {
     return game_turn(s) == TURN_OVER;
 }
 
-// A uniformly random legal action, or an outcome by its probability, as in `Batch::step_random`.
+// A uniformly random legal action, or an outcome by its probability, as in `GameBatch::step_random`.
 VZ_DEVICE u16 batch_random_action(const State& s, const History& history, Stream stream) {
     u16 legal[VZ_NUM_EDGES];
     const int n = game_legal(s, history, legal);
@@ -83,7 +83,7 @@ VZ_KERNEL batch_observe(VZ_BY_VALUE batch::BatchBlock args) {
     game_observe(args.states[game], turn < 0 ? 0 : turn, lane, WARP, args.observations + game * BATCH_OBS);
 }
 
-// Makes num_plies random plies in every game and replaces finished games by new ones. The draws are those of `Batch::step_random`:
+// Makes num_plies random plies in every game and replaces finished games by new ones. The draws are those of `GameBatch::step_random`:
 // they depend on the seed, the game's index in the batch, its number and the ply.
 VZ_KERNEL batch_random_play(VZ_BY_VALUE batch::BatchBlock args, u32 num_plies, u64 seed) {
     const i64 game = thread_in_grid();

@@ -12,7 +12,7 @@ VZ_BLOCK_KERNEL(Tower::THREADS) conv_f32(VZ_BY_VALUE net::LayerBlock args) {
     net::run_layer<Tower>(net::operands_of<Tower>(args), BiasF32{args.bias, nullptr, args.output});
 }
 
-using pooling::Effect;
+using pooling::ChannelEffect;
 using pooling::PoolingBlock;
 using pooling::PoolStatistics;
 
@@ -57,11 +57,11 @@ VZ_KERNEL pool(VZ_BY_VALUE PoolingBlock layer, VZ_BY_VALUE net::PoolArrays array
         params = bias + layer.hidden;
     }
     const f32* read = layer.hidden > 0 ? units : inputs;
-    const f32* bias = layer.effect == Effect::Scale ? params + (u64)layer.output_inputs * layer.outputs : nullptr;
+    const f32* bias = layer.effect == ChannelEffect::Scale ? params + (u64)layer.output_inputs * layer.outputs : nullptr;
     f32* out = arrays.outputs + board * layer.values_per_board;
     pool_linear(read, layer.output_inputs, params, bias, layer.outputs, out);
     __syncthreads();
-    if (layer.effect != Effect::Scale) return;
+    if (layer.effect != ChannelEffect::Scale) return;
     for (u32 o = threadIdx.x; o < layer.outputs; o += blockDim.x) {
         f32& scale = out[o];
         scale = 1.0f / (1.0f + math::exp(-scale));
@@ -72,7 +72,7 @@ VZ_KERNEL pool(VZ_BY_VALUE PoolingBlock layer, VZ_BY_VALUE net::PoolArrays array
 VZ_DEVICE f32 pooled_number(f32 x, const PoolingBlock& layer, const f32* out, u64 board, u32 channel) {
     if (channel < layer.first || channel - layer.first >= layer.outputs) return x;
     const f32 y = out[board * layer.values_per_board + channel - layer.first];
-    return layer.effect == Effect::Scale ? x * y : x + y;
+    return layer.effect == ChannelEffect::Scale ? x * y : x + y;
 }
 
 // output = relu of the pooling layer's result. A thread a word.

@@ -1,6 +1,6 @@
 //! Choice of the action to play from a finished search.
 
-use crate::rng::Stream;
+use crate::rng::RngStream;
 use crate::search::root::RootSummary;
 
 /// How an action is chosen.
@@ -13,7 +13,7 @@ pub enum ActionChoice {
 }
 
 /// Chooses the action to play and returns its index in the legal list.
-pub fn choose(summary: &RootSummary, choice: ActionChoice, rng: &mut Stream) -> usize {
+pub fn choose(summary: &RootSummary, choice: ActionChoice, rng: &mut RngStream) -> usize {
     match choice {
         ActionChoice::Drawn => rng.weighted(&summary.policy),
         ActionChoice::Best => summary.best,

@@ -1,6 +1,6 @@
 //! From one game to N: the only "vmap" in vecaz.
 //!
-//! [`Batch`] plays N games at once with finished slots refilled; [`AnyGame`] is a game whose type has been erased, its
+//! [`GameBatch`] plays N games at once with finished slots refilled; [`AnyGame`] is a game whose type has been erased, its
 //! states plain bytes, so that everything above the backend is written once for all games. The `*_batch` operations
 //! cost one dynamic call each, with the loop over states inside; what happens once a ply of a game, as a step of its record, costs one call each. Knows games, no trees.
 
@@ -11,12 +11,12 @@ pub use playthrough::Playthrough;
 use crate::config::KeyInfo;
 use crate::error::Result;
 use crate::game::{self, ExactSolver, Game, GameVisitor, History, Sizes, Turn};
-use crate::rng::{Key, Purpose, Stream};
+use crate::rng::{Key, Purpose, RngStream};
 use std::sync::Arc;
 
-/// N games of one kind, stepped together. Finished games stay put until [`Batch::refill`].
+/// N games of one kind, stepped together. Finished games stay put until [`GameBatch::refill`].
 #[derive(Clone, Debug)]
-pub struct Batch<G: Game> {
+pub struct GameBatch<G: Game> {
     game: G,
     sizes: Sizes,
     /// `[N]`
@@ -33,7 +33,7 @@ pub struct Batch<G: Game> {
     games: Vec<u64>,
 }
 
-impl<G: Game> Batch<G> {
+impl<G: Game> GameBatch<G> {
     /// N games at their start.
     pub fn new(game: G, num_games: usize) -> Self {
         let sizes = game.sizes();
@@ -196,7 +196,7 @@ pub trait AnyGame: Send + Sync {
     /// See [`Game::history_key`].
     fn history_key(&self, state: &[u8]) -> u64;
     /// See [`Game::determinise`].
-    fn determinise(&self, state: &[u8], player: u8, rng: &mut Stream) -> Vec<u8>;
+    fn determinise(&self, state: &[u8], player: u8, rng: &mut RngStream) -> Vec<u8>;
     /// What the player to move sees in each of M states: `states [M, bytes]` -> `out [M, obs]`. Where nobody is to move,
     /// player 0's view.
     fn observe_batch(&self, states: &[u8], out: &mut [f32]);
@@ -316,7 +316,7 @@ impl<G: Game> AnyGame for Erased<G> {
         self.0.history_key(&Self::state(state))
     }
 
-    fn determinise(&self, state: &[u8], player: u8, rng: &mut Stream) -> Vec<u8> {
+    fn determinise(&self, state: &[u8], player: u8, rng: &mut RngStream) -> Vec<u8> {
         bytemuck::bytes_of(&self.0.determinise(&Self::state(state), player, rng)).to_vec()
     }
 

@@ -10,26 +10,26 @@
 //!
 //! ```rust
 //! use vecaz::backend::Placement;
-//! use vecaz::batch::{Batch, any_game};
+//! use vecaz::batch::{GameBatch, any_game};
 //! use vecaz::config::SearchConfig;
 //! use vecaz::game::{Game, hex::Hex};
 //! use vecaz::net::{IoShape, UniformNet};
 //! use vecaz::search::{SearchParams, root::{Exploration, RowKey}};
-//! use vecaz::searcher::{Position, Searchers};
+//! use vecaz::searcher::{SearchRequest, Searchers};
 //!
 //! let hex = Hex { size: 7, swap: false };
 //! let (rules, sizes) = (any_game("hex", &hex.options())?, hex.sizes());
 //! let shape = IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
 //! let params = SearchParams::new(&SearchConfig { simulations: 50, ..Default::default() }, &sizes);
 //! let mut searchers = Searchers::new(rules.as_ref(), &UniformNet(shape), params, Placement::default(), 16, 2)?;
-//! let mut games = Batch::new(hex, 16);
+//! let mut games = GameBatch::new(hex, 16);
 //! for ply in 0..10 {
-//!     let position = |(slot, state)| Position {
+//!     let position = |(slot, state)| SearchRequest {
 //!         state: bytemuck::bytes_of(state).to_vec(),
 //!         key: RowKey { seed: 1, slot, ply, ..RowKey::default() },
-//!         ..Position::default()
+//!         ..SearchRequest::default()
 //!     };
-//!     let positions: Vec<Position> = (0..).zip(games.states()).map(position).collect();
+//!     let positions: Vec<SearchRequest> = (0..).zip(games.states()).map(position).collect();
 //!     let roots = searchers.search(&positions, 50, Exploration::Noisy)?;
 //!     let actions: Vec<u16> = roots.iter().map(|root| root.actions[root.best]).collect();
 //!     games.step(&actions);

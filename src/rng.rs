@@ -2,7 +2,7 @@
 //!
 //! Every random number is a pure function of its purpose. A [`Key`] is made from the run's seed, a [`Purpose`] and the
 //! counters that identify the use (slot, game number, determinisation, ply, simulation, leaf, depth, in that order). A
-//! [`Stream`] numbers the draws at a key. Rows and threads share no state, so the same seed gives the same games in any batch
+//! [`RngStream`] numbers the draws at a key. Rows and threads share no state, so the same seed gives the same games in any batch
 //! and with any number of threads, and a checkpoint stores no generator state.
 //!
 //! The mixing function is the finaliser of SplitMix64 (Steele, Lea, Flood 2014, <https://doi.org/10.1145/2660193.2660195>),
@@ -90,18 +90,18 @@ impl Key {
 
     /// The stream of draws at this key.
     #[inline]
-    pub fn stream(self) -> Stream {
-        Stream { state: self.0 }
+    pub fn stream(self) -> RngStream {
+        RngStream { state: self.0 }
     }
 }
 
 /// The sequence of draws at one [`Key`].
 #[derive(Clone, Debug)]
-pub struct Stream {
+pub struct RngStream {
     state: u64,
 }
 
-impl Stream {
+impl RngStream {
     /// 64 uniform bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {

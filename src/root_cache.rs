@@ -11,13 +11,13 @@ use crate::backend::device_selfplay::PlayPlan;
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{Backend, Placement, PlyPlan, RootCache, TreeSnapshot, make};
 use crate::batch::AnyGame;
-use crate::config::{Config, DeviceName, SearchEngine};
+use crate::config::{Algorithm, Config, DeviceName, SearchEngine};
 use crate::error::Result;
 use crate::game::Sizes;
 use crate::net::Network;
+use crate::search::SearchParams;
 use crate::search::eval_cache::EvalCache;
 use crate::search::root::{Exploration, RowKey};
-use crate::search::{Rule, SearchParams};
 use crate::searcher::Searcher;
 use crate::stop::Stop;
 use rayon::prelude::*;
@@ -171,9 +171,9 @@ impl CachePlan {
 /// number of visits scales its Q-values: with many more, games that begin alike stay alike for longer
 /// (`benches/results/2026-11-23-root-cache.md`).
 fn max_simulations(config: &Config, params: &SearchParams) -> u32 {
-    let most = match params.rule {
-        Rule::Puct => return config.search.root_cache,
-        Rule::Gumbel => max_inherited(params).min((GUMBEL_SHARE * params.simulations as f32) as u32),
+    let most = match params.algorithm {
+        Algorithm::Puct => return config.search.root_cache,
+        Algorithm::Gumbel => max_inherited(params).min((GUMBEL_SHARE * params.simulations as f32) as u32),
     };
     config.search.root_cache.min(most).max(1)
 }

@@ -14,7 +14,7 @@ use crate::game::Turn;
 use crate::net::Network;
 use crate::net::double_buffer::{NetOutputs, ObsBuffer};
 use crate::pass::{
-    PassBuffers, PassClock, StageTimer, begin_pass, end_pass, launch_passes, simulate, simulate_many,
+    PassBuffers, PassMetrics, StageTimer, begin_pass, end_pass, launch_passes, simulate, simulate_many,
     simulate_within,
 };
 use crate::search::root::{Exploration, RootSummary, RowKey};
@@ -30,7 +30,7 @@ const PASSES_PER_CHECK: u32 = 16;
 
 /// A position to search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Position {
+pub struct SearchRequest {
     /// The state; a player must be to move.
     pub state: Vec<u8>,
     /// Keys of the positions before it, where the game keeps them.
@@ -46,7 +46,7 @@ pub struct Searcher {
     /// The evaluator.
     pub network: Box<dyn Network>,
     /// Seconds and counts of its passes.
-    pub clock: PassClock,
+    pub clock: PassMetrics,
     /// Where the rows are.
     devices: Devices,
     /// True where the backend has the resident network.
@@ -111,7 +111,7 @@ impl Searcher {
             network,
             devices,
             is_network_resident: false,
-            clock: PassClock::default(),
+            clock: PassMetrics::default(),
             selected: PassStats::default(),
             polls: VecDeque::new(),
             polling_since: Instant::now(),
@@ -138,7 +138,7 @@ impl Searcher {
 
     /// Offers the network to the backend, which keeps it beside its rows where it can.
     fn offer_network(&mut self) -> Result<()> {
-        let parts = self.network.parts_for(&self.devices);
+        let parts = self.network.network_desc_for(&self.devices);
         self.is_network_resident = match self.backend.device() {
             Some(device) => {
                 device.take_network(parts)?;
@@ -311,7 +311,7 @@ impl Searcher {
     /// Those of the network and the device.
     pub fn search(
         &mut self,
-        positions: &[Position],
+        positions: &[SearchRequest],
         simulations: u32,
         exploration: Exploration,
     ) -> Result<Vec<RootSummary>> {
@@ -382,7 +382,7 @@ impl Searchers {
     /// Those of the network and the device.
     pub fn search(
         &mut self,
-        positions: &[Position],
+        positions: &[SearchRequest],
         simulations: u32,
         exploration: Exploration,
     ) -> Result<Vec<RootSummary>> {
@@ -401,8 +401,8 @@ impl Searchers {
     }
 
     /// The sum of the shards' clocks.
-    pub fn clock(&self) -> PassClock {
-        let mut sum = PassClock::default();
+    pub fn clock(&self) -> PassMetrics {
+        let mut sum = PassMetrics::default();
         self.shards.iter().for_each(|s| sum.add(&s.clock));
         sum
     }
@@ -421,7 +421,7 @@ impl Searchers {
 pub fn bare_policies(
     game: &dyn AnyGame,
     network: &mut dyn Network,
-    positions: &[Position],
+    positions: &[SearchRequest],
 ) -> Result<Vec<(Vec<f32>, Vec<f32>)>> {
     let sizes = game.sizes();
     let m = positions.len();

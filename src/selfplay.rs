@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::game::Sizes;
 use crate::kernel_times::KernelTime;
 use crate::net::{DoubleBufferedNetwork, Network};
-use crate::pass::PassClock;
+use crate::pass::PassMetrics;
 use crate::search::SearchParams;
 use crate::search::eval_cache::{EntryShape, EvalCache};
 use crate::searcher::Searcher;
@@ -176,14 +176,14 @@ impl SelfPlay {
         if let Some(evaluations) = &self.evaluations {
             evaluations.clear();
         }
-        self.set_network_alone(network)
+        self.replace_network_keep_cache(network)
     }
 
     /// [`SelfPlay::replace_network`] that leaves the table of evaluations as it is: they are by this network.
     ///
     /// # Errors
     /// Those of the device.
-    pub fn set_network_alone(&mut self, network: &dyn Network) -> Result<()> {
+    pub fn replace_network_keep_cache(&mut self, network: &dyn Network) -> Result<()> {
         self.batching = Batching::Undecided;
         self.networks.iter_mut().for_each(|old| *old = network.fork());
         self.shards.iter_mut().try_for_each(|shard| shard.searcher.set_network(network))
@@ -317,8 +317,8 @@ impl SelfPlay {
     }
 
     /// The sum of the shards' clocks, which are reset.
-    pub fn take_clock(&mut self) -> PassClock {
-        let mut sum = PassClock::default();
+    pub fn take_clock(&mut self) -> PassMetrics {
+        let mut sum = PassMetrics::default();
         for shard in &mut self.shards {
             sum.add(&std::mem::take(&mut shard.searcher.clock));
         }

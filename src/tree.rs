@@ -22,7 +22,7 @@ use crate::simd::LANES;
 use bytemuck::{Pod, Zeroable};
 use std::slice::{ChunksExactMut, IterMut};
 
-pub use row::{Edges, EdgesMut, RowMut};
+pub use row::{NodeEdges, NodeEdgesMut, RowMut};
 
 device_constants! {
     fn device_constants;

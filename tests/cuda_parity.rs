@@ -16,13 +16,13 @@ use vecaz::backend::kernels::device::Device;
 use vecaz::backend::kernels::forward::{Arithmetic, DeviceForward, ElementType};
 use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::backend::kernels::store::Store;
-use vecaz::batch::{AnyGame, Batch, any_game};
+use vecaz::batch::{AnyGame, GameBatch, any_game};
 use vecaz::config::{
     Arch, Config, DeviceName, Layers, NetConfig, Precision, TensorCores, TrainConfig, TrainPrecision,
 };
 use vecaz::game::{self, Game, GameVisitor};
 use vecaz::model::{NetSpec, Weights};
-use vecaz::net::{CandleNet, HashNet, IoShape, NetParts, Network, UniformNet};
+use vecaz::net::{CandleNet, HashNet, IoShape, Network, NetworkDesc, UniformNet};
 use vecaz::rng::{Key, Purpose};
 use vecaz::selfplay::{FinishedGame, GameSlot, SelfPlay};
 use vecaz::train::device::DeviceTrainer;
@@ -57,7 +57,7 @@ impl GameVisitor for RandomPlay {
     type Out = Places;
 
     fn visit<G: Game>(self, game: G) -> Places {
-        let mut batch = Batch::new(game, self.slots);
+        let mut batch = GameBatch::new(game, self.slots);
         for _ in 0..self.plies {
             batch.step_random(11);
         }
@@ -150,7 +150,7 @@ fn a_resident_network_plays_the_games_that_it_plays_through_the_host() {
             let spec =
                 NetSpec::new(&NetConfig { arch, blocks, channels, ..NetConfig::default() }, &game.sizes());
             let weights = spec.model().expect("a network").random_weights(Key::new(1, Purpose::Weights));
-            let parts = NetParts { spec, weights, precision, tensor_cores: TensorCores::Mma };
+            let parts = NetworkDesc { spec, weights, precision, tensor_cores: TensorCores::Mma };
             cuda_network(parts, DeviceName::Cuda(0).into()).expect("in this build")
         };
         let (games, playing, _) = selfplay(&text, DeviceName::Cpu, &network);
@@ -373,7 +373,7 @@ fn double_buffering_changes_no_output() {
     for (spec, precision) in networks().into_iter().zip(formats.into_iter().cycle()) {
         let weights = spec.model().expect("a network").random_weights(Key::new(1, Purpose::Weights));
         let tensor_cores = TensorCores::Mma;
-        let parts = NetParts { spec: spec.clone(), weights, precision, tensor_cores };
+        let parts = NetworkDesc { spec: spec.clone(), weights, precision, tensor_cores };
         let mut net = cuda_network(parts, DeviceName::Cuda(0).into()).expect("a GPU");
         let mut double_buffered = net.double_buffered(HALF).expect("fits").expect("two batches");
         let mut stream = Key::new(2, Purpose::Evaluation).stream();

@@ -6,7 +6,7 @@ use vecaz::config::{Arch, NetConfig, Precision, TrainConfig};
 use vecaz::game::Turn;
 use vecaz::net::cpu::CpuNet;
 use vecaz::net::{CandleNet, NetSpec, Network, Weights, reference};
-use vecaz::rng::{Key, Purpose, Stream};
+use vecaz::rng::{Key, Purpose, RngStream};
 use vecaz::train::{TrainBatch, Trainer};
 
 fn clique(n: i64, k: i64, mode: &str) -> Arc<dyn AnyGame> {
@@ -20,12 +20,12 @@ fn spec(game: &dyn AnyGame) -> NetSpec {
     NetSpec::new(&config, &game.sizes())
 }
 
-fn stream(seed: u64) -> Stream {
+fn stream(seed: u64) -> RngStream {
     Key::new(seed, Purpose::Evaluation).stream()
 }
 
 /// A position in the middle of a random game.
-fn position(game: &Arc<dyn AnyGame>, rng: &mut Stream) -> Playthrough {
+fn position(game: &Arc<dyn AnyGame>, rng: &mut RngStream) -> Playthrough {
     let mut play = Playthrough::new(game.clone());
     let plies = rng.below(game.sizes().num_actions / 2);
     for _ in 0..plies {
@@ -123,7 +123,7 @@ fn the_same_weights_serve_five_and_nine_vertices() {
 }
 
 /// Random boards of K_n: the policy target is the edges that close a triangle of one's own, the value whether there is one.
-fn threats(game: &Arc<dyn AnyGame>, rows: usize, rng: &mut Stream) -> TrainBatch {
+fn threats(game: &Arc<dyn AnyGame>, rows: usize, rng: &mut RngStream) -> TrainBatch {
     let actions = game.sizes().num_actions;
     let mut batch = TrainBatch::default();
     while batch.weight.len() < rows {

@@ -10,7 +10,7 @@ use vecaz::batch::{AnyGame, Playthrough, any_game};
 use vecaz::config::{Algorithm, Fpu, SearchConfig};
 use vecaz::net::UniformNet;
 use vecaz::search::root::Exploration;
-use vecaz::searcher::Position;
+use vecaz::searcher::SearchRequest;
 use vecaz::tree::{NO_NODE, NodeKind, ROOT, RowMut};
 
 /// The tree below node `n`, one line a node.
@@ -46,7 +46,7 @@ fn tree(actions: &[u16], config: &SearchConfig) -> String {
     let sizes = game.sizes();
     let mut backend = cpu_backend(game.as_ref(), plan(config, &sizes, 3)).expect("registered");
     let mut network = UniformNet(io_shape(&sizes));
-    let positions = [Position { state: play.state().to_vec(), ..Position::default() }];
+    let positions = [SearchRequest { state: play.state().to_vec(), ..SearchRequest::default() }];
     search(backend.as_mut(), &mut network, &positions, config.simulations, Exploration::Plain);
     let mut snapshot = backend.snapshot(0, usize::MAX).expect("on the CPU");
     let mut out = String::new();

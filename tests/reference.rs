@@ -12,7 +12,7 @@ use vecaz::isa::Isa;
 use vecaz::net::HashNet;
 use vecaz::rng::{Key, Purpose};
 use vecaz::search::root::{Exploration, RootSummary, RowKey};
-use vecaz::searcher::Position;
+use vecaz::searcher::SearchRequest;
 use vecaz::selfplay::{FinishedGame, SelfPlay};
 
 /// Games with their settings and the plies at which they are searched.
@@ -29,7 +29,7 @@ const GAMES: [(&str, &str, &[usize]); 9] = [
 ];
 
 /// A position of `game` after about `plies` random plies, as the player to move knows it.
-fn position(game: &std::sync::Arc<dyn AnyGame>, plies: usize, slot: u64) -> Position {
+fn position(game: &std::sync::Arc<dyn AnyGame>, plies: usize, slot: u64) -> SearchRequest {
     for attempt in 0u64.. {
         let mut play = Playthrough::new(game.clone());
         let mut rng = Key::new(17, Purpose::Evaluation).with(slot).with(attempt).stream();
@@ -40,7 +40,7 @@ fn position(game: &std::sync::Arc<dyn AnyGame>, plies: usize, slot: u64) -> Posi
         if let Turn::Player(player) = play.turn() {
             let key = RowKey { seed: 5, slot, game: 2, determinisation: 1, ply: plies as u64 };
             let state = game.determinise(play.state(), player, &mut rng);
-            return Position { state, history: play.history().to_vec(), key };
+            return SearchRequest { state, history: play.history().to_vec(), key };
         }
     }
     unreachable!("some playthrough gets that far")
@@ -63,7 +63,7 @@ fn run(
     let options: toml::Table = settings.parse().expect("TOML");
     let game = any_game(name, &options).expect("registered");
     let sizes = game.sizes();
-    let positions: Vec<Position> =
+    let positions: Vec<SearchRequest> =
         plies.iter().zip(1..).map(|(&plies, slot)| position(&game, plies, slot)).collect();
     let plan = plan(config, &sizes, positions.len());
     let mut backend = match engine {

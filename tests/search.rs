@@ -8,7 +8,7 @@ use vecaz::eval::solver::Solver;
 use vecaz::net::{HashNet, IoShape, Network, UniformNet};
 use vecaz::search::SearchParams;
 use vecaz::search::root::{Exploration, RootSummary, RowKey};
-use vecaz::searcher::{Position, Searcher};
+use vecaz::searcher::{SearchRequest, Searcher};
 
 fn searcher(game: &str, config: &SearchConfig, rows: usize, hash: Option<()>) -> (Searcher, Playthrough) {
     let game = any_game(game, &toml::Table::new()).expect("registered");
@@ -26,7 +26,7 @@ fn searcher(game: &str, config: &SearchConfig, rows: usize, hash: Option<()>) ->
 fn search(game: &str, actions: &[u16], config: &SearchConfig, hash: Option<()>) -> RootSummary {
     let (mut searcher, mut play) = searcher(game, config, 3, hash);
     actions.iter().for_each(|&a| play.step(a).expect("legal"));
-    let position = Position { state: play.state().to_vec(), ..Position::default() };
+    let position = SearchRequest { state: play.state().to_vec(), ..SearchRequest::default() };
     let out = searcher.search(&[position], config.simulations, Exploration::Plain).expect("finite");
     out.into_iter().next().expect("one")
 }
@@ -50,7 +50,7 @@ fn tic_tac_toe_is_proven_as_the_solver_says() {
             let play = vecaz::eval::positions::replay(position, &game).expect("legal");
             let best = solver.scores(&play).into_iter().flatten().max().expect("moves");
             exact.push(best.signum() as f32);
-            at.push(Position { state: play.state().to_vec(), ..Position::default() });
+            at.push(SearchRequest { state: play.state().to_vec(), ..SearchRequest::default() });
         }
         let found = searcher.search(&at, 100_000, Exploration::Plain).expect("finite");
         for ((summary, exact), position) in found.iter().zip(exact).zip(&all) {
@@ -89,12 +89,12 @@ fn visits_do_not_depend_on_the_batch_a_row_stands_in() {
     for (algorithm, leaves) in [(Algorithm::Puct, 1), (Algorithm::Gumbel, 1), (Algorithm::Puct, 4)] {
         let config = SearchConfig { algorithm, leaves, simulations: 150, ..SearchConfig::default() };
         let (mut many, play) = searcher("connect_four", &config, 5, Some(()));
-        let positions: Vec<Position> = (0..7)
+        let positions: Vec<SearchRequest> = (0..7)
             .map(|column| {
                 let mut play = play.clone();
                 play.step(column).expect("legal");
                 let key = RowKey { slot: u64::from(column), ..RowKey::default() };
-                Position { state: play.state().to_vec(), history: vec![], key }
+                SearchRequest { state: play.state().to_vec(), history: vec![], key }
             })
             .collect();
         let together = many.search(&positions, 150, Exploration::Noisy).expect("finite");

@@ -1,7 +1,7 @@
 // Messages between the edges of K_n in an edge network: means at vertices, products around triangles, sums over an edge's endpoints.
 // The first two are computed while a layer fetches its input, the last in the epilogue, so that none is written to memory and read
 // again: a block of the network is three launches that read its activations. Rows are edges in lexicographic
-// order (0-1, 0-2, .., 1-2, ..), board by board; sums are in f32 and have one order. Twin of src/net/edges.rs; VZ_NET_VERTICES is n.
+// order (0-1, 0-2, .., 1-2, ..), board by board; sums are in f32 and have one order. Twin of src/net/edge_messages.rs; VZ_NET_VERTICES is n.
 //
 // A row whose triangles are multiplied reads 2 (n - 2) others. They are rows of the same board, which the same blocks of threads
 // have just read: C n (n - 1) bytes a board in 16 bits, 11 KiB for n = 14 and C = 64, come from L1.

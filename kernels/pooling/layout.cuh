@@ -12,7 +12,7 @@ enum class PoolStatistics : u32 {
 };
 
 // What a pooling layer's output does.
-enum class Effect : u32 {
+enum class ChannelEffect : u32 {
     Bias = 0, // It is added.
     Scale = 1, // Its sigmoid is a factor.
 };
@@ -26,7 +26,7 @@ struct PoolingBlock {
     u32 output_inputs; // Numbers that the output's layer reads.
     u32 outputs; // Numbers of the output.
     u32 values_per_board; // Inputs, hidden units and outputs.
-    Effect effect; // What the output does to the channels.
+    ChannelEffect effect; // What the output does to the channels.
     u32 first; // The first of the channels that the output is for.
     u32 squares; // Squares of the board.
     u32 width; // Numbers of a square's row.

@@ -109,7 +109,7 @@ VZ_DEVICE bool add_child(const Rows& rows, const Row& row, u32 b, u32& count, i3
 VZ_DEVICE RootView root_view(const Rows& rows, u32 b, const RootRow& root, int num_edges) {
     const u64 first = (u64)b * PADDED;
     RootView view{rows.noise + first, rows.base_visits + first, root.dirichlet_epsilon, 0};
-    if (rows.params.rule == Algorithm::Gumbel) {
+    if (rows.params.algorithm == Algorithm::Gumbel) {
         const u32 considered = smaller((u32)num_edges, rows.params.max_num_considered_actions), simulation = root.budget - root.left;
         const u16* schedule = rows.tables + root.schedule + (u64)considered * root.schedule_len;
         view.considered_visits = simulation < root.schedule_len ? (i32)schedule[simulation] : 0x7FFFFFFF;

@@ -64,7 +64,7 @@ enum class MctsSolver : u32 {
 
 // Parameters of a search, resolved for one game. Where the arrays live is not among them.
 struct SearchParams {
-    Algorithm rule; // PUCT or Gumbel.
+    Algorithm algorithm; // PUCT or Gumbel.
     u32 simulations; // S: simulations of one ply.
     u32 leaves; // L: leaves that a row selects in one pass.
     f32 c_init; // c_init of PUCT.

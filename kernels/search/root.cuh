@@ -13,7 +13,7 @@ VZ_DEVICE u32 saturating_u32(f32 x) {
 // Noise for a root of `num_edges` edges: `noise` [Ep]. Returns its share in the priors.
 VZ_DEVICE f32 draw_noise(const Rows& rows, const RowKey& key, int num_edges, f32* noise) {
     for_own_edges([&](int, int e) { noise[e] = 0.0f; });
-    if (rows.params.rule == Algorithm::Gumbel) {
+    if (rows.params.algorithm == Algorithm::Gumbel) {
         // Draw e of the stream, by the lane that has edge e.
         const Key gumbel = key_of(key, Purpose::Gumbel);
         for_own_edges([&](int, int e) {
@@ -60,7 +60,7 @@ VZ_DEVICE_CALL void begin(const Rows& rows, const BeginCommand& command) {
     inherited = from_lane(sum_of_integers(inherited), 0);
     RootRow root = rows.roots[b];
     root.budget = command.simulations;
-    if (rows.params.rule == Algorithm::Puct) {
+    if (rows.params.algorithm == Algorithm::Puct) {
         const u32 cap = saturating_u32(rows.params.inherit_cap * (f32)command.simulations);
         const u32 counted = smaller((u32)inherited, cap);
         const u32 least = smaller(rows.params.min_simulations, command.simulations);
@@ -217,7 +217,7 @@ VZ_DEVICE_CALL void summarise(const Rows& rows, u32 b, Summary& out) {
     int best;
     if (is_proven(node)) {
         best = proven_policy(row, node, root, policy);
-    } else if (rows.params.rule == Algorithm::Puct) {
+    } else if (rows.params.algorithm == Algorithm::Puct) {
         best = visit_policy(rows, rows.roots[b].budget, root, policy);
     } else {
         const RootView view{rows.noise + first, rows.base_visits + first, 0.0f, 0};

@@ -201,7 +201,7 @@ VZ_UNROLL
 VZ_DEVICE int root_edge(
     const Rows& rows, const Row& row, const Node& node, const Edges& edges, const RootView& root
 ) {
-    if (rows.params.rule == Algorithm::Gumbel) return gumbel_root_edge(rows, edges, row.value(ROOT)[node.player], root);
+    if (rows.params.algorithm == Algorithm::Gumbel) return gumbel_root_edge(rows, edges, row.value(ROOT)[node.player], root);
     return puct_edge(rows, node, edges, root.dirichlet_epsilon > 0.0f ? &root : nullptr);
 }
 
@@ -219,7 +219,7 @@ VZ_DEVICE Level descend(
         edge = chance_edge(rows, row, n, node, edges, chance_key);
     } else if (n == ROOT) {
         edge = root_edge(rows, row, node, edges, root);
-    } else if (rows.params.rule == Algorithm::Puct) {
+    } else if (rows.params.algorithm == Algorithm::Puct) {
         edge = puct_edge(rows, node, edges, nullptr);
     } else {
         edge = gumbel_edge(rows, edges, row.value(n)[node.player]);

@@ -1,4 +1,4 @@
-// Message passing on K_n in an edge network, forward and backward. Twin of src/net/edges.rs: rows are the edges of K_n in
+// Message passing on K_n in an edge network, forward and backward. Twin of src/net/edge_messages.rs: rows are the edges of K_n in
 // lexicographic order (0-1, 0-2, .., 1-2, ..) or the vertices, board by board. Sums are in f32 with a fixed order.
 #pragma once
 #include "train/format.cuh"

@@ -7,7 +7,7 @@
 
 namespace train {
 
-using pooling::Effect;
+using pooling::ChannelEffect;
 using pooling::PoolingBlock;
 using pooling::PoolStatistics;
 
@@ -63,9 +63,9 @@ VZ_DEVICE void pool_forward(const PoolingBlock& of, const PoolArrays& arrays) {
     __syncthreads();
     const f32* read = parts.read(of);
     for (u32 output = threadIdx.x; output < of.outputs; output += blockDim.x) {
-        f32 sum = of.effect == Effect::Scale ? weights.output_bias[output] : 0.0f;
+        f32 sum = of.effect == ChannelEffect::Scale ? weights.output_bias[output] : 0.0f;
         for (u32 i = 0; i < of.output_inputs; i++) sum += read[i] * weights.output[(u64)output * of.output_inputs + i];
-        parts.outputs[output] = of.effect == Effect::Scale ? 1.0f / (1.0f + math::exp(-sum)) : sum;
+        parts.outputs[output] = of.effect == ChannelEffect::Scale ? 1.0f / (1.0f + math::exp(-sum)) : sum;
     }
 }
 
@@ -192,7 +192,7 @@ VZ_DEVICE void scale_backward(const PoolingBlock& of, const PoolArrays& arrays) 
 VZ_DEVICE void pool_weight_gradient(const PoolingBlock& of, const PoolArrays& arrays) {
     const u32 hidden_weights = of.hidden * of.inputs, outputs_from = hidden_weights + of.hidden;
     const u32 biases_from = outputs_from + of.outputs * of.output_inputs;
-    const u32 count = biases_from + (of.effect == Effect::Scale ? of.outputs : 0);
+    const u32 count = biases_from + (of.effect == ChannelEffect::Scale ? of.outputs : 0);
     for (u32 number = (u32)thread_in_grid(); number < count; number += threads_in_grid()) {
         f32 sum = 0.0f;
         for (u32 board = 0; board < arrays.boards; board++) {

@@ -9,6 +9,7 @@ pub mod decisions;
 pub mod pass_parts;
 mod leaf_dedup;
 pub mod cpu;
+mod scalar;
 pub mod reference;
 pub mod kernels;
 pub mod split;
@@ -16,7 +17,7 @@ pub mod make;
 
 use crate::error::Result;
 use crate::game::Sizes;
-use crate::net::NetParts;
+use crate::net::NetworkDesc;
 use crate::search::PassStats;
 use crate::search::eval_cache::EvalCache;
 use crate::search::root::{Exploration, RootSummary, RowKey};
@@ -127,7 +128,7 @@ pub trait DevicePasses {
     ///
     /// # Errors
     /// [`crate::Error::Memory`] where it does not fit beside the rows.
-    fn take_network(&mut self, network: Option<&NetParts>) -> Result<()>;
+    fn take_network(&mut self, network: Option<&NetworkDesc>) -> Result<()>;
 
     /// Makes up to `passes` whole passes in every row for a network that gives every leaf the same `logits [A]` and `values [P]`.
     fn simulate_constant_net(&mut self, logits: &[f32], values: &[f32], passes: u32) -> Result<PassStats>;

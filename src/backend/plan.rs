@@ -1,9 +1,10 @@
 //! The arrays of a backend: how many, and how large.
 
+use super::scalar;
 use crate::config::SearchEngine;
 use crate::game::Sizes;
+use crate::search::SearchParams;
 use crate::search::root::Roots;
-use crate::search::{SearchParams, reference};
 use crate::tree::TreeShape;
 
 /// Bytes of one leaf of a pass in a backend.
@@ -40,7 +41,7 @@ impl BackendPlan {
     /// Bytes of one row on the CPU, its states included.
     pub fn row_bytes(&self, engine: SearchEngine, sizes: &Sizes, state_size: usize) -> usize {
         if engine == SearchEngine::Reference {
-            return self.nodes * reference::node_bytes(sizes, state_size);
+            return self.nodes * scalar::node_bytes(sizes, state_size);
         }
         let shape = self.shape(sizes);
         shape.row_bytes()

@@ -3,11 +3,11 @@
 //! Every ply is searched in a new tree: the played subtree is not kept, and a snapshot has the root alone.
 
 use super::plan::BackendPlan;
+use super::scalar::ReferenceSearch;
 use super::{Backend, PassStages, PlyPlan, RowBudget, TreeRows, TreeSnapshot};
 use crate::error::Result;
 use crate::game::{Game, Sizes};
 use crate::search::PassStats;
-use crate::search::reference::ReferenceSearch;
 use crate::search::root::RootSummary;
 use crate::tree::{Tree, TreeShape};
 

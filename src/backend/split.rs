@@ -11,7 +11,7 @@ use super::{Backend, DevicePasses, PassStages, PlyPlan, RootCache, RowBudget, Tr
 use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
-use crate::net::NetParts;
+use crate::net::NetworkDesc;
 use crate::search::PassStats;
 use crate::search::eval_cache::EvalCache;
 use crate::search::root::RootSummary;
@@ -291,7 +291,7 @@ impl PassStages for SplitBackend {
 }
 
 impl DevicePasses for SplitBackend {
-    fn take_network(&mut self, network: Option<&NetParts>) -> Result<()> {
+    fn take_network(&mut self, network: Option<&NetworkDesc>) -> Result<()> {
         self.at_once(|part| part.device()?.take_network(network)).map(drop)
     }
 

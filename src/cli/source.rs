@@ -135,7 +135,7 @@ impl Source {
     /// `eval.simulations`, and L = 1.
     pub fn params(&self, simulations: Option<u32>) -> SearchParams {
         let mut params = SearchParams::new(&self.config.search, &self.game.sizes());
-        params.rule = self.config.eval.algorithm;
+        params.algorithm = self.config.eval.algorithm;
         params.simulations = simulations.unwrap_or(self.config.eval.simulations);
         params.leaves = 1;
         params

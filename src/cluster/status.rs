@@ -1,6 +1,6 @@
 //! What a worker says of itself, for people: how fast it plays, and what limits it. Nothing of a run depends on it.
 
-use crate::pass::PassClock;
+use crate::pass::PassMetrics;
 use crate::report::prometheus::{MetricKind, MetricsText};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -201,7 +201,7 @@ impl StatusMeter {
     }
 
     /// Counts the time of passes.
-    pub(super) fn played(&mut self, clock: &PassClock) {
+    pub(super) fn played(&mut self, clock: &PassMetrics) {
         self.seconds[Limit::Game as usize] += clock.select + clock.expand + clock.backup;
         self.seconds[Limit::Network as usize] += clock.forward;
     }
@@ -247,7 +247,7 @@ mod tests {
         let mut meter = StatusMeter::new("one");
         assert_eq!(meter.due(3), None, "too early");
         meter.count(5, 70);
-        meter.played(&PassClock { forward: 2.0, select: 0.5, backup: 0.5, ..PassClock::default() });
+        meter.played(&PassMetrics { forward: 2.0, select: 0.5, backup: 0.5, ..PassMetrics::default() });
         meter.waited(Limit::Learner, INTERVAL);
         meter.since -= INTERVAL;
         let status = meter.due(3).expect("two seconds");

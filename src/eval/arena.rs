@@ -10,7 +10,7 @@ use crate::net::Network;
 use crate::rng::Purpose;
 use crate::search::SearchParams;
 use crate::search::root::{Exploration, RootSummary, RowKey};
-use crate::searcher::{Position, Searchers};
+use crate::searcher::{SearchRequest, Searchers};
 use crate::stop::Stop;
 use rayon::prelude::*;
 use std::time::Duration;
@@ -19,8 +19,8 @@ use std::time::Duration;
 pub const ROWS: usize = 128;
 
 /// The current position of a playthrough.
-pub fn position_of(play: &Playthrough, key: RowKey) -> Position {
-    Position { state: play.state().to_vec(), history: play.history().to_vec(), key }
+pub fn position_of(play: &Playthrough, key: RowKey) -> SearchRequest {
+    SearchRequest { state: play.state().to_vec(), history: play.history().to_vec(), key }
 }
 
 /// A side of a match.
@@ -135,7 +135,7 @@ impl Contestant {
 }
 
 /// The positions to search: `d` determinisations for the player to move, or the position itself without hidden information.
-pub fn determinised(play: &Playthrough, key: RowKey, d: usize) -> Vec<Position> {
+pub fn determinised(play: &Playthrough, key: RowKey, d: usize) -> Vec<SearchRequest> {
     let game = play.game();
     if !game.sizes().hidden_information {
         return vec![position_of(play, key)];
@@ -148,7 +148,7 @@ pub fn determinised(play: &Playthrough, key: RowKey, d: usize) -> Vec<Position> 
         let key = RowKey { determinisation, ..key };
         let mut rng = key.key(Purpose::Determinise).stream();
         let state = game.determinise(play.state(), player, &mut rng);
-        Position { state, history: play.history().to_vec(), key }
+        SearchRequest { state, history: play.history().to_vec(), key }
     };
     (0..d as u64).map(draw).collect()
 }

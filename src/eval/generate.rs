@@ -9,7 +9,7 @@ use super::solver::Solver;
 use crate::batch::{AnyGame, Playthrough};
 use crate::error::{Error, Result};
 use crate::game::Turn;
-use crate::rng::{Key, Purpose, Stream};
+use crate::rng::{Key, Purpose, RngStream};
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -102,7 +102,7 @@ impl Generator {
     }
 
     /// Plays up to `ply`; `None` if the game ends sooner.
-    fn play(&mut self, ply: usize, key: Key, rng: &mut Stream) -> Result<Option<Playthrough>> {
+    fn play(&mut self, ply: usize, key: Key, rng: &mut RngStream) -> Result<Option<Playthrough>> {
         let player = rng.below(self.players.len());
         let opening = rng.below(MAX_OPENING + 1);
         let mut position = Playthrough::new(self.game.clone());

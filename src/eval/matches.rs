@@ -5,7 +5,7 @@ use super::elo::{MatchResult, Mean};
 use crate::batch::{AnyGame, Playthrough};
 use crate::error::Result;
 use crate::game::Turn;
-use crate::rng::{Key, Purpose, Stream};
+use crate::rng::{Key, Purpose, RngStream};
 use crate::search::root::RowKey;
 use std::ops::Range;
 use std::sync::Arc;
@@ -310,7 +310,7 @@ fn opening(game: &Arc<dyn AnyGame>, plan: MatchPlan, pair: u64) -> Result<Playth
     Ok(Playthrough::new(game.clone()))
 }
 
-fn random_step(play: &mut Playthrough, rng: &mut Stream) -> Result<()> {
+fn random_step(play: &mut Playthrough, rng: &mut RngStream) -> Result<()> {
     let legal = play.legal();
     let index = if play.turn() == Turn::Chance {
         rng.weighted(&play.game().chance_probs(play.state(), &legal))

@@ -7,7 +7,7 @@
 use crate::batch::{AnyGame, Playthrough};
 use crate::error::Result;
 use crate::game::{self, Game, GameVisitor, History, MAX_PLAYERS, Sizes, Turn};
-use crate::rng::{Key, Stream};
+use crate::rng::{Key, RngStream};
 use crate::stop::Stop;
 
 /// Determinisations among which a search divides its simulations.
@@ -151,7 +151,7 @@ impl<G: Game> RolloutPlayer<G> {
     }
 
     /// Searches `root` in a new tree, whose node 0 is the root.
-    fn search_tree(&mut self, root: G::State, played: &[u64], simulations: usize, rng: &mut Stream) {
+    fn search_tree(&mut self, root: G::State, played: &[u64], simulations: usize, rng: &mut RngStream) {
         self.nodes.clear();
         self.edges.clear();
         self.keys.clear();
@@ -164,7 +164,7 @@ impl<G: Game> RolloutPlayer<G> {
         }
     }
 
-    fn simulate(&mut self, played: &[u64], rng: &mut Stream) {
+    fn simulate(&mut self, played: &[u64], rng: &mut RngStream) {
         self.path.clear();
         self.keys.clear();
         let leaf = self.descend(played, rng);
@@ -177,7 +177,7 @@ impl<G: Game> RolloutPlayer<G> {
     }
 
     /// Descends from the root to a finished game or to a new node, which it adds; returns the node.
-    fn descend(&mut self, played: &[u64], rng: &mut Stream) -> usize {
+    fn descend(&mut self, played: &[u64], rng: &mut RngStream) -> usize {
         let mut at = 0;
         loop {
             self.nodes[at].visits += 1;
@@ -206,7 +206,7 @@ impl<G: Game> RolloutPlayer<G> {
     }
 
     /// Selects an edge by UCB1. Edges without visits come first, in random order.
-    fn select(&self, at: usize, rng: &mut Stream) -> usize {
+    fn select(&self, at: usize, rng: &mut RngStream) -> usize {
         let node = &self.nodes[at];
         let edges = &self.edges[node.first_edge..node.first_edge + node.num_edges];
         let untried = edges.iter().filter(|edge| edge.visits == 0).count();
@@ -227,7 +227,7 @@ impl<G: Game> RolloutPlayer<G> {
         node.first_edge + best.1
     }
 
-    fn draw_outcome(&mut self, at: usize, rng: &mut Stream) -> usize {
+    fn draw_outcome(&mut self, at: usize, rng: &mut RngStream) -> usize {
         let node = &self.nodes[at];
         let edges = &self.edges[node.first_edge..node.first_edge + node.num_edges];
         for (outcome, edge) in self.legal.iter_mut().zip(edges) {
@@ -268,7 +268,7 @@ impl<G: Game> RolloutPlayer<G> {
         &mut self,
         mut state: G::State,
         played: &[u64],
-        rng: &mut Stream,
+        rng: &mut RngStream,
         returns: &mut [f32; MAX_PLAYERS],
     ) {
         loop {

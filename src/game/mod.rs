@@ -19,7 +19,7 @@ pub mod blob;
 
 use crate::config::keys::{self, KeyInfo, Section};
 use crate::error::{Error, Result};
-use crate::rng::Stream;
+use crate::rng::RngStream;
 use bytemuck::Pod;
 use serde::{Deserialize, Serialize};
 
@@ -204,7 +204,7 @@ pub trait Game: Clone + Send + Sync + 'static {
     }
 
     /// A state drawn uniformly from those that `player` cannot tell from `state`.
-    fn determinise(&self, state: &Self::State, _player: u8, _rng: &mut Stream) -> Self::State {
+    fn determinise(&self, state: &Self::State, _player: u8, _rng: &mut RngStream) -> Self::State {
         *state
     }
 

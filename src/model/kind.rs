@@ -1,6 +1,6 @@
 //! The kinds of layer: what each computes, its parameters, its output's shape and its multiply-adds.
 
-use super::pooling::{Effect, PoolStatistics, Pooling};
+use super::pooling::{ChannelEffect, GlobalPooling, PoolStatistics};
 use super::role::{Gain, Role};
 use crate::game::ObsShape;
 use serde::Serialize;
@@ -248,22 +248,22 @@ impl LayerKind {
     }
 
     /// What fused executors need to know of a layer that computes a bias or a scale of each channel out of a whole board.
-    pub fn pooling(self, input: ActivationShape) -> Option<Pooling> {
+    pub fn pooling(self, input: ActivationShape) -> Option<GlobalPooling> {
         let channels = input.channels();
         match self {
-            Self::GlobalPoolBias { pooled } => Some(Pooling {
+            Self::GlobalPoolBias { pooled } => Some(GlobalPooling {
                 pooled,
                 statistics: PoolStatistics::ReluMeanMax,
                 hidden: 0,
-                effect: Effect::Bias,
+                effect: ChannelEffect::Bias,
                 first: pooled,
                 channels,
             }),
-            Self::SqueezeExcite { squeezed } => Some(Pooling {
+            Self::SqueezeExcite { squeezed } => Some(GlobalPooling {
                 pooled: channels,
                 statistics: PoolStatistics::Mean,
                 hidden: squeezed,
-                effect: Effect::Scale,
+                effect: ChannelEffect::Scale,
                 first: 0,
                 channels,
             }),
@@ -284,7 +284,7 @@ impl LayerKind {
             (Self::TriangleMix { channels }, [ActivationShape::Edges { vertices, .. }]) => {
                 output.positions() * (vertices - 2) * channels
             }
-            (_, &[x]) => self.pooling(x).map_or(0, Pooling::multiply_adds),
+            (_, &[x]) => self.pooling(x).map_or(0, GlobalPooling::multiply_adds),
             _ => 0,
         }
     }

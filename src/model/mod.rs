@@ -23,7 +23,7 @@ pub use array::{Array, Weights};
 pub use complete_graph::{CompleteGraph, MAX_VERTICES};
 pub use kind::{ActivationShape, LayerKind, taps_on_board};
 pub use params::Param;
-pub use pooling::{Effect, PoolStatistics, Pooling, board_factor};
+pub use pooling::{ChannelEffect, GlobalPooling, PoolStatistics, board_factor};
 pub use role::{Gain, Role};
 pub use spec::NetSpec;
 pub use tower::{HeadConv, ResidualBlock, Tower};
@@ -121,7 +121,7 @@ impl Model {
     }
 
     /// What layer `index` computes out of a whole board, where it is of such a kind.
-    pub fn pooling(&self, index: usize) -> Option<Pooling> {
+    pub fn pooling(&self, index: usize) -> Option<GlobalPooling> {
         let Layer { kind, inputs, .. } = &self.layers[index];
         kind.pooling(self.layers[*inputs.first()?].shape)
     }

@@ -9,7 +9,7 @@ use bytemuck::NoUninit;
 
 /// Such a layer's sizes and forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pooling {
+pub struct GlobalPooling {
     /// The first channels, whose statistics are taken.
     pub pooled: usize,
     /// Which statistics.
@@ -17,7 +17,7 @@ pub struct Pooling {
     /// Units of the hidden layer; 0 where there is none.
     pub hidden: usize,
     /// What the output does to the channels.
-    pub effect: Effect,
+    pub effect: ChannelEffect,
     /// The first of the channels that the output is for, up to the last.
     pub first: usize,
     /// All channels.
@@ -38,7 +38,7 @@ device_enum! {
 device_enum! {
     /// What a pooling layer's output does.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, NoUninit)]
-    pub enum Effect: u32 {
+    pub enum ChannelEffect: u32 {
         /// It is added.
         Bias,
         /// Its sigmoid is a factor.
@@ -52,7 +52,7 @@ pub fn board_factor(squares: usize) -> f64 {
     ((squares as f64).sqrt() - 14.0) / 10.0
 }
 
-impl Pooling {
+impl GlobalPooling {
     /// Numbers that are pooled.
     pub fn inputs(self) -> usize {
         match self.statistics {
@@ -73,7 +73,7 @@ impl Pooling {
 
     /// Numbers of each parameter of the layer, 0 for absent ones: the hidden layer's weight and bias, the output's weight and bias.
     pub fn param_sizes(self) -> [usize; 4] {
-        let bias = if self.effect == Effect::Scale { self.outputs() } else { 0 };
+        let bias = if self.effect == ChannelEffect::Scale { self.outputs() } else { 0 };
         [self.hidden * self.inputs(), self.hidden, self.outputs() * self.output_inputs(), bias]
     }
 

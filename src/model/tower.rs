@@ -3,7 +3,7 @@
 //! [`Tower`] says which layers of a [`Model`] are the stem, the blocks, the last normalisation and the heads. Fused executors read kinds,
 //! shapes and parameters of those layers; they know no architecture and no parameter's name.
 
-use super::{ActivationShape, Effect, Layer, LayerKind, Model};
+use super::{ActivationShape, ChannelEffect, Layer, LayerKind, Model};
 
 /// A residual tower with a policy and a value head. All numbers are indices of [`Model::layers`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Tower {
 }
 
 /// `x + second(relu(bn(first(relu(bn(x))))))`; on boards perhaps with a bias of channels before the second ReLU and a scale of channels
-/// before the sum, see [`super::Pooling`].
+/// before the sum, see [`super::GlobalPooling`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResidualBlock {
     /// The BatchNorm before each layer.
@@ -202,7 +202,7 @@ impl<'a> Matcher<'a> {
     }
 
     fn block(&mut self, start: usize, sum: usize, stream: ActivationShape) -> Result<ResidualBlock, String> {
-        let (scale, second) = self.pooling(sum, Effect::Scale);
+        let (scale, second) = self.pooling(sum, ChannelEffect::Scale);
         let mut relu = self.input_of_inner(second, BlockLayer::Second, stream)?;
         let mut triangle_channels = 0;
         if let LayerKind::TriangleMix { channels } = self.model.layers[relu].kind {
@@ -211,7 +211,7 @@ impl<'a> Matcher<'a> {
         }
         let (bias, second_norm) = {
             let behind_norm = self.norm_of(relu)?;
-            self.pooling(behind_norm, Effect::Bias)
+            self.pooling(behind_norm, ChannelEffect::Bias)
         };
         let first = self.input_of_norm(second_norm)?;
         let relu = self.input_of_inner(first, BlockLayer::First, stream)?;
@@ -225,7 +225,7 @@ impl<'a> Matcher<'a> {
     }
 
     /// Layer `index` if it computes this effect out of a whole board, and what it reads; else none, and `index`.
-    fn pooling(&mut self, index: usize, effect: Effect) -> (Option<usize>, usize) {
+    fn pooling(&mut self, index: usize, effect: ChannelEffect) -> (Option<usize>, usize) {
         match self.model.pooling(index) {
             Some(pooling) if pooling.effect == effect => (Some(index), self.layer(index).inputs[0]),
             _ => (None, index),

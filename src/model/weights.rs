@@ -5,7 +5,7 @@ use super::array::{Array, Weights};
 use super::params::Param;
 use super::role::{Gain, Role};
 use crate::error::{Error, Result};
-use crate::rng::{Key, Purpose, Stream};
+use crate::rng::{Key, Purpose, RngStream};
 
 impl Param {
     /// Inputs of one output: the product of all axes but the first.
@@ -46,7 +46,7 @@ impl Model {
     }
 
     /// Weights whose numbers `numbers` makes, given a parameter, its own random stream and how many it has.
-    fn draw(&self, key: Key, numbers: impl Fn(&Param, &mut Stream, usize) -> Vec<f32>) -> Weights {
+    fn draw(&self, key: Key, numbers: impl Fn(&Param, &mut RngStream, usize) -> Vec<f32>) -> Weights {
         let array = |(index, param): (usize, &Param)| {
             let data = numbers(param, &mut key.with(index as u64).stream(), param.range.len());
             (param.name.clone(), Array { shape: param.shape.clone(), data })

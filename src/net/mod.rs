@@ -8,7 +8,7 @@ pub mod reference; // every layer in 64-bit floats: the truth in tests
 pub mod candle; // every layer on a device of candle, forward and by autograd
 mod candle_layers; // the layers as candle's operations
 pub mod number; // f32 and bfloat16 in memory
-pub mod edges; // what passes between the edges of K_n
+pub mod edge_messages; // messages between the edges of K_n
 pub mod pooling; // biases and scales of channels out of a whole board
 pub mod cpu_train; // fused training passes
 pub mod cpu; // the fused CPU forward
@@ -24,7 +24,7 @@ use crate::rng::{Key, Purpose};
 
 /// All that determines a network's outputs, for a device that computes them beside its rows.
 #[derive(Clone, Debug)]
-pub struct NetParts {
+pub struct NetworkDesc {
     /// Its sizes.
     pub spec: NetSpec,
     /// Its weights.
@@ -65,7 +65,7 @@ pub trait Network: Send {
 
     /// What a backend with its rows on `devices` needs to compute this network's outputs there, with nothing copied to the host;
     /// None where only the network itself computes them.
-    fn parts_for(&self, devices: &Devices) -> Option<&NetParts> {
+    fn network_desc_for(&self, devices: &Devices) -> Option<&NetworkDesc> {
         let _ = devices;
         None
     }

@@ -1,17 +1,17 @@
-//! Pooling layers ([`Pooling`]) on rows of f32, forward and backward, for some boards at a time.
+//! Pooling layers ([`GlobalPooling`]) on rows of f32, forward and backward, for some boards at a time.
 //!
 //! Arrays are `[squares, boards, width]`. Plain Rust compiled for each instruction set; every sum has one fixed order within its own
 //! board and no fused multiply-adds, so the bits are the same on all and in any batch.
 
 use crate::isa::{Isa, for_each_isa};
 use crate::math;
-use crate::model::{Effect, PoolStatistics, Pooling, board_factor};
+use crate::model::{ChannelEffect, GlobalPooling, PoolStatistics, board_factor};
 
 /// A pooling layer with its weights.
 #[derive(Clone, Debug)]
 pub struct PooledLayer {
-    shape: Pooling,
-    /// The parameters one after the other, as [`Pooling::param_sizes`].
+    shape: GlobalPooling,
+    /// The parameters one after the other, as [`GlobalPooling::param_sizes`].
     params: Vec<f32>,
     /// The weights with outputs together: hidden, then output. `[inputs, outputs]` each
     transposed: [Vec<f32>; 2],
@@ -38,7 +38,7 @@ struct PoolingBuffers<'a> {
 
 for_each_isa! {
     /// The statistics `out [boards, inputs]` of `x [squares, boards, width]`.
-    fn statistics(x: &[f32], rows: BoardRows, shape: Pooling, out: &mut [f32]) {
+    fn statistics(x: &[f32], rows: BoardRows, shape: GlobalPooling, out: &mut [f32]) {
         let BoardRows { boards, width } = rows;
         let squares = x.len() / (boards * width);
         let pooled = shape.pooled;
@@ -101,14 +101,14 @@ for_each_isa! {
 
 for_each_isa! {
     /// Adds `output [boards, outputs]` to the channels from `first` on of `x`, or multiplies them with it.
-    fn apply(effect: Effect, output: &[f32], first: usize, rows: BoardRows, x: &mut [f32]) {
+    fn apply(effect: ChannelEffect, output: &[f32], first: usize, rows: BoardRows, x: &mut [f32]) {
         let outputs = output.len() / rows.boards;
         for boards in x.chunks_exact_mut(rows.boards * rows.width) {
             for (row, output) in boards.chunks_exact_mut(rows.width).zip(output.chunks_exact(outputs)) {
                 let channels = row[first..][..outputs].iter_mut().zip(output);
                 match effect {
-                    Effect::Bias => channels.for_each(|(x, u)| *x += *u),
-                    Effect::Scale => channels.for_each(|(x, u)| *x *= *u),
+                    ChannelEffect::Bias => channels.for_each(|(x, u)| *x += *u),
+                    ChannelEffect::Scale => channels.for_each(|(x, u)| *x *= *u),
                 }
             }
         }
@@ -156,7 +156,7 @@ for_each_isa! {
 
 for_each_isa! {
     /// Adds to `dx` what the gradients `d [boards, inputs]` of the statistics of `x` give, regardless of their ReLU.
-    fn statistics_gradient(d: &[f32], x: &[f32], rows: BoardRows, shape: Pooling, dx: &mut [f32]) {
+    fn statistics_gradient(d: &[f32], x: &[f32], rows: BoardRows, shape: GlobalPooling, dx: &mut [f32]) {
         let BoardRows { boards, width } = rows;
         let squares = x.len() / (boards * width);
         let pooled = shape.pooled;
@@ -224,14 +224,14 @@ fn add_rows(x: &[f32], sum: &mut [f32]) {
 
 impl PooledLayer {
     /// A layer whose weights are all 0.
-    pub fn new(shape: Pooling) -> Self {
+    pub fn new(shape: GlobalPooling) -> Self {
         let mut layer = Self { shape, params: Vec::new(), transposed: Default::default() };
         layer.set_params(vec![0.0; shape.param_sizes().iter().sum()]);
         layer
     }
 
     /// Its sizes.
-    pub fn shape(&self) -> Pooling {
+    pub fn shape(&self) -> GlobalPooling {
         self.shape
     }
 
@@ -254,7 +254,7 @@ impl PooledLayer {
     }
 
     fn parts<'a>(&self, boards: usize, scratch: &'a mut [f32]) -> (PoolingBuffers<'a>, &'a mut [f32]) {
-        let Pooling { hidden, .. } = self.shape;
+        let GlobalPooling { hidden, .. } = self.shape;
         let (statistics, rest) = scratch.split_at_mut(boards * self.shape.inputs());
         let (hidden, rest) = rest.split_at_mut(boards * hidden);
         let (output, rest) = rest.split_at_mut(boards * self.shape.outputs());
@@ -279,7 +279,7 @@ impl PooledLayer {
         }
         start(output, output_bias);
         linear(isa, read, self.shape.output_inputs(), &self.transposed[1], output);
-        if self.shape.effect == Effect::Scale {
+        if self.shape.effect == ChannelEffect::Scale {
             output.iter_mut().for_each(|u| *u = 1.0 / (1.0 + math::exp(-*u)));
         }
     }
@@ -368,7 +368,7 @@ mod tests {
     const ROWS: BoardRows = BoardRows { boards: 2, width: 3 };
     const X: [f32; 12] = [1.0, 5.0, 9.0, 0.0, 1.0, 9.0, -3.0, 6.0, 9.0, 2.0, -1.0, 9.0];
 
-    fn forward(shape: Pooling, params: &[f32]) -> Vec<f32> {
+    fn forward(shape: GlobalPooling, params: &[f32]) -> Vec<f32> {
         let mut layer = PooledLayer::new(shape);
         layer.set_params(params.to_vec());
         let (mut x, mut scratch) = (X.to_vec(), vec![f32::NAN; 2 * layer.scratch_len()]);
@@ -379,7 +379,14 @@ mod tests {
     #[test]
     fn a_bias_by_hand() {
         let statistics = PoolStatistics::ReluMeanMax;
-        let shape = Pooling { pooled: 1, statistics, hidden: 0, effect: Effect::Bias, first: 1, channels: 2 };
+        let shape = GlobalPooling {
+            pooled: 1,
+            statistics,
+            hidden: 0,
+            effect: ChannelEffect::Bias,
+            first: 1,
+            channels: 2,
+        };
         // The first channel's means behind the ReLU are 0.5 and 1, its maxima 1 and 2.
         let bias = [2.0 * 0.5 + 10.0, 2.0 * 1.0 + 20.0];
         let right = [1.0, 5.0 + bias[0], 9.0, 0.0, 1.0 + bias[1], 9.0];
@@ -393,8 +400,14 @@ mod tests {
     #[test]
     fn a_scale_by_hand() {
         let statistics = PoolStatistics::Mean;
-        let shape =
-            Pooling { pooled: 2, statistics, hidden: 1, effect: Effect::Scale, first: 0, channels: 2 };
+        let shape = GlobalPooling {
+            pooled: 2,
+            statistics,
+            hidden: 1,
+            effect: ChannelEffect::Scale,
+            first: 0,
+            channels: 2,
+        };
         // The channels' means are -1 and 5.5, and 1 and 0: the hidden units are 4.5 and 1.
         let squeeze = [1.0, 1.0, 0.0];
         let found = forward(shape, &[&squeeze[..], &[0.0, 2.0], &[0.0, -1.0]].concat());

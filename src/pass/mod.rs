@@ -6,7 +6,7 @@
 //! same answer.
 
 mod buffers;
-mod clock;
+mod metrics;
 
 use crate::backend::{Backend, RowBudget};
 use crate::error::Result;
@@ -15,7 +15,7 @@ use crate::net::Network;
 use crate::search::PassStats;
 
 pub use buffers::PassBuffers;
-pub use clock::{PassClock, StageTimer};
+pub use metrics::{PassMetrics, StageTimer};
 
 /// Makes one pass over all rows. Returns the number of leaves; 0 means that every row is done.
 ///
@@ -25,7 +25,7 @@ pub fn simulate(
     backend: &mut dyn Backend,
     network: &mut dyn Network,
     buffers: &mut PassBuffers,
-    clock: &mut PassClock,
+    clock: &mut PassMetrics,
 ) -> Result<usize> {
     simulate_many(backend, network, buffers, clock, 1)
 }
@@ -38,7 +38,7 @@ pub fn simulate_many(
     backend: &mut dyn Backend,
     network: &mut dyn Network,
     buffers: &mut PassBuffers,
-    clock: &mut PassClock,
+    clock: &mut PassMetrics,
     passes: u32,
 ) -> Result<usize> {
     if let Some(stats) = unstaged_passes(backend, network, buffers, clock, passes)? {
@@ -59,7 +59,7 @@ pub fn simulate_within(
     backend: &mut dyn Backend,
     network: &mut dyn Network,
     buffers: &mut PassBuffers,
-    clock: &mut PassClock,
+    clock: &mut PassMetrics,
     budget: RowBudget,
 ) -> Result<PassStats> {
     match unstaged_passes(backend, network, buffers, clock, 1)? {
@@ -73,7 +73,7 @@ fn staged_pass(
     backend: &mut dyn Backend,
     network: &mut dyn Network,
     buffers: &mut PassBuffers,
-    clock: &mut PassClock,
+    clock: &mut PassMetrics,
     budget: RowBudget,
 ) -> Result<PassStats> {
     let sizes = *backend.sizes();
@@ -104,7 +104,7 @@ fn unstaged_passes(
     backend: &mut dyn Backend,
     network: &mut dyn Network,
     buffers: &mut PassBuffers,
-    clock: &mut PassClock,
+    clock: &mut PassMetrics,
     passes: u32,
 ) -> Result<Option<PassStats>> {
     let mut timer = StageTimer::start();
@@ -163,7 +163,7 @@ pub fn launch_passes(
 ///
 /// # Errors
 /// Those of the backend.
-pub fn begin_pass(backend: &mut dyn Backend, clock: &mut PassClock) -> Result<PassStats> {
+pub fn begin_pass(backend: &mut dyn Backend, clock: &mut PassMetrics) -> Result<PassStats> {
     let mut timer = StageTimer::start();
     let stats = backend.select(RowBudget::ALL)?;
     clock.select += timer.lap();
@@ -179,7 +179,7 @@ pub fn end_pass(
     backend: &mut dyn Backend,
     stats: &PassStats,
     (logits, values): (&[f32], &[f32]),
-    clock: &mut PassClock,
+    clock: &mut PassMetrics,
     timer: &mut StageTimer,
 ) -> Result<()> {
     backend.expand(logits, values)?;

@@ -6,7 +6,7 @@ use crate::config::{Config, DeviceName, Executor, NetConfig, Precision, TensorCo
 use crate::error::{Error, Result};
 use crate::model::{Model, Tower};
 use crate::net::cpu::{CpuNet, check_precision, choose_isa};
-use crate::net::{CandleNet, NetParts, NetSpec, Network, Weights};
+use crate::net::{CandleNet, NetSpec, Network, NetworkDesc, Weights};
 use crate::weights::pack;
 use candle_core::Device;
 
@@ -111,7 +111,7 @@ pub fn place(
         }
         DeviceName::Cuda(_) => {
             let NetConfig { precision, tensor_cores, .. } = config.net;
-            let parts = NetParts { spec: spec.clone(), weights: weights.clone(), precision, tensor_cores };
+            let parts = NetworkDesc { spec: spec.clone(), weights: weights.clone(), precision, tensor_cores };
             let by = match tensor_cores {
                 TensorCores::Mma => "",
                 TensorCores::Wgmma => " by wgmma",

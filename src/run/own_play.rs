@@ -7,7 +7,7 @@ use crate::batch::AnyGame;
 use crate::config::Config;
 use crate::error::Result;
 use crate::net::Network;
-use crate::pass::PassClock;
+use crate::pass::PassMetrics;
 use crate::report::metrics::RootCacheUse;
 use crate::root_cache::{self, CachePlan};
 use crate::search::eval_cache::EvalCache;
@@ -61,10 +61,10 @@ impl OwnPlay {
     }
 
     /// See [`SelfPlay::take_clock`].
-    pub fn take_clock(&mut self) -> PassClock {
+    pub fn take_clock(&mut self) -> PassMetrics {
         match self {
             Self::Playing(selfplay) => selfplay.take_clock(),
-            Self::Idle(_) => PassClock::default(),
+            Self::Idle(_) => PassMetrics::default(),
         }
     }
 

@@ -59,7 +59,7 @@ impl StrengthMeter {
     pub fn new(config: &Config, game: &Arc<dyn AnyGame>, threads: usize) -> Result<Self> {
         let mut params = SearchParams::new(&config.search, &game.sizes());
         let placement = Placement::of_run(config).on_first_device();
-        params.rule = config.eval.algorithm;
+        params.algorithm = config.eval.algorithm;
         params.simulations = config.eval.simulations;
         params.leaves = 1;
         let hidden = game.sizes().hidden_information;

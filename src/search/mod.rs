@@ -8,7 +8,6 @@
 //! - [`root`]: noise, budgets, sequential halving, policy targets.
 //! - [`reuse`]: keeping the played subtree, trimming to T nodes.
 //! - [`eval_cache`]: evaluations by position.
-//! - [`mod@reference`]: the same rules once more, written for clarity alone, as the oracle of the others.
 
 pub mod params;
 pub mod pass_stats;
@@ -18,7 +17,6 @@ pub mod backup;
 pub mod root;
 pub mod reuse;
 pub mod eval_cache;
-pub mod reference;
 
-pub use params::{MctsSolver, Rule, SearchParams};
+pub use params::{MctsSolver, SearchParams};
 pub use pass_stats::PassStats;

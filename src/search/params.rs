@@ -5,15 +5,12 @@ use crate::device_struct::{device_enum, device_struct};
 use crate::game::Sizes;
 use bytemuck::NoUninit;
 
-/// How edges are chosen; see [`Algorithm`].
-pub type Rule = Algorithm;
-
 device_struct! {
     /// Parameters of a search, resolved for one game. Where the arrays live is not among them.
     #[derive(Clone, Copy, Debug, NoUninit)]
     pub struct SearchParams {
         /// PUCT or Gumbel.
-        pub rule: Algorithm,
+        pub algorithm: Algorithm,
         /// S: simulations of one ply.
         pub simulations: u32,
         /// L: leaves that a row selects in one pass.
@@ -65,7 +62,7 @@ impl SearchParams {
         let solvable =
             sizes.num_players == 2 && sizes.zero_sum && sizes.num_chance == 0 && !sizes.hidden_information;
         Self {
-            rule: config.algorithm,
+            algorithm: config.algorithm,
             simulations: config.simulations,
             leaves: config.leaves,
             c_init: config.c_init,

@@ -3,8 +3,9 @@
 //! Noise is never written into the tree, so a kept subtree or a cloned root cache holds the network's own priors. Inherited
 //! visits are counted apart from new ones.
 
+use super::SearchParams;
 use super::select::{CompletedQ, RootView, gumbel_scores};
-use super::{Rule, SearchParams};
+use crate::config::Algorithm;
 use crate::device_struct::device_struct;
 use crate::isa::prefetch;
 use crate::math;
@@ -184,9 +185,9 @@ impl Roots {
     #[inline(always)]
     pub fn view(&self, b: usize, num_edges: usize, params: &SearchParams) -> RootView<'_> {
         let at = b * self.padded..(b + 1) * self.padded;
-        let considered_visits = match params.rule {
-            Rule::Puct => 0,
-            Rule::Gumbel => {
+        let considered_visits = match params.algorithm {
+            Algorithm::Puct => 0,
+            Algorithm::Gumbel => {
                 let considered = num_edges.min(params.max_num_considered_actions as usize);
                 self.schedules[usize::from(self.schedule[b])]
                     .visits(considered, self.budget[b] - self.simulations_left[b])
@@ -219,9 +220,9 @@ impl Roots {
             base[..visits.len()].copy_from_slice(visits);
         }
         let inherited = base.iter().sum::<i32>() as u32;
-        self.budget[b] = match params.rule {
-            Rule::Gumbel => simulations,
-            Rule::Puct => {
+        self.budget[b] = match params.algorithm {
+            Algorithm::Gumbel => simulations,
+            Algorithm::Puct => {
                 let counted = inherited.min((params.inherit_cap * simulations as f32) as u32);
                 simulations.saturating_sub(counted).max(params.min_simulations.min(simulations))
             }
@@ -234,12 +235,12 @@ impl Roots {
         noise.fill(0.0);
         self.dirichlet_epsilon[b] = 0.0;
         if exploration == Exploration::Noisy {
-            match params.rule {
-                Rule::Gumbel => {
+            match params.algorithm {
+                Algorithm::Gumbel => {
                     let mut stream = key.key(Purpose::Gumbel).stream();
                     noise[..num_edges].fill_with(|| stream.gumbel());
                 }
-                Rule::Puct => {
+                Algorithm::Puct => {
                     let alpha = if params.dirichlet_alpha > 0.0 {
                         params.dirichlet_alpha
                     } else {
@@ -257,7 +258,7 @@ impl Roots {
 
     /// Index of the schedule for this budget, which is built on first use.
     fn schedule_for(&mut self, simulations: u32, params: &SearchParams) -> u16 {
-        if params.rule == Rule::Puct {
+        if params.algorithm == Algorithm::Puct {
             return 0;
         }
         let index = self.schedules.iter().position(|s| s.budget == simulations).unwrap_or_else(|| {
@@ -319,9 +320,9 @@ impl Roots {
         if out.proven {
             proven_policy(row, out.value[mover], out);
         } else {
-            match params.rule {
-                Rule::Puct => self.visit_policy(b, row, params, out),
-                Rule::Gumbel => self.improved_policy(b, row, params, out),
+            match params.algorithm {
+                Algorithm::Puct => self.visit_policy(b, row, params, out),
+                Algorithm::Gumbel => self.improved_policy(b, row, params, out),
             }
         }
     }

@@ -6,12 +6,12 @@
 //! 33). Ties go to the lowest edge. All functions are `inline(always)`, so that they are compiled for the caller's instruction
 //! set.
 
-use super::{Rule, SearchParams};
-use crate::config::{ChanceRule, Fpu};
+use super::SearchParams;
+use crate::config::{Algorithm, ChanceRule, Fpu};
 use crate::device_struct::device_constants;
 use crate::math;
 use crate::simd::{Argmax, F8, I8, LANES, Simd};
-use crate::tree::{Edges, NodeKind, REFUTED, ROOT, RowMut};
+use crate::tree::{NodeEdges, NodeKind, REFUTED, ROOT, RowMut};
 
 /// The root's arrays outside the tree that selection reads. All slices are `[Ep]`.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ fn lanes<T>(slice: &[T]) -> &[[T; LANES]] {
 
 /// Prior, visits and value sum of the edges, one SIMD vector of each at a time.
 #[inline(always)]
-fn vectors<S: Simd>(edges: &Edges<'_>) -> impl Iterator<Item = (F8<S>, I8<S>, F8<S>)> {
+fn vectors<S: Simd>(edges: &NodeEdges<'_>) -> impl Iterator<Item = (F8<S>, I8<S>, F8<S>)> {
     let fields = lanes(edges.prior).iter().zip(lanes(edges.visits)).zip(lanes(edges.value_sum));
     fields.map(|((&p, &n), &w)| (F8::of(p), I8::of(n), F8::of(w)))
 }
@@ -77,10 +77,10 @@ pub fn choose_edge<S: Simd>(
         NodeKind::Terminal | NodeKind::Horizon => return DescentStep::End,
         NodeKind::Decision | NodeKind::Chance if scalars.is_proven() => return DescentStep::End,
         NodeKind::Chance => chance_edge::<S>(row, node, params.chance, chance_draw),
-        NodeKind::Decision => match (root, params.rule) {
+        NodeKind::Decision => match (root, params.algorithm) {
             (Some(root), _) => root_edge::<S>(row, root, params, puct_table, scratch),
-            (None, Rule::Puct) => puct_edge::<S>(row, node, params, puct_table, None),
-            (None, Rule::Gumbel) => gumbel_edge::<S>(row, node, params, scratch),
+            (None, Algorithm::Puct) => puct_edge::<S>(row, node, params, puct_table, None),
+            (None, Algorithm::Gumbel) => gumbel_edge::<S>(row, node, params, scratch),
         },
     })
 }
@@ -93,12 +93,12 @@ fn root_edge<S: Simd>(
     puct_table: &PuctTable,
     scratch: &mut [f32],
 ) -> usize {
-    match params.rule {
-        Rule::Puct if root.dirichlet_epsilon > 0.0 => {
+    match params.algorithm {
+        Algorithm::Puct if root.dirichlet_epsilon > 0.0 => {
             puct_edge::<S>(row, ROOT, params, puct_table, Some(root))
         }
-        Rule::Puct => puct_edge::<S>(row, ROOT, params, puct_table, None),
-        Rule::Gumbel => gumbel_root_edge::<S>(row, root, params, scratch),
+        Algorithm::Puct => puct_edge::<S>(row, ROOT, params, puct_table, None),
+        Algorithm::Gumbel => gumbel_root_edge::<S>(row, root, params, scratch),
     }
 }
 
@@ -119,7 +119,8 @@ impl PuctTable {
 
     /// The table for trees of T = `nodes`; empty unless the rule is PUCT.
     pub fn new(params: &SearchParams, nodes: usize) -> Self {
-        let entries = if params.rule == Rule::Puct { (nodes + 1).min(Self::MAX_ENTRIES) } else { 0 };
+        let entries =
+            if params.algorithm == Algorithm::Puct { (nodes + 1).min(Self::MAX_ENTRIES) } else { 0 };
         Self((0..entries as i32).map(|visits| exploration(params, visits)).collect())
     }
 
@@ -165,7 +166,12 @@ fn puct_edge<S: Simd>(
 
 /// The argmax of the PUCT score, given C(s) sqrt(N) as `rate` and the Q of edges without visits.
 #[inline(always)]
-fn argmax_puct<S: Simd>(edges: &Edges<'_>, rate: f32, unvisited: f32, root: Option<&RootView<'_>>) -> usize {
+fn argmax_puct<S: Simd>(
+    edges: &NodeEdges<'_>,
+    rate: f32,
+    unvisited: f32,
+    root: Option<&RootView<'_>>,
+) -> usize {
     let rate = F8::<S>::splat(rate);
     let mut best = Argmax::default();
     for (group, (mut p, n, w)) in vectors(edges).enumerate() {
@@ -204,7 +210,7 @@ device_constants! {
 impl CompletedQ {
     /// Computes the completed Q of a node from its edges and its own evaluation.
     #[inline(always)]
-    pub fn of<S: Simd>(edges: &Edges<'_>, own_value: f32, params: &SearchParams) -> Self {
+    pub fn of<S: Simd>(edges: &NodeEdges<'_>, own_value: f32, params: &SearchParams) -> Self {
         let zero = F8::<S>::splat(0.0);
         let (mut mass, mut weighted) = (zero, zero);
         let (mut sum, mut max_visits) = (I8::splat(0), I8::splat(0));
@@ -233,7 +239,7 @@ impl CompletedQ {
 
     /// Writes prior x exp(sigma - max) to `out [Ep]` and returns the sum.
     #[inline(always)]
-    pub fn weights<S: Simd>(&self, edges: &Edges<'_>, out: &mut [f32]) -> f32 {
+    pub fn weights<S: Simd>(&self, edges: &NodeEdges<'_>, out: &mut [f32]) -> f32 {
         let out = out.as_chunks_mut::<LANES>().0;
         let mut max = F8::<S>::splat(f32::NEG_INFINITY);
         for ((_, n, w), out) in vectors(edges).zip(out.iter_mut()) {
@@ -266,7 +272,7 @@ fn gumbel_edge<S: Simd>(row: &RowMut<'_>, node: i32, params: &SearchParams, scra
 /// [`gumbel_edge`] of these edges, at a node whose own evaluation for the player to move is `own`.
 #[inline(always)]
 fn argmax_improved<S: Simd>(
-    edges: &Edges<'_>,
+    edges: &NodeEdges<'_>,
     own: f32,
     params: &SearchParams,
     scratch: &mut [f32],

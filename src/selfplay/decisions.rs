@@ -7,11 +7,11 @@ use crate::threads;
 use std::ops::Range;
 
 /// The fewest decisions that are worth a thread.
-const WORTH_A_THREAD: usize = 512;
+const MIN_DECISIONS_PER_THREAD: usize = 512;
 
 /// How many threads apply `decisions` decisions.
 pub(super) fn threads_for(decisions: usize) -> usize {
-    (decisions / WORTH_A_THREAD).clamp(1, rayon::current_num_threads())
+    (decisions / MIN_DECISIONS_PER_THREAD).clamp(1, rayon::current_num_threads())
 }
 
 /// Calls `apply` with every decision and its slot, and collects what it returns; those of one slot in the order of their passes.
@@ -96,7 +96,10 @@ mod tests {
 
     #[test]
     fn few_decisions_are_applied_by_one_thread() {
-        assert_eq!([0, 1, WORTH_A_THREAD, 2 * WORTH_A_THREAD - 1].map(threads_for), [1; 4]);
+        assert_eq!(
+            [0, 1, MIN_DECISIONS_PER_THREAD, 2 * MIN_DECISIONS_PER_THREAD - 1].map(threads_for),
+            [1; 4]
+        );
         assert!(threads_for(1 << 20) <= rayon::current_num_threads());
     }
 }

@@ -240,7 +240,7 @@ mod tests {
     use super::*;
     use crate::batch::any_game;
     use crate::config::Config;
-    use crate::rng::Stream;
+    use crate::rng::RngStream;
 
     /// A game in progress after `plies` decided plies at random, with a sample of each.
     fn played(game: &dyn AnyGame, plan: &PlayPlan, plies: usize) -> GameSlot {
@@ -264,7 +264,7 @@ mod tests {
     }
 
     /// The bytes of a slot as a checkpoint has them, with a few of them changed.
-    fn forged(bytes: &[u8], rng: &mut Stream) -> Option<GameSlot> {
+    fn forged(bytes: &[u8], rng: &mut RngStream) -> Option<GameSlot> {
         let mut bytes = bytes.to_vec();
         for _ in 0..1 + rng.below(3) {
             let extremes = [0, 1, 127, 128, 255, rng.below(256) as u8];

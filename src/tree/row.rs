@@ -27,7 +27,7 @@ pub struct RowMut<'a> {
 
 /// One node's edges. All slices are `[Ep]`.
 #[derive(Clone, Copy)]
-pub struct Edges<'a> {
+pub struct NodeEdges<'a> {
     /// Probability of each edge: the network's prior, or the probability of the chance outcome.
     pub prior: &'a [f32],
     /// Simulations that took the edge, those in flight included.
@@ -38,7 +38,7 @@ pub struct Edges<'a> {
     pub child: &'a [i32],
 }
 
-impl Edges<'_> {
+impl NodeEdges<'_> {
     /// The first `count` edges.
     #[inline(always)]
     fn first(self, count: usize) -> Self {
@@ -52,18 +52,18 @@ impl Edges<'_> {
 }
 
 /// One node's edges, mutable. All slices are `[Ep]`.
-pub struct EdgesMut<'a> {
-    /// See [`Edges::prior`].
+pub struct NodeEdgesMut<'a> {
+    /// See [`NodeEdges::prior`].
     pub prior: &'a mut [f32],
-    /// See [`Edges::visits`].
+    /// See [`NodeEdges::visits`].
     pub visits: &'a mut [i32],
-    /// See [`Edges::value_sum`].
+    /// See [`NodeEdges::value_sum`].
     pub value_sum: &'a mut [f32],
-    /// See [`Edges::child`].
+    /// See [`NodeEdges::child`].
     pub child: &'a mut [i32],
 }
 
-impl EdgesMut<'_> {
+impl NodeEdgesMut<'_> {
     /// The edges in `range`.
     #[inline(always)]
     fn within(self, range: Range<usize>) -> Self {
@@ -96,13 +96,13 @@ impl RowMut<'_> {
 
     /// The edges of node `n`.
     #[inline(always)]
-    pub fn edges(&self, n: i32) -> Edges<'_> {
+    pub fn edges(&self, n: i32) -> NodeEdges<'_> {
         let ep = self.padded;
         let block = &self.edges[n as usize * 4 * ep..][..4 * ep];
         let (prior, rest) = block.split_at(ep);
         let (visits, rest) = rest.split_at(ep);
         let (value_sum, child) = rest.split_at(ep);
-        Edges {
+        NodeEdges {
             prior: bytemuck::cast_slice(prior),
             visits: bytemuck::cast_slice(visits),
             value_sum: bytemuck::cast_slice(value_sum),
@@ -118,7 +118,7 @@ impl RowMut<'_> {
 
     /// The edges of node `n` in use, padded to a multiple of [`LANES`].
     #[inline(always)]
-    pub fn used_edges(&self, n: i32) -> Edges<'_> {
+    pub fn used_edges(&self, n: i32) -> NodeEdges<'_> {
         self.edges(n).first(self.used(n))
     }
 
@@ -130,13 +130,13 @@ impl RowMut<'_> {
 
     /// The edges of node `n`, mutable.
     #[inline(always)]
-    pub fn edges_mut(&mut self, n: i32) -> EdgesMut<'_> {
+    pub fn edges_mut(&mut self, n: i32) -> NodeEdgesMut<'_> {
         let ep = self.padded;
         let block = &mut self.edges[n as usize * 4 * ep..][..4 * ep];
         let (prior, rest) = block.split_at_mut(ep);
         let (visits, rest) = rest.split_at_mut(ep);
         let (value_sum, child) = rest.split_at_mut(ep);
-        EdgesMut {
+        NodeEdgesMut {
             prior: bytemuck::cast_slice_mut(prior),
             visits: bytemuck::cast_slice_mut(visits),
             value_sum: bytemuck::cast_slice_mut(value_sum),
@@ -155,13 +155,13 @@ impl RowMut<'_> {
 
     /// The edges of node `n` if Ep is [`LANES`], as slices whose length is a compile-time constant after inlining.
     #[inline(always)]
-    pub fn single_vector(&self, n: i32) -> Option<Edges<'_>> {
+    pub fn single_vector(&self, n: i32) -> Option<NodeEdges<'_>> {
         if self.padded != LANES {
             return None;
         }
         let block = &self.edges.as_chunks::<{ 4 * LANES }>().0[n as usize];
         let [prior, visits, value_sum, child]: &[[u32; LANES]; 4] = bytemuck::cast_ref(block);
-        Some(Edges {
+        Some(NodeEdges {
             prior: bytemuck::cast_slice(prior),
             visits: bytemuck::cast_slice(visits),
             value_sum: bytemuck::cast_slice(value_sum),
@@ -171,13 +171,13 @@ impl RowMut<'_> {
 
     /// [`Self::single_vector`], mutable.
     #[inline(always)]
-    fn single_vector_mut(&mut self, n: i32) -> Option<EdgesMut<'_>> {
+    fn single_vector_mut(&mut self, n: i32) -> Option<NodeEdgesMut<'_>> {
         if self.padded != LANES {
             return None;
         }
         let block = &mut self.edges.as_chunks_mut::<{ 4 * LANES }>().0[n as usize];
         let [prior, visits, value_sum, child]: &mut [[u32; LANES]; 4] = bytemuck::cast_mut(block);
-        Some(EdgesMut {
+        Some(NodeEdgesMut {
             prior: bytemuck::cast_slice_mut(prior),
             visits: bytemuck::cast_slice_mut(visits),
             value_sum: bytemuck::cast_slice_mut(value_sum),

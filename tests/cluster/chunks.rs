@@ -6,7 +6,7 @@ use vecaz::cluster::Incarnation;
 pub use vecaz::cluster::chunk::HEADER_BYTES;
 use vecaz::cluster::chunk::{Chunk, FULL_CHUNK, Refusal};
 use vecaz::game::Turn;
-use vecaz::rng::{Key, Purpose, Stream};
+use vecaz::rng::{Key, Purpose, RngStream};
 use vecaz::search::root::RowKey;
 use vecaz::selfplay::FinishedGame;
 
@@ -120,7 +120,7 @@ pub fn replace_body(chunk: &mut Vec<u8>, raw: &[u8]) {
     sign(chunk);
 }
 
-pub fn change(bytes: &mut Vec<u8>, rng: &mut Stream) {
+pub fn change(bytes: &mut Vec<u8>, rng: &mut RngStream) {
     for _ in 0..1 + rng.below(3) {
         let place = rng.below(bytes.len());
         let extremes = [0, 1, 127, 128, 255, bytes[place] ^ 1 << rng.below(8), rng.below(256) as u8];
@@ -135,7 +135,7 @@ pub fn change(bytes: &mut Vec<u8>, rng: &mut Stream) {
 
 /// The bytes of a chunk after changes: anywhere, anywhere but with a true checksum, or in the games before they are compressed,
 /// with true sizes and checksum.
-pub fn forged(bytes: &[u8], raw: &[u8], rng: &mut Stream) -> Vec<u8> {
+pub fn forged(bytes: &[u8], raw: &[u8], rng: &mut RngStream) -> Vec<u8> {
     let mut out = bytes.to_vec();
     match rng.below(5) {
         0 => change(&mut out, rng),

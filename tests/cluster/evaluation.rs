@@ -11,7 +11,7 @@ use vecaz::cluster::evaluation::{Offer, limits, open, seal};
 use vecaz::config::{Config, Layers};
 use vecaz::game::Turn;
 use vecaz::net::{IoShape, UniformNet};
-use vecaz::rng::{Key, Purpose, Stream};
+use vecaz::rng::{Key, Purpose, RngStream};
 use vecaz::run::strength::{Measured, StrengthMeter};
 use vecaz::stop::Stop;
 
@@ -125,7 +125,7 @@ impl Sent {
     }
 
     /// The chunk with changes anywhere, or in its content with a true checksum.
-    fn forged(&self, rng: &mut Stream) -> Vec<u8> {
+    fn forged(&self, rng: &mut RngStream) -> Vec<u8> {
         let mut out = self.bytes.clone();
         if rng.below(4) == 0 {
             change(&mut out, rng);

@@ -15,15 +15,15 @@ use vecaz::cluster::worker::Worker;
 use vecaz::config::Layers;
 use vecaz::report::metrics::EpochRecord;
 use vecaz::report::workers::{WorkerCounts, WorkerShare};
-use vecaz::rng::{Key, Purpose, Stream};
+use vecaz::rng::{Key, Purpose, RngStream};
 use vecaz::run::memory::peak_bytes;
 use vecaz::selfplay::{GameSlot, new_slots};
 
-fn random() -> Stream {
+fn random() -> RngStream {
     Key::new(14, Purpose::Evaluation).stream()
 }
 
-fn changed(bytes: &[u8], rng: &mut Stream) -> Vec<u8> {
+fn changed(bytes: &[u8], rng: &mut RngStream) -> Vec<u8> {
     let mut out = bytes.to_vec();
     change(&mut out, rng);
     out
@@ -174,7 +174,7 @@ fn changed_statuses_and_records_are_left_out_or_shown_within_their_lines() {
 }
 
 /// JSON after changes of any bytes, or of its digits.
-fn changed_json(text: &[u8], rng: &mut Stream) -> Vec<u8> {
+fn changed_json(text: &[u8], rng: &mut RngStream) -> Vec<u8> {
     if rng.below(3) == 0 {
         return changed(text, rng);
     }
@@ -190,7 +190,7 @@ fn changed_json(text: &[u8], rng: &mut Stream) -> Vec<u8> {
 }
 
 /// A configuration after a change of its text, of one value, or of its lines.
-fn changed_config(text: &str, rng: &mut Stream) -> String {
+fn changed_config(text: &str, rng: &mut RngStream) -> String {
     const VALUES: [&str; 16] = [
         "0",
         "1",

@@ -2,9 +2,9 @@
 
 use crate::walk::{Position, chance_probs, draws, legal, num_games, observe, returns, walk};
 use std::collections::{HashMap, HashSet};
-use vecaz::batch::{Batch, Playthrough, erase};
+use vecaz::batch::{GameBatch, Playthrough, erase};
 use vecaz::game::{Game, History, Turn};
-use vecaz::rng::Stream;
+use vecaz::rng::RngStream;
 
 /// Symmetries looked at per position, where a game has many.
 const SYMMETRIES: u64 = 12;
@@ -107,7 +107,7 @@ pub fn returns_are_bounded<G: Game>(game: &G) {
 }
 
 /// All symmetries where there are few, otherwise the identity and some others at random.
-fn some_symmetries(count: u64, rng: &mut Stream) -> Vec<u64> {
+fn some_symmetries(count: u64, rng: &mut RngStream) -> Vec<u64> {
     if count <= SYMMETRIES {
         return (0..count).collect();
     }
@@ -157,7 +157,7 @@ pub fn symmetries_commute_with_play<G: Game>(game: &G) {
     });
 }
 
-fn check_image<G: Game>(game: &G, position: &Position<G>, symmetry: u64, rng: &mut Stream) {
+fn check_image<G: Game>(game: &G, position: &Position<G>, symmetry: u64, rng: &mut RngStream) {
     let image = game.transform(&position.state, symmetry);
     let board = || format!("symmetry {symmetry} of\n{}", game.display(&position.state));
     let turn = match position.turn {
@@ -332,8 +332,8 @@ pub fn erased_play_is_the_same<G: Game>(game: &G) {
 
 pub fn batches_keep_finished_games<G: Game>(game: &G) {
     const SLOTS: usize = 5;
-    let mut batch = Batch::new(game.clone(), SLOTS);
-    let mut rng: Vec<Stream> = (0..SLOTS as u64).map(draws).collect();
+    let mut batch = GameBatch::new(game.clone(), SLOTS);
+    let mut rng: Vec<RngStream> = (0..SLOTS as u64).map(draws).collect();
     let mut lone: Vec<Position<G>> = (0..SLOTS).map(|_| Position::start(game)).collect();
     while lone.iter().any(|position| !position.is_over()) {
         // Finished slots get an action that must not be read.

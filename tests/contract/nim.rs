@@ -9,7 +9,7 @@ use vecaz::config::keys::{KeyInfo, Section, section};
 use vecaz::game::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
 use vecaz::net::UniformNet;
 use vecaz::search::root::Exploration;
-use vecaz::searcher::Position;
+use vecaz::searcher::SearchRequest;
 
 section! {
     /// One heap; a player takes 1 to `most` stones; who takes the last one wins.
@@ -117,7 +117,8 @@ fn search_finds_the_winning_move_of_a_game_outside_the_registry() {
     let game = Nim::default();
     let sizes = game.sizes();
     let config = SearchConfig { simulations: 400, ..SearchConfig::default() };
-    let position = Position { state: bytemuck::bytes_of(&game.init()).to_vec(), ..Position::default() };
+    let position =
+        SearchRequest { state: bytemuck::bytes_of(&game.init()).to_vec(), ..SearchRequest::default() };
     let mut backend = CpuBackend::new(game, plan(&config, &sizes, 1));
     let mut network = UniformNet(io_shape(&sizes));
     let roots = search(&mut backend, &mut network, &[position], config.simulations, Exploration::Plain);

@@ -1,7 +1,7 @@
 //! Random play with everything the laws look at.
 
 use vecaz::game::{Game, History, Turn};
-use vecaz::rng::{Key, Purpose, Stream};
+use vecaz::rng::{Key, Purpose, RngStream};
 
 /// One position of a game in the making.
 pub struct Position<G: Game> {
@@ -46,7 +46,7 @@ impl<G: Game> Position<G> {
     }
 
     /// A legal action at random; an outcome by its probability.
-    pub fn choose(&self, game: &G, rng: &mut Stream) -> u16 {
+    pub fn choose(&self, game: &G, rng: &mut RngStream) -> u16 {
         let place = match self.turn {
             Turn::Chance => rng.weighted(&chance_probs(game, &self.state, &self.legal)),
             Turn::Player(_) | Turn::Over => rng.below(self.legal.len()),
@@ -85,7 +85,7 @@ pub fn returns<G: Game>(game: &G, state: &G::State) -> Vec<f32> {
 }
 
 /// Draws for game number `number`; every law that plays it sees the same game.
-pub fn draws(number: u64) -> Stream {
+pub fn draws(number: u64) -> RngStream {
     Key::new(11, Purpose::Evaluation).with(number).stream()
 }
 
@@ -95,7 +95,7 @@ pub fn num_games<G: Game>(game: &G) -> u64 {
 }
 
 /// Plays random games to the end and shows every position, the first and last included.
-pub fn walk<G: Game>(game: &G, mut see: impl FnMut(&Position<G>, &mut Stream)) {
+pub fn walk<G: Game>(game: &G, mut see: impl FnMut(&Position<G>, &mut RngStream)) {
     for number in 0..num_games(game) {
         let mut rng = draws(number);
         let mut position = Position::start(game);

@@ -16,7 +16,7 @@ use vecaz::backend::kernels::forward::DeviceEvaluator;
 use vecaz::backend::plan::BackendPlan;
 use vecaz::batch::AnyGame;
 use vecaz::config::{Config, DeviceName, NetConfig};
-use vecaz::net::{IoShape, NetParts, NetSpec, Network, Weights};
+use vecaz::net::{IoShape, NetSpec, Network, NetworkDesc, Weights};
 use vecaz::replay::{BatchPlan, Replay};
 use vecaz::report::metrics::EpochRecord;
 use vecaz::report::progress::{Progress, Verbosity};
@@ -43,7 +43,7 @@ impl ComponentFactory for HostMachine {
         weights: &Weights,
     ) -> Result<Box<dyn Network>> {
         let NetConfig { precision, tensor_cores, .. } = config.net;
-        let parts = NetParts { spec: spec.clone(), weights: weights.clone(), precision, tensor_cores };
+        let parts = NetworkDesc { spec: spec.clone(), weights: weights.clone(), precision, tensor_cores };
         Ok(Box::new(DeviceEvaluator::new(parts, DeviceName::Cpu, || Ok(HostDevice::new(21)))))
     }
 

@@ -19,7 +19,7 @@ use vecaz::config::{Algorithm, SearchConfig};
 use vecaz::game::Game;
 use vecaz::net::{Network, UniformNet};
 use vecaz::search::root::{Exploration, RootSummary};
-use vecaz::searcher::Position;
+use vecaz::searcher::SearchRequest;
 
 const BOTH: [Algorithm; 2] = [Algorithm::Puct, Algorithm::Gumbel];
 
@@ -30,7 +30,8 @@ fn config(algorithm: Algorithm, simulations: u32) -> SearchConfig {
 /// Both engines' outputs at the start of a game, which must be one.
 fn solve(game: &TreeGame, config: &SearchConfig, network: &mut dyn Network) -> RootSummary {
     let plan = plan(config, &game.sizes(), 3);
-    let start = Position { state: bytemuck::bytes_of(&game.init()).to_vec(), ..Position::default() };
+    let start =
+        SearchRequest { state: bytemuck::bytes_of(&game.init()).to_vec(), ..SearchRequest::default() };
     let positions = [start];
     let mut batched = CpuBackend::new(game.clone(), plan);
     let mut reference = ReferenceBackend::new(game.clone(), plan);

@@ -10,13 +10,13 @@ use vecaz::backend::cpu::CpuBackend;
 use vecaz::config::SearchConfig;
 use vecaz::game::Game;
 use vecaz::net::HashNet;
-use vecaz::rng::{Key, Purpose, Stream};
+use vecaz::rng::{Key, Purpose, RngStream};
 use vecaz::search::root::Exploration;
-use vecaz::searcher::Position;
+use vecaz::searcher::SearchRequest;
 
 /// Grows a random game below a new place and returns the place's number. Real places come first in `places`, so that
 /// adding chance later leaves their numbers, and with them a [`HashNet`]'s outputs, as they are.
-fn random_place(rng: &mut Stream, players: usize, depth: usize, places: &mut Vec<Place>) -> usize {
+fn random_place(rng: &mut RngStream, players: usize, depth: usize, places: &mut Vec<Place>) -> usize {
     let here = places.len();
     places.push(Place::Ends(Vec::new()));
     if depth == 0 || (places.len() > 1 && rng.uniform() < 0.2) {
@@ -93,7 +93,7 @@ proptest! {
         let plan = plan(&config, &game.sizes(), 2);
         let mut backend = CpuBackend::new(game.clone(), plan);
         let mut network = HashNet(io_shape(&game.sizes()));
-        let positions = [0, 0].map(|s: u64| Position { state: s.to_ne_bytes().to_vec(), ..Position::default() });
+        let positions = [0, 0].map(|s: u64| SearchRequest { state: s.to_ne_bytes().to_vec(), ..SearchRequest::default() });
         let out = search(&mut backend, &mut network, &positions, simulations, Exploration::Noisy);
         prop_assert_eq!(out[1].visits.iter().sum::<i32>(), simulations as i32);
         prop_assert_eq!(&out[1].visits, &out[1].new_visits);

@@ -15,10 +15,10 @@ use vecaz::game::{Game, Turn};
 use vecaz::net::{HashNet, IoShape, Network};
 use vecaz::rng::{Key, Purpose};
 use vecaz::search::root::{Exploration, RootSummary, RowKey};
-use vecaz::searcher::Position;
+use vecaz::searcher::SearchRequest;
 use vecaz::selfplay::{FinishedGame, GameSlot, SelfPlay};
 
-fn openings<G: Game>(game: &G, num: u64) -> Vec<Position> {
+fn openings<G: Game>(game: &G, num: u64) -> Vec<SearchRequest> {
     let any = any_game(G::NAME, &game.options()).expect("registered");
     (0..num)
         .map(|slot| {
@@ -29,7 +29,7 @@ fn openings<G: Game>(game: &G, num: u64) -> Vec<Position> {
                 play.step(legal[rng.below(legal.len())]).expect("legal");
             }
             let key = RowKey { slot, ..RowKey::default() };
-            Position { state: play.state().to_vec(), history: Vec::new(), key }
+            SearchRequest { state: play.state().to_vec(), history: Vec::new(), key }
         })
         .collect()
 }
@@ -38,13 +38,13 @@ fn permute_rows<G: Game>(game: G, config: &SearchConfig, order: &[usize]) {
     let sizes = game.sizes();
     let plan = plan(config, &sizes, order.len());
     let mut network = HashNet(io_shape(&sizes));
-    let mut run = |positions: &[Position]| {
+    let mut run = |positions: &[SearchRequest]| {
         let mut backend = CpuBackend::new(game.clone(), plan);
         search(&mut backend, &mut network, positions, config.simulations, Exploration::Noisy)
     };
     let positions = openings(&game, order.len() as u64);
     let straight = run(&positions);
-    let permuted: Vec<Position> = order.iter().map(|&i| positions[i].clone()).collect();
+    let permuted: Vec<SearchRequest> = order.iter().map(|&i| positions[i].clone()).collect();
     for (summary, &i) in run(&permuted).iter().zip(order) {
         assert_eq!(summary, &straight[i]);
     }

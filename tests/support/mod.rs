@@ -5,10 +5,10 @@ use vecaz::backend::{Backend, PlyPlan};
 use vecaz::config::SearchConfig;
 use vecaz::game::Sizes;
 use vecaz::net::{IoShape, Network};
-use vecaz::pass::{PassBuffers, PassClock, simulate};
+use vecaz::pass::{PassBuffers, PassMetrics, simulate};
 use vecaz::search::SearchParams;
 use vecaz::search::root::{Exploration, RootSummary};
-use vecaz::searcher::Position;
+use vecaz::searcher::SearchRequest;
 
 /// The input and output of a network for games of these sizes.
 pub fn io_shape(sizes: &Sizes) -> IoShape {
@@ -29,7 +29,7 @@ pub fn plan(config: &SearchConfig, sizes: &Sizes, rows: usize) -> BackendPlan {
 pub fn finish(backend: &mut dyn Backend, network: &mut dyn Network) {
     let sizes = *backend.sizes();
     let mut buffers = PassBuffers::new(&sizes, backend.rows() * 32);
-    let mut clock = PassClock::default();
+    let mut clock = PassMetrics::default();
     while simulate(backend, network, &mut buffers, &mut clock).expect("finite") > 0 {}
 }
 
@@ -37,7 +37,7 @@ pub fn finish(backend: &mut dyn Backend, network: &mut dyn Network) {
 pub fn search(
     backend: &mut dyn Backend,
     network: &mut dyn Network,
-    positions: &[Position],
+    positions: &[SearchRequest],
     simulations: u32,
     exploration: Exploration,
 ) -> Vec<RootSummary> {

@@ -1,4 +1,4 @@
-//! N games on a device, without trees: the device's [`crate::batch::Batch`], with the kernels of `kernels/batch.cu`.
+//! N games on a device, without trees: the device's [`crate::batch::GameBatch`], with the kernels of `kernels/batch.cu`.
 
 use super::device::{Arg, Device, LaunchShape, WARP};
 use super::source;
@@ -180,7 +180,7 @@ impl<D: Device> DeviceBatch<D> {
         self.download(&self.observations, self.sizes.obs.len())
     }
 
-    /// Makes `num_plies` random plies in every game in one launch, with the draws of [`crate::batch::Batch::step_random`] for the
+    /// Makes `num_plies` random plies in every game in one launch, with the draws of [`crate::batch::GameBatch::step_random`] for the
     /// same seed.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use crate::backend::decisions::{DecisionHead, SummaryHead};
 use crate::backend::device_selfplay;
 use crate::config::{Algorithm, ChanceRule, Fpu};
 use crate::device_struct::{DeviceType, check_header};
-use crate::model::{Effect, PoolStatistics};
+use crate::model::{ChannelEffect, PoolStatistics};
 use crate::search::root::RowKey;
 use crate::search::{MctsSolver, SearchParams, backup, select};
 use crate::simd;
@@ -86,6 +86,6 @@ fn generated_header_of_the_batch_kernels_is_up_to_date() {
 
 #[test]
 fn generated_header_of_the_pooling_kernels_is_up_to_date() {
-    let definitions = [PoolStatistics::definition(), Effect::definition(), PoolingBlock::definition()];
+    let definitions = [PoolStatistics::definition(), ChannelEffect::definition(), PoolingBlock::definition()];
     check_header("pooling/layout.cuh", "pooling", "", &definitions);
 }

@@ -37,7 +37,7 @@ use super::{Backend, DevicePasses, PassStages, PlyPlan, RootCache, RowBudget, Tr
 use crate::batch::AnyGame;
 use crate::error::Result;
 use crate::game::Sizes;
-use crate::net::NetParts;
+use crate::net::NetworkDesc;
 use crate::search::PassStats;
 use crate::search::root::RootSummary;
 use device::Device;
@@ -251,8 +251,8 @@ impl<D: Device> PassStages for KernelBackend<D> {
 impl<D: Device> DevicePasses for KernelBackend<D> {
     /// Makes its kernels ([`DeviceForward`]). Weights of a network that is there already replace the old ones in place, so that a
     /// captured pass has them too.
-    fn take_network(&mut self, network: Option<&NetParts>) -> Result<()> {
-        let Some(NetParts { spec, weights, precision, tensor_cores }) = network else {
+    fn take_network(&mut self, network: Option<&NetworkDesc>) -> Result<()> {
+        let Some(NetworkDesc { spec, weights, precision, tensor_cores }) = network else {
             if let ResidentNetwork::Kernels(_) = self.network {
                 self.set_network(None);
             }

@@ -7,7 +7,7 @@ use super::device::Device;
 use crate::batch::AnyGame;
 use crate::config::{DeviceName, Devices};
 use crate::error::Result;
-use crate::net::{NetParts, Network};
+use crate::net::{Network, NetworkDesc};
 
 /// A backend with the games and trees of `game` on GPU number `number`.
 ///
@@ -59,7 +59,7 @@ pub fn on_cuda<W: OnDevices>(numbers: &[u32], _: W) -> Result<W::Out> {
 /// # Errors
 /// [`crate::Error::Unsupported`] where this build has no CUDA.
 #[cfg(feature = "cuda")]
-pub fn cuda_network(parts: NetParts, devices: Devices) -> Result<Box<dyn Network>> {
+pub fn cuda_network(parts: NetworkDesc, devices: Devices) -> Result<Box<dyn Network>> {
     let number = number_of(devices)?;
     let open = move || super::cuda::CudaDevice::open(number, super::store::Store::of_user());
     Ok(Box::new(super::forward::DeviceEvaluator::new(parts, devices, open)))
@@ -70,7 +70,7 @@ pub fn cuda_network(parts: NetParts, devices: Devices) -> Result<Box<dyn Network
 /// # Errors
 /// [`crate::Error::Unsupported`].
 #[cfg(not(feature = "cuda"))]
-pub fn cuda_network(_: NetParts, devices: Devices) -> Result<Box<dyn Network>> {
+pub fn cuda_network(_: NetworkDesc, devices: Devices) -> Result<Box<dyn Network>> {
     Err(without_cuda(number_of(devices)?))
 }
 

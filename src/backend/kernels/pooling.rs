@@ -1,7 +1,7 @@
 //! The parameter block of the kernels of pooling layers, of networks and of training.
 
 use crate::device_struct::device_struct;
-use crate::model::{Effect, PoolStatistics, Pooling, board_factor};
+use crate::model::{ChannelEffect, GlobalPooling, PoolStatistics, board_factor};
 use bytemuck::NoUninit;
 
 device_struct! {
@@ -23,7 +23,7 @@ device_struct! {
         /// Inputs, hidden units and outputs.
         pub values_per_board: u32,
         /// What the output does to the channels.
-        pub effect: Effect,
+        pub effect: ChannelEffect,
         /// The first of the channels that the output is for.
         pub first: u32,
         /// Squares of the board.
@@ -39,7 +39,7 @@ device_struct! {
 
 impl PoolingBlock {
     /// Of `pooling` on boards of `squares` rows of `width` numbers.
-    pub fn new(pooling: Pooling, squares: usize, width: usize) -> Self {
+    pub fn new(pooling: GlobalPooling, squares: usize, width: usize) -> Self {
         Self {
             pooled: pooling.pooled as u32,
             statistics: pooling.statistics,

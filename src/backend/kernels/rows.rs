@@ -14,9 +14,9 @@ use super::snapshots::{self, UploadedSnapshot};
 use crate::backend::TreeSnapshot;
 use crate::backend::device_selfplay::Copied;
 use crate::backend::plan::BackendPlan;
+use crate::config::Algorithm;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
-use crate::search::Rule;
 use crate::search::root::{RootSummary, SequentialHalvingSchedule};
 use crate::search::{MctsSolver, SearchParams};
 use bytemuck::Zeroable;
@@ -168,7 +168,7 @@ impl<D: Device> DeviceRows<D> {
 
     /// The place of the schedule for `simulations`, which is computed and uploaded at its first use.
     pub fn schedule(&mut self, simulations: u32) -> Result<u32> {
-        if self.params.rule == Rule::Puct {
+        if self.params.algorithm == Algorithm::Puct {
             return Ok(0);
         }
         if let Some(&(_, place)) = self.schedules.places.iter().find(|(of, _)| *of == simulations) {

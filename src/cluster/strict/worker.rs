@@ -444,7 +444,7 @@ impl<'a> StrictPlay<'a> {
         let reused = self.spare.iter().position(|spare| spare.slots().count() == slots.len());
         let mut selfplay = match reused.map(|i| self.spare.swap_remove(i)) {
             Some(mut selfplay) => {
-                selfplay.set_network_alone(network.as_ref())?;
+                selfplay.replace_network_keep_cache(network.as_ref())?;
                 selfplay.replace_slots(slots)?;
                 selfplay
             }

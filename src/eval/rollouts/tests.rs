@@ -111,7 +111,7 @@ impl Game for Written {
         }
     }
 
-    fn determinise(&self, state: &At, _player: u8, rng: &mut Stream) -> At {
+    fn determinise(&self, state: &At, _player: u8, rng: &mut RngStream) -> At {
         match self.alike.contains(&state.place) {
             true => At { place: self.alike[rng.below(self.alike.len())] },
             false => *state,

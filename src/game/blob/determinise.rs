@@ -17,14 +17,14 @@
 //!
 //! **Exactness.** Counts are integers in `u128`: the largest possible, 46 cards in seven hands of six and a stock of
 //! four, is 2.3e36 < 2^128. A split is drawn from enough random bits that every integer below the count is equally
-//! likely; single cards through [`Stream::below`], whose bias is below 52 / 2^64.
+//! likely; single cards through [`RngStream::below`], whose bias is below 52 / 2^64.
 //!
 //! **Cost.** Without voids, or with one void pattern, no sum is needed; with two, one sum; with more, `ways` is kept in a
 //! table over the cards taken so far.
 
 use super::rules::{PACK, suit_cards};
 use super::{MAX_PLAYERS, NUM_CARDS, State};
-use crate::rng::Stream;
+use crate::rng::RngStream;
 use std::ops::ControlFlow;
 
 /// Cards of each class; there are never more classes than suits. `[class]`
@@ -56,7 +56,7 @@ fn choose(n: u8, k: u8) -> u128 {
 }
 
 /// `s` with the unseen cards dealt anew to the players other than `observer`, uniformly over what `observer` knows.
-pub(super) fn redeal(s: &State, observer: usize, rng: &mut Stream) -> State {
+pub(super) fn redeal(s: &State, observer: usize, rng: &mut RngStream) -> State {
     let mut out = *s;
     let unseen = PACK & !(s.hands[observer] | s.gone | s.trick_cards());
     let (groups, mut piles) = sort_unseen(s, observer, unseen);
@@ -104,7 +104,7 @@ impl Pile {
     }
 
     /// Removes a uniformly random card.
-    fn draw(&mut self, rng: &mut Stream) -> u8 {
+    fn draw(&mut self, rng: &mut RngStream) -> u8 {
         let place = rng.below(self.len);
         self.len -= 1;
         let card = self.cards[place];
@@ -112,7 +112,7 @@ impl Pile {
         card
     }
 
-    fn draw_hand(&mut self, size: u32, rng: &mut Stream) -> u64 {
+    fn draw_hand(&mut self, size: u32, rng: &mut RngStream) -> u64 {
         (0..size).fold(0, |hand, _| hand | 1 << self.draw(rng))
     }
 }
@@ -202,7 +202,7 @@ fn sort_unseen(s: &State, observer: usize, unseen: u64) -> (Groups, Piles) {
 }
 
 /// How many cards of each class each group gets, drawn in proportion to the number of deals. `[group][class]`
-fn draw_splits(groups: &Groups, mut left: Counts, rng: &mut Stream) -> [Counts; MAX_PLAYERS] {
+fn draw_splits(groups: &Groups, mut left: Counts, rng: &mut RngStream) -> [Counts; MAX_PLAYERS] {
     let mut ways = Ways::new(groups.list(), left);
     let mut splits = [[0; 4]; MAX_PLAYERS];
     for (g, group) in groups.list().iter().enumerate() {
@@ -230,7 +230,7 @@ fn minus(a: Counts, b: Counts) -> Counts {
 }
 
 /// An integer in 0..n, uniform: as many random bits as n has, drawn again if the result is n or more.
-fn below(n: u128, rng: &mut Stream) -> u128 {
+fn below(n: u128, rng: &mut RngStream) -> u128 {
     assert!(n > 0, "a state that contradicts itself has no deal");
     let shift = n.leading_zeros();
     loop {

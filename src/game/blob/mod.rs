@@ -41,7 +41,7 @@ pub use rules::{NO_BID, NUM_CARDS, Phase, State};
 use super::{Game, History, MAX_PLAYERS, ObsShape, Sizes, Turn, parse_options, to_options};
 use crate::config::keys::{KeyInfo, Section, names, section, within};
 use crate::error::{Error, Result};
-use crate::rng::Stream;
+use crate::rng::RngStream;
 
 names! {
     /// The trump of a round, in the order of the rotation.
@@ -267,7 +267,7 @@ impl Game for Blob {
         s.phase() == Phase::Deal && s.count == 0 && s.round > 0
     }
 
-    fn determinise(&self, s: &State, player: u8, rng: &mut Stream) -> State {
+    fn determinise(&self, s: &State, player: u8, rng: &mut RngStream) -> State {
         determinise::redeal(s, usize::from(player), rng)
     }
 

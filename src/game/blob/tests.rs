@@ -1,5 +1,5 @@
 use super::*;
-use crate::batch::{Batch, Playthrough, any_game};
+use crate::batch::{GameBatch, Playthrough, any_game};
 use crate::config::Layers;
 use crate::rng::{Key, Purpose};
 
@@ -297,7 +297,7 @@ fn random_games_end_in_time_with_sums_of_zero() {
         let game = Blob { players, cards, full, ..Blob::default() };
         let sizes = game.sizes();
         for seed in 0..4 {
-            let mut batch = Batch::new(game.clone(), 3);
+            let mut batch = GameBatch::new(game.clone(), 3);
             let mut before = batch.clone();
             while batch.finished().iter().all(|&games| games == 0) {
                 assert!(batch.legal(0).len() <= sizes.num_edges());

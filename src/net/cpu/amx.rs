@@ -11,7 +11,7 @@
 use super::amx_epilogue::EpilogueOp;
 use super::amx_mma::store_all;
 use super::amx_strip::{self, ScheduledFormat, StripContext, TileSchedule, TileTask};
-use super::amx_tile::{self, LINE_BYTES, Multiply, SIDE, Stored, TILE, load, load_passing};
+use super::amx_tile::{self, LINE_BYTES, Multiply, SumBuffer, TILE, TILE_ROWS, load, load_nontemporal};
 use super::format::{Format, Vector};
 use super::kernels::{Kernels, Matrices, Strip, TileFn};
 use super::tile::{Sums, Tap, Tile, finish};
@@ -35,7 +35,7 @@ struct TileConfig {
 impl TileConfig {
     /// Sums and factors of `rows` rows in tiles 0 to 5, weights in 6 and 7.
     const fn new(rows: u8) -> Self {
-        const WEIGHTS: u8 = SIDE as u8;
+        const WEIGHTS: u8 = TILE_ROWS as u8;
         Self {
             palette: 1,
             start_row: 0,
@@ -47,10 +47,10 @@ impl TileConfig {
 }
 
 /// For 1 to 16 rows.
-static CONFIGS: [TileConfig; SIDE] = {
-    let mut all = [const { TileConfig::new(SIDE as u8) }; SIDE];
+static CONFIGS: [TileConfig; TILE_ROWS] = {
+    let mut all = [const { TileConfig::new(TILE_ROWS as u8) }; TILE_ROWS];
     let mut rows = 1;
-    while rows < SIDE {
+    while rows < TILE_ROWS {
         all[rows - 1] = TileConfig::new(rows as u8);
         rows += 1;
     }
@@ -74,21 +74,21 @@ unsafe fn end() {
 
 /// Addresses that a multiplication reads.
 #[derive(Clone, Copy)]
-struct At {
+struct TileAddrs {
     x: *const f32,
     x_row: usize,
     weights: *const f32,
     block: usize,
 }
 
-impl At {
+impl TileAddrs {
     /// The first multiplication of a tap.
     #[inline(always)]
     fn new(t: &Tile<'_>, x: *const f32, tap: &Tap) -> Self {
         Self {
             x: x.wrapping_offset(tap.shift * t.x_position),
             x_row: t.x_row,
-            weights: t.weights.wrapping_add(tap.index * t.depth * t.block_vectors * SIDE),
+            weights: t.weights.wrapping_add(tap.index * t.depth * t.block_vectors * TILE_ROWS),
             block: t.block,
         }
     }
@@ -96,7 +96,7 @@ impl At {
     /// The next multiplication; past the last one the addresses are not used.
     #[inline(always)]
     fn next(self, t: &Tile<'_>) -> Self {
-        let weights = self.weights.wrapping_add(t.block_vectors * SIDE * SIDE);
+        let weights = self.weights.wrapping_add(t.block_vectors * TILE_ROWS * TILE_ROWS);
         Self { x: self.x.wrapping_add(t.x_block_stride), weights, ..self }
     }
 }
@@ -107,32 +107,32 @@ impl At {
 /// # Safety
 /// As for [`begin`], which this thread has called; what is read and written are whole tiles inside their arrays.
 #[inline(always)]
-unsafe fn step<F: Multiply, const ROWS: usize, const VECTORS: usize>(at: At) {
+unsafe fn step<F: Multiply, const ROWS: usize, const VECTORS: usize>(at: TileAddrs) {
     let row_bytes = at.x_row * size_of::<f32>();
     // SAFETY: the caller's promise.
     unsafe {
         load::<4>(at.x, row_bytes);
-        load_passing::<6>(at.weights, LINE_BYTES);
+        load_nontemporal::<6>(at.weights, LINE_BYTES);
         if VECTORS == 4 {
             let after = at.weights.wrapping_add(at.block);
-            load_passing::<7>(at.weights.wrapping_add(TILE), LINE_BYTES);
-            load_passing::<5>(after, LINE_BYTES);
+            load_nontemporal::<7>(at.weights.wrapping_add(TILE), LINE_BYTES);
+            load_nontemporal::<5>(after, LINE_BYTES);
             F::product::<0, 4, 6>();
-            load_passing::<6>(after.wrapping_add(TILE), LINE_BYTES);
+            load_nontemporal::<6>(after.wrapping_add(TILE), LINE_BYTES);
             F::product::<1, 4, 7>();
             F::product::<2, 4, 5>();
             F::product::<3, 4, 6>();
             return;
         }
         if ROWS == 2 {
-            load::<5>(at.x.wrapping_add(SIDE * at.x_row), row_bytes);
+            load::<5>(at.x.wrapping_add(TILE_ROWS * at.x_row), row_bytes);
         }
         F::product::<0, 4, 6>();
         if ROWS == 2 {
             F::product::<1, 5, 6>();
         }
         if VECTORS == 2 {
-            load_passing::<7>(at.weights.wrapping_add(TILE), LINE_BYTES);
+            load_nontemporal::<7>(at.weights.wrapping_add(TILE), LINE_BYTES);
             F::product::<ROWS, 4, 7>();
         }
         if (ROWS, VECTORS) == (2, 2) {
@@ -146,7 +146,7 @@ unsafe fn step<F: Multiply, const ROWS: usize, const VECTORS: usize>(at: At) {
 /// # Safety
 /// As for [`begin`], which this thread has called; what is read and written are whole tiles inside their arrays.
 unsafe fn peak<F: Multiply>(rounds: usize) -> f32 {
-    let numbers = Stored([f32::from_bits(0x3F00_3F00); 4 * TILE]).0;
+    let numbers = SumBuffer([f32::from_bits(0x3F00_3F00); 4 * TILE]).0;
     // SAFETY: the caller has AMX, and this thread its configuration; there are four tiles of numbers.
     unsafe {
         load::<4>(numbers.as_ptr(), LINE_BYTES);
@@ -186,15 +186,15 @@ macro_rules! kernels {
 
             impl ScheduledFormat for $format {
                 /// # Safety
-                /// As for [`TileSchedule::go`].
+                /// As for [`TileSchedule::run`].
                 #[target_feature(enable = $features)]
                 #[inline(never)]
-                unsafe fn go<C: TileSchedule, E: EpilogueOp, const VECTORS: usize>(
+                unsafe fn run<C: TileSchedule, E: EpilogueOp, const VECTORS: usize>(
                     context: &StripContext<'_, Self, E, VECTORS>,
                     task: TileTask<'_>,
                 ) {
                     // SAFETY: the caller's promise, and this function enables the instructions.
-                    unsafe { C::go(context, task) }
+                    unsafe { C::run(context, task) }
                 }
             }
 
@@ -202,14 +202,14 @@ macro_rules! kernels {
             /// As for [`begin`], which this thread has called; what is read and written are whole tiles inside their arrays.
             #[target_feature(enable = $features)]
             unsafe fn kernel<const ROWS: usize, const VECTORS: usize>(t: &Tile<'_>) {
-                let mut sums = MaybeUninit::<Stored>::uninit();
+                let mut sums = MaybeUninit::<SumBuffer>::uninit();
                 let sums: *mut f32 = sums.as_mut_ptr().cast();
                 // SAFETY: the caller's promise; sums are stored before they are read.
                 unsafe {
                     amx_tile::zero();
                     for tap in t.taps {
-                        let mut at = At::new(t, t.x, tap);
-                        for _ in 0..t.depth / SIDE {
+                        let mut at = TileAddrs::new(t, t.x, tap);
+                        for _ in 0..t.depth / TILE_ROWS {
                             step::<$format, ROWS, VECTORS>(at);
                             at = at.next(t);
                         }
@@ -229,19 +229,19 @@ macro_rules! kernels {
 
             pub(in crate::net::cpu) static KERNELS: Kernels = Kernels {
                 name: concat!("amx-", stringify!($module)),
-                lanes: SIDE,
+                lanes: TILE_ROWS,
                 unit: <$format as Format>::OUT,
                 out: <$format as Format>::OUT,
                 tiles: [
                     &by_rows(kernel::<1, 1>, kernel::<2, 1>),
                     &by_rows(kernel::<1, 2>, kernel::<2, 2>),
-                    &[kernel::<1, 4> as TileFn; SIDE],
+                    &[kernel::<1, 4> as TileFn; TILE_ROWS],
                 ],
                 peak: peak::<$format>,
-                chains: 4 * SIDE * SIDE,
+                chains: 4 * TILE_ROWS * TILE_ROWS,
                 matrices: Some(Matrices {
-                    rows: SIDE,
-                    units: SIDE,
+                    rows: TILE_ROWS,
+                    units: TILE_ROWS,
                     strips: [strip::<1>, strip::<2>],
                     begin,
                     end,
@@ -252,10 +252,10 @@ macro_rules! kernels {
 }
 
 /// The kernel for every number of rows: with `one` row of tiles or `two`.
-const fn by_rows(one: TileFn, two: TileFn) -> [TileFn; 2 * SIDE] {
-    let mut kernels = [one; 2 * SIDE];
-    let mut rows = SIDE;
-    while rows < 2 * SIDE {
+const fn by_rows(one: TileFn, two: TileFn) -> [TileFn; 2 * TILE_ROWS] {
+    let mut kernels = [one; 2 * TILE_ROWS];
+    let mut rows = TILE_ROWS;
+    while rows < 2 * TILE_ROWS {
         kernels[rows] = two;
         rows += 1;
     }
@@ -275,8 +275,8 @@ impl<F: Format<S = Avx512>, const ROWS: usize, const VECTORS: usize> Sums<F> for
         for row in self.rows {
             for j in 0..VECTORS {
                 // SAFETY: the caller's promise; the tile has the row and the vector.
-                let sum = unsafe { Avx512::load(self.sums.add((j * ROWS * SIDE + row) * SIDE)) };
-                f(self.t, sum, row, j * SIDE);
+                let sum = unsafe { Avx512::load(self.sums.add((j * ROWS * TILE_ROWS + row) * TILE_ROWS)) };
+                f(self.t, sum, row, j * TILE_ROWS);
             }
         }
     }

@@ -1,25 +1,25 @@
 //! The products of one multiplication of a strip's tile, and the loads that replace its operands.
 
-use super::amx_tile::{LINE_BYTES, Multiply, SIDE, TILE, flush, load, load_passing, store};
+use super::amx_tile::{LINE_BYTES, Multiply, TILE, TILE_ROWS, flush, load, load_nontemporal, store};
 use super::tile::{Tap, TileColumns};
 
 /// The addresses that one multiplication of a tile reads: contiguous rows, `below` words from one matrix of them to the other, and the
 /// weights' matrices.
 #[derive(Clone, Copy)]
-pub(super) struct Reads {
+pub(super) struct OperandAddrs {
     pub x: *const f32,
     pub below: usize,
     pub weights: *const f32,
 }
 
-impl Reads {
+impl OperandAddrs {
     /// The first multiplication of a tap, for the tile at `x`.
     #[inline(always)]
     pub(super) fn new(t: &TileColumns, x: *const f32, below: usize, tap: &Tap) -> Self {
         Self {
             x: x.wrapping_offset(tap.shift * t.x_position),
             below,
-            weights: t.weights.wrapping_add(tap.index * t.depth * t.block_vectors * SIDE),
+            weights: t.weights.wrapping_add(tap.index * t.depth * t.block_vectors * TILE_ROWS),
         }
     }
 
@@ -36,11 +36,11 @@ impl Reads {
 /// # Safety
 /// The machine has AMX, this thread the tiles' configuration, and `reads` two matrices of rows and VECTORS of weights.
 #[inline(always)]
-pub(super) unsafe fn load_first<const VECTORS: usize>(reads: Reads) {
+pub(super) unsafe fn load_first<const VECTORS: usize>(reads: OperandAddrs) {
     // SAFETY: the caller's promise.
     unsafe {
-        load_passing::<4>(reads.x, LINE_BYTES);
-        load_passing::<5>(reads.x.wrapping_add(reads.below), LINE_BYTES);
+        load_nontemporal::<4>(reads.x, LINE_BYTES);
+        load_nontemporal::<5>(reads.x.wrapping_add(reads.below), LINE_BYTES);
         load::<6>(reads.weights, LINE_BYTES);
         if VECTORS == 2 {
             load::<7>(reads.weights.wrapping_add(TILE), LINE_BYTES);
@@ -54,7 +54,7 @@ pub(super) unsafe fn load_first<const VECTORS: usize>(reads: Reads) {
 /// # Safety
 /// As for [`load_first`].
 #[inline(always)]
-pub(super) unsafe fn mma_step<F: Multiply, const VECTORS: usize, const PART: usize>(next: Reads) {
+pub(super) unsafe fn mma_step<F: Multiply, const VECTORS: usize, const PART: usize>(next: OperandAddrs) {
     let below = next.x.wrapping_add(next.below);
     // SAFETY: the caller's promise.
     unsafe {
@@ -70,11 +70,11 @@ pub(super) unsafe fn mma_step<F: Multiply, const VECTORS: usize, const PART: usi
             }
             (2, 2) => {
                 F::product::<2, 4, 7>();
-                load_passing::<4>(next.x, LINE_BYTES);
+                load_nontemporal::<4>(next.x, LINE_BYTES);
             }
             (2, 3) => {
                 F::product::<3, 5, 7>();
-                load_passing::<5>(below, LINE_BYTES);
+                load_nontemporal::<5>(below, LINE_BYTES);
                 load::<7>(next.weights.wrapping_add(TILE), LINE_BYTES);
             }
             _ => (),
@@ -88,7 +88,7 @@ pub(super) unsafe fn mma_step<F: Multiply, const VECTORS: usize, const PART: usi
 /// As for [`store_all`] and [`load_first`].
 #[inline(always)]
 pub(super) unsafe fn first_mma_step<F: Multiply, const VECTORS: usize, const PART: usize>(
-    next: Reads,
+    next: OperandAddrs,
     sums: *mut f32,
 ) {
     // SAFETY: the caller's promise.

@@ -7,9 +7,9 @@
 use super::amx_epilogue::{
     BiasF32, BiasRelu, BiasReluF32, Channels, EpilogueOp, ResidualAddBnRelu, StemBnRelu, TileOutputs, end,
 };
-use super::amx_mma::{Reads, first_mma_step, load_first, mma_step, store_all};
-use super::amx_tile::{Multiply, SIDE, Stored};
-use super::board::PositionRun;
+use super::amx_mma::{OperandAddrs, first_mma_step, load_first, mma_step, store_all};
+use super::amx_tile::{Multiply, SumBuffer, TILE_ROWS};
+use super::board::TapRun;
 use super::format::Format;
 use super::kernels::Strip;
 use super::tile::{CHANNEL_BLOCK, Epilogue, Tap, TileColumns};
@@ -18,7 +18,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 /// The most rows of a strip's tile: two matrices.
-const ROWS: usize = 2 * SIDE;
+const ROWS: usize = 2 * TILE_ROWS;
 
 /// A tile of a strip: of run `run` position `i`, from board `row` on.
 #[derive(Clone, Copy)]
@@ -51,7 +51,7 @@ pub(super) struct TileTask<'a> {
     /// The tile's source rows under a shift of 0.
     x: *const f32,
     /// The first operands of the tile after it.
-    next: Reads,
+    next: OperandAddrs,
     /// The tile whose epilogue is interleaved.
     pending: PendingTile,
 }
@@ -62,7 +62,7 @@ pub(super) trait TileSchedule {
     ///
     /// # Safety
     /// As for [`super::kernels::StripFn`].
-    unsafe fn go<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize>(
+    unsafe fn run<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize>(
         context: &StripContext<'_, F, E, VECTORS>,
         task: TileTask<'_>,
     );
@@ -70,20 +70,20 @@ pub(super) trait TileSchedule {
 
 /// Number formats of strips.
 pub(super) trait ScheduledFormat: Format<S = Avx512> + Multiply + Sized {
-    /// [`TileSchedule::go`] with the format's instructions. It is not inlined: all schedules in one function take minutes to compile.
+    /// [`TileSchedule::run`] with the format's instructions. It is not inlined: all schedules in one function take minutes to compile.
     ///
     /// # Safety
-    /// The machine has the format's instructions; as for [`TileSchedule::go`].
-    unsafe fn go<C: TileSchedule, E: EpilogueOp, const VECTORS: usize>(
+    /// The machine has the format's instructions; as for [`TileSchedule::run`].
+    unsafe fn run<C: TileSchedule, E: EpilogueOp, const VECTORS: usize>(
         context: &StripContext<'_, Self, E, VECTORS>,
         task: TileTask<'_>,
     );
 }
 
 /// [`StripContext::unrolled`].
-struct Unrolled<const DEPTH: usize, const TAPS: usize, const EACH: usize>;
+struct Unrolled<const DEPTH: usize, const TAPS: usize, const ROWS_PER_MMA: usize>;
 /// [`StripContext::generic`].
-struct Generic<const EACH: usize>;
+struct Generic<const ROWS_PER_MMA: usize>;
 
 macro_rules! tile_schedules {
     ($($schedule:ident<$(const $number:ident),+> as $method:ident;)*) => {
@@ -91,7 +91,7 @@ macro_rules! tile_schedules {
             /// # Safety
             /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
             #[inline(always)]
-            unsafe fn go<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize>(
+            unsafe fn run<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize>(
                 context: &StripContext<'_, F, E, VECTORS>,
                 task: TileTask<'_>,
             ) {
@@ -103,8 +103,8 @@ macro_rules! tile_schedules {
 }
 
 tile_schedules! {
-    Unrolled<const DEPTH, const TAPS, const EACH> as unrolled;
-    Generic<const EACH> as generic;
+    Unrolled<const DEPTH, const TAPS, const ROWS_PER_MMA> as unrolled;
+    Generic<const ROWS_PER_MMA> as generic;
 }
 
 /// A strip on its context. Assembly may write anywhere for all that the compiler knows: what is read between its blocks is a copy.
@@ -153,7 +153,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
 
     /// The tile after one of `run`.
     #[inline(always)]
-    fn after(&self, now: Cursor, run: &PositionRun) -> Cursor {
+    fn after(&self, now: Cursor, run: &TapRun) -> Cursor {
         if now.row + self.rows < self.columns.boards {
             Cursor { row: now.row + self.rows, ..now }
         } else if now.i + 1 < run.count {
@@ -177,8 +177,8 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
 
     /// The addresses of a tile's first multiplication.
     #[inline(always)]
-    fn first(&self, at: Cursor) -> Reads {
-        Reads::new(&self.columns, self.x(at), self.below, &self.s.runs[at.run].taps[0])
+    fn first(&self, at: Cursor) -> OperandAddrs {
+        OperandAddrs::new(&self.columns, self.x(at), self.below, &self.s.runs[at.run].taps[0])
     }
 
     #[inline(always)]
@@ -197,54 +197,59 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
     /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
     #[inline(always)]
     unsafe fn tile(&self, task: TileTask<'_>) {
-        let (depth, taps, rows) = (self.columns.depth / SIDE, task.taps.len(), task.pending.rows);
+        let (depth, taps, rows) = (self.columns.depth / TILE_ROWS, task.taps.len(), task.pending.rows);
         // SAFETY: the caller's promise.
         unsafe {
             if E::UNROLL && rows > 0 {
                 match (depth, taps) {
-                    (2, 9) => return F::go::<Unrolled<2, 9, 2>, E, VECTORS>(self, task),
-                    (2, 6) => return F::go::<Unrolled<2, 6, 3>, E, VECTORS>(self, task),
-                    (2, 4) => return F::go::<Unrolled<2, 4, 5>, E, VECTORS>(self, task),
-                    (1, 9) => return F::go::<Unrolled<1, 9, 4>, E, VECTORS>(self, task),
-                    (1, 6) => return F::go::<Unrolled<1, 6, 6>, E, VECTORS>(self, task),
-                    (1, 4) => return F::go::<Unrolled<1, 4, 10>, E, VECTORS>(self, task),
+                    (2, 9) => return F::run::<Unrolled<2, 9, 2>, E, VECTORS>(self, task),
+                    (2, 6) => return F::run::<Unrolled<2, 6, 3>, E, VECTORS>(self, task),
+                    (2, 4) => return F::run::<Unrolled<2, 4, 5>, E, VECTORS>(self, task),
+                    (1, 9) => return F::run::<Unrolled<1, 9, 4>, E, VECTORS>(self, task),
+                    (1, 6) => return F::run::<Unrolled<1, 6, 6>, E, VECTORS>(self, task),
+                    (1, 4) => return F::run::<Unrolled<1, 4, 10>, E, VECTORS>(self, task),
                     _ => (),
                 }
             }
             match rows_at_once(rows, taps, depth) {
-                _ if rows == 0 => F::go::<Generic<0>, E, VECTORS>(self, task),
-                1 => F::go::<Generic<1>, E, VECTORS>(self, task),
-                2 => F::go::<Generic<2>, E, VECTORS>(self, task),
-                3 => F::go::<Generic<3>, E, VECTORS>(self, task),
-                5 => F::go::<Generic<5>, E, VECTORS>(self, task),
-                _ => F::go::<Generic<8>, E, VECTORS>(self, task),
+                _ if rows == 0 => F::run::<Generic<0>, E, VECTORS>(self, task),
+                1 => F::run::<Generic<1>, E, VECTORS>(self, task),
+                2 => F::run::<Generic<2>, E, VECTORS>(self, task),
+                3 => F::run::<Generic<3>, E, VECTORS>(self, task),
+                5 => F::run::<Generic<5>, E, VECTORS>(self, task),
+                _ => F::run::<Generic<8>, E, VECTORS>(self, task),
             }
         }
     }
 
     /// TAPS taps with DEPTH multiplications each, unrolled, for boards with up to 64 channels: a branch costs as much as finishing a row.
-    /// During each multiplication but the first, EACH rows are finished.
+    /// During each multiplication but the first, ROWS_PER_MMA rows are finished.
     ///
     /// # Safety
     /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
     #[inline(always)]
-    unsafe fn unrolled<const DEPTH: usize, const TAPS: usize, const EACH: usize>(&self, task: TileTask<'_>) {
+    unsafe fn unrolled<const DEPTH: usize, const TAPS: usize, const ROWS_PER_MMA: usize>(
+        &self,
+        task: TileTask<'_>,
+    ) {
         let TileTask { taps, x, next, pending } = task;
         let reads = |n: usize| match taps.get(n / DEPTH) {
             Some(tap) if n < TAPS * DEPTH => {
-                Reads::new(&self.columns, x, self.below, tap).later(&self.columns, n % DEPTH)
+                OperandAddrs::new(&self.columns, x, self.below, tap).later(&self.columns, n % DEPTH)
             }
             _ => next,
         };
         macro_rules! multiplications {
-            ($($n:literal)*) => { $(self.nth::<$n, EACH>(TAPS * DEPTH, reads($n + 1), pending);)* };
+            ($($n:literal)*) => { $(self.nth::<$n, ROWS_PER_MMA>(TAPS * DEPTH, reads($n + 1), pending);)* };
         }
         // SAFETY: the caller's promise; the sums of the pending tile are stored in the first multiplication.
         unsafe {
             self.begin(reads(1));
             multiplications!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17);
         }
-        for row in ((TAPS * DEPTH - 1) * EACH).min(pending.rows / EACH * EACH)..pending.rows {
+        for row in
+            ((TAPS * DEPTH - 1) * ROWS_PER_MMA).min(pending.rows / ROWS_PER_MMA * ROWS_PER_MMA)..pending.rows
+        {
             // SAFETY: as above.
             unsafe { self.finish(pending.place, row) }
         }
@@ -255,38 +260,46 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
     /// # Safety
     /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
     #[inline(always)]
-    unsafe fn nth<const N: usize, const EACH: usize>(&self, count: usize, next: Reads, pending: PendingTile) {
-        let row = (N - 1) * EACH;
+    unsafe fn nth<const N: usize, const ROWS_PER_MMA: usize>(
+        &self,
+        count: usize,
+        next: OperandAddrs,
+        pending: PendingTile,
+    ) {
+        let row = (N - 1) * ROWS_PER_MMA;
         // SAFETY: the caller's promise.
         unsafe {
             if N >= count {
                 return;
             }
-            if row + EACH <= pending.rows {
-                self.step::<EACH>(next, pending.place, row);
+            if row + ROWS_PER_MMA <= pending.rows {
+                self.step::<ROWS_PER_MMA>(next, pending.place, row);
             } else {
                 self.step::<0>(next, pending.place, row);
             }
         }
     }
 
-    /// Any number of taps and multiplications. EACH rows are finished during every multiplication from the second tap on while enough
+    /// Any number of taps and multiplications. ROWS_PER_MMA rows are finished during every multiplication from the second tap on while enough
     /// are left.
     ///
     /// # Safety
     /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
     #[inline(always)]
-    unsafe fn generic<const EACH: usize>(&self, TileTask { taps, x, next, pending }: TileTask<'_>) {
+    unsafe fn generic<const ROWS_PER_MMA: usize>(&self, TileTask { taps, x, next, pending }: TileTask<'_>) {
         let t = &self.columns;
-        let depth = t.depth / SIDE;
+        let depth = t.depth / TILE_ROWS;
         // Every multiplication loads the operands of the next one.
         let (second, rest) = match taps {
-            [tap, rest @ ..] if depth > 1 => (Reads::new(t, x, self.below, tap).later(t, 1), rest),
-            [_, tap, rest @ ..] => (Reads::new(t, x, self.below, tap), rest),
+            [tap, rest @ ..] if depth > 1 => (OperandAddrs::new(t, x, self.below, tap).later(t, 1), rest),
+            [_, tap, rest @ ..] => (OperandAddrs::new(t, x, self.below, tap), rest),
             _ => (next, taps.split_at(taps.len()).1),
         };
-        let (busy, others) =
-            rest.split_at(if EACH == 0 { 0 } else { rest.len().min(pending.rows / (EACH * depth)) });
+        let (busy, others) = rest.split_at(if ROWS_PER_MMA == 0 {
+            0
+        } else {
+            rest.len().min(pending.rows / (ROWS_PER_MMA * depth))
+        });
         let mut row = 0;
         // SAFETY: the caller's promise; the sums of the pending tile are stored in the first multiplication.
         unsafe {
@@ -297,14 +310,14 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
                 self.step::<0>(reads, pending.place, row);
             }
             for tap in busy {
-                let mut reads = Reads::new(t, x, self.below, tap);
+                let mut reads = OperandAddrs::new(t, x, self.below, tap);
                 for _ in 0..depth {
-                    self.step::<EACH>(reads, pending.place, row);
-                    (row, reads) = (row + EACH, reads.later(t, 1));
+                    self.step::<ROWS_PER_MMA>(reads, pending.place, row);
+                    (row, reads) = (row + ROWS_PER_MMA, reads.later(t, 1));
                 }
             }
             for tap in others {
-                let mut reads = Reads::new(t, x, self.below, tap);
+                let mut reads = OperandAddrs::new(t, x, self.below, tap);
                 for _ in 0..depth {
                     self.step::<0>(reads, pending.place, row);
                     reads = reads.later(t, 1);
@@ -325,7 +338,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
     /// # Safety
     /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
     #[inline(always)]
-    unsafe fn begin(&self, next: Reads) {
+    unsafe fn begin(&self, next: OperandAddrs) {
         // SAFETY: the caller's promise.
         unsafe {
             first_mma_step::<F, VECTORS, 0>(next, self.sums);
@@ -335,32 +348,36 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
         }
     }
 
-    /// A further multiplication, and EACH rows of the pending tile from `row` on.
+    /// A further multiplication, and ROWS_PER_MMA rows of the pending tile from `row` on.
     ///
     /// # Safety
     /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
     #[inline(always)]
-    unsafe fn step<const EACH: usize>(&self, next: Reads, place: TileOutputs, row: usize) {
+    unsafe fn step<const ROWS_PER_MMA: usize>(&self, next: OperandAddrs, place: TileOutputs, row: usize) {
         // SAFETY: the caller's promise.
         unsafe {
             mma_step::<F, VECTORS, 0>(next);
-            self.finish_part::<EACH, 0>(place, row);
+            self.finish_part::<ROWS_PER_MMA, 0>(place, row);
             mma_step::<F, VECTORS, 1>(next);
-            self.finish_part::<EACH, 1>(place, row);
+            self.finish_part::<ROWS_PER_MMA, 1>(place, row);
             mma_step::<F, VECTORS, 2>(next);
-            self.finish_part::<EACH, 2>(place, row);
+            self.finish_part::<ROWS_PER_MMA, 2>(place, row);
             mma_step::<F, VECTORS, 3>(next);
-            self.finish_part::<EACH, 3>(place, row);
+            self.finish_part::<ROWS_PER_MMA, 3>(place, row);
         }
     }
 
-    /// A quarter of EACH rows, the first quarters being the larger ones.
+    /// A quarter of ROWS_PER_MMA rows, the first quarters being the larger ones.
     ///
     /// # Safety
     /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
     #[inline(always)]
-    unsafe fn finish_part<const EACH: usize, const PART: usize>(&self, place: TileOutputs, row: usize) {
-        for i in (EACH * PART).div_ceil(4)..(EACH * (PART + 1)).div_ceil(4) {
+    unsafe fn finish_part<const ROWS_PER_MMA: usize, const PART: usize>(
+        &self,
+        place: TileOutputs,
+        row: usize,
+    ) {
+        for i in (ROWS_PER_MMA * PART).div_ceil(4)..(ROWS_PER_MMA * (PART + 1)).div_ceil(4) {
             // SAFETY: the caller's promise.
             unsafe { self.finish(place, row + i) }
         }
@@ -376,7 +393,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
         unsafe {
             let mut sums = [Avx512::splat(0.0); VECTORS];
             for (j, sum) in sums.iter_mut().enumerate() {
-                *sum = Avx512::load(self.sums.add((j * ROWS + row) * SIDE));
+                *sum = Avx512::load(self.sums.add((j * ROWS + row) * TILE_ROWS));
             }
             end::<F, E, VECTORS>(&self.columns, &self.channels, place, row, sums);
         }
@@ -389,7 +406,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
 /// As for [`super::kernels::StripFn`].
 #[inline(always)]
 unsafe fn strip_to<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize>(s: &Strip<'_>) {
-    let mut sums = MaybeUninit::<Stored>::uninit();
+    let mut sums = MaybeUninit::<SumBuffer>::uninit();
     let (columns, sums) = (*s.start.columns, sums.as_mut_ptr().cast());
     // SAFETY: the caller's promise; sums are stored before they are read.
     unsafe {

@@ -5,15 +5,15 @@
 use std::arch::asm;
 
 /// The most rows of a tile, units of its rows, and channels.
-pub(super) const SIDE: usize = 16;
+pub(super) const TILE_ROWS: usize = 16;
 /// Words of a whole tile.
-pub(super) const TILE: usize = SIDE * SIDE;
+pub(super) const TILE: usize = TILE_ROWS * TILE_ROWS;
 /// Bytes from a row to the next in the blocked layout.
-pub(super) const LINE_BYTES: usize = SIDE * size_of::<f32>();
+pub(super) const LINE_BYTES: usize = TILE_ROWS * size_of::<f32>();
 
 /// Room for the sums of four tiles.
 #[repr(C, align(64))]
-pub(super) struct Stored(pub [f32; 4 * TILE]);
+pub(super) struct SumBuffer(pub [f32; 4 * TILE]);
 
 /// Sets the sums to zero.
 ///
@@ -51,7 +51,7 @@ pub(super) unsafe fn load<const T: usize>(from: *const f32, row_bytes: usize) {
 /// # Safety
 /// As for [`load`].
 #[inline(always)]
-pub(super) unsafe fn load_passing<const T: usize>(from: *const f32, row_bytes: usize) {
+pub(super) unsafe fn load_nontemporal<const T: usize>(from: *const f32, row_bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         asm!("tileloaddt1 tmm{t}, [{p} + {s}]", t = const T, p = in(reg) from, s = in(reg) row_bytes,

@@ -9,7 +9,7 @@ use crate::model::CompleteGraph;
 /// The `count` positions `first`, `first + step`, ..., all with these taps, in the order of the layer's weights. In a network on the
 /// edges of K_n the positions are edges: all share the vertex `ends[0]`, and the other vertex counts up from `ends[1]`.
 #[derive(Debug, PartialEq)]
-pub(super) struct PositionRun {
+pub(super) struct TapRun {
     pub first: usize,
     pub count: usize,
     pub step: usize,
@@ -18,20 +18,20 @@ pub(super) struct PositionRun {
 }
 
 /// No positions.
-pub(super) static NO_POSITIONS: PositionRun =
-    PositionRun { first: 0, count: 0, step: 1, taps: Vec::new(), ends: [0; 2] };
+pub(super) static NO_POSITIONS: TapRun =
+    TapRun { first: 0, count: 0, step: 1, taps: Vec::new(), ends: [0; 2] };
 
 /// The runs of a layer.
 pub(super) struct Runs {
     /// For any number of boards.
-    pub many: Vec<PositionRun>,
+    pub many: Vec<TapRun>,
     /// For one board, if longer runs are possible then. Only these may have a step over 1.
-    single: Option<Vec<PositionRun>>,
+    single: Option<Vec<TapRun>>,
 }
 
 impl Runs {
     /// The runs for a chunk of `boards`.
-    pub(super) fn of(&self, boards: usize) -> &[PositionRun] {
+    pub(super) fn of(&self, boards: usize) -> &[TapRun] {
         match &self.single {
             Some(single) if boards == 1 => single,
             _ => &self.many,
@@ -51,15 +51,12 @@ impl Runs {
     /// A 1x1 convolution on `positions`.
     pub(super) fn pointwise(positions: usize) -> Self {
         let taps = vec![Tap { shift: 0, index: 0 }];
-        Self {
-            many: vec![PositionRun { first: 0, count: positions, step: 1, taps, ends: [0; 2] }],
-            single: None,
-        }
+        Self { many: vec![TapRun { first: 0, count: positions, step: 1, taps, ends: [0; 2] }], single: None }
     }
 
     /// The same weights at every edge of a complete graph.
     pub(super) fn edges(edges: &CompleteGraph) -> Self {
-        let run = |vertex: usize| PositionRun {
+        let run = |vertex: usize| TapRun {
             first: edges.ends.partition_point(|ends| ends[0] < vertex),
             count: edges.vertices - 1 - vertex,
             step: 1,
@@ -72,14 +69,14 @@ impl Runs {
     /// A linear layer on the flattened board: one output position with a tap for each of `positions`.
     pub(super) fn dense(positions: usize) -> Self {
         let taps = (0..positions).map(|p| Tap { shift: p as isize, index: p }).collect();
-        Self { many: vec![PositionRun { first: 0, count: 1, step: 1, taps, ends: [0; 2] }], single: None }
+        Self { many: vec![TapRun { first: 0, count: 1, step: 1, taps, ends: [0; 2] }], single: None }
     }
 }
 
 /// A 3x3 convolution: in every board row one run each for the first column, the middle and the last column.
-fn conv3x3(height: usize, width: usize) -> Vec<PositionRun> {
+fn conv3x3(height: usize, width: usize) -> Vec<TapRun> {
     let stripes = stripes(width);
-    let run = |y: usize, &(x, count): &(usize, usize)| PositionRun {
+    let run = |y: usize, &(x, count): &(usize, usize)| TapRun {
         first: y * width + x,
         count,
         step: 1,
@@ -91,17 +88,17 @@ fn conv3x3(height: usize, width: usize) -> Vec<PositionRun> {
 
 /// The same for a single board: the single squares of the left and right border are joined into runs along the column, so that the
 /// kernel has more independent sums in flight.
-fn conv3x3_single(height: usize, width: usize) -> Vec<PositionRun> {
+fn conv3x3_single(height: usize, width: usize) -> Vec<TapRun> {
     let (mut runs, rest): (Vec<_>, Vec<_>) =
         conv3x3(height, width).into_iter().partition(|run| run.count > 1);
-    let mut edges: Vec<PositionRun> = Vec::new();
+    let mut edges: Vec<TapRun> = Vec::new();
     for run in rest {
         let above = edges
             .iter_mut()
             .find(|edge| edge.taps == run.taps && run.first == edge.first + edge.count * width);
         match above {
             Some(edge) => edge.count += 1,
-            None => edges.push(PositionRun { step: width, ..run }),
+            None => edges.push(TapRun { step: width, ..run }),
         }
     }
     runs.extend(edges);
@@ -154,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_single_board_has_few_runs_of_one_square() {
-        let singles = |runs: Vec<PositionRun>| runs.iter().filter(|run| run.count == 1).count();
+        let singles = |runs: Vec<TapRun>| runs.iter().filter(|run| run.count == 1).count();
         assert_eq!(singles(conv3x3(6, 7)), 12);
         assert_eq!(singles(conv3x3_single(6, 7)), 4);
     }

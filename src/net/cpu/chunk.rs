@@ -2,7 +2,7 @@
 
 use super::Net;
 use super::layer::LINE;
-use super::pooled::Pooled;
+use super::pooled::FusedPooling;
 use crate::model::ActivationShape;
 
 /// Most boards of a chunk.
@@ -63,7 +63,7 @@ impl ChunkLayout {
     /// they read, and scratch.
     pub(super) fn words(&self, boards: usize) -> [usize; 13] {
         let squares = self.positions * boards;
-        let (vertices, graphs) = (self.vertices * boards, self.vertices.min(1) * boards);
+        let (vertices, edge_boards) = (self.vertices * boards, self.vertices.min(1) * boards);
         [
             (squares + self.overread) * self.obs_row,
             squares * self.stream_row,
@@ -74,8 +74,8 @@ impl ChunkLayout {
             boards * self.value_row,
             (vertices + self.overread) * self.act_row,
             vertices * self.stream_row,
-            graphs * self.stream_row,
-            graphs * self.positions,
+            edge_boards * self.stream_row,
+            edge_boards * self.positions,
             squares * self.pooling_row,
             boards * self.pooling_scratch,
         ]
@@ -99,7 +99,7 @@ impl Net {
             ActivationShape::Board { width, .. } => width,
             ActivationShape::Vector(_) | ActivationShape::Edges { .. } => 1,
         };
-        let vertices = self.packed.graph.as_ref().map_or(0, |graph| graph.edges.vertices);
+        let vertices = self.packed.messages.as_ref().map_or(0, |messages| messages.edges.vertices);
         let (tower, stem) = (self.kernel_set.tower, self.kernel_set.stem_of(planes));
         let stream_row = stream.channels().next_multiple_of(tower.channels());
         let pooled = || self.packed.pooled.iter().flatten().flatten();
@@ -118,14 +118,14 @@ impl Net {
             value_row: model.num_values(),
             vertices,
             pooling_row: if pooled().next().is_some() { stream_row } else { 0 },
-            pooling_scratch: pooled().map(Pooled::scratch_len).max().unwrap_or(0),
+            pooling_scratch: pooled().map(FusedPooling::scratch_len).max().unwrap_or(0),
             overread,
         }
     }
 
     /// Boards that a chunk is best a multiple of: in strips two, for two equal matrices, else the rows of one matrix.
     fn batch_multiple(&self) -> usize {
-        match (&self.packed.graph, &self.kernel_set.tower.matrices) {
+        match (&self.packed.messages, &self.kernel_set.tower.matrices) {
             (None, Some(_)) => 2,
             _ => self.kernel_set.tower.batch_multiple(),
         }
@@ -134,7 +134,7 @@ impl Net {
     /// The largest remainder that is better a chunk of its own. Spread over all chunks it would leave matrices of fewer than 13 rows,
     /// whose products take as long as full ones, since each depends on the sums of the one before.
     fn tail_limit(&self) -> usize {
-        match (&self.packed.graph, &self.kernel_set.tower.matrices) {
+        match (&self.packed.messages, &self.kernel_set.tower.matrices) {
             (None, Some(_)) => 3,
             _ => 0,
         }
@@ -142,7 +142,7 @@ impl Net {
 
     /// Boards in a chunk's arrays, of which the first `boards` are valid.
     pub(super) fn whole_tiles(&self, boards: usize) -> usize {
-        if self.packed.graph.is_none() { self.kernel_set.tower.whole_tiles(boards) } else { boards }
+        if self.packed.messages.is_none() { self.kernel_set.tower.whole_tiles(boards) } else { boards }
     }
 
     /// The most boards of a chunk.
@@ -150,7 +150,7 @@ impl Net {
         let layout = self.layout();
         let words = |boards| layout.words(boards).iter().sum::<usize>();
         let most = (self.kernel_set.chunk_words() / (words(1) - words(0))).clamp(1, MAX_BOARDS);
-        match self.packed.graph {
+        match self.packed.messages {
             // Whole tiles gain more than a chunk that fits the cache.
             None => {
                 let rows = self.kernel_set.tower.tile_rows();

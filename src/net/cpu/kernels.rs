@@ -1,6 +1,6 @@
 //! The tables of kernels that an instruction set offers for a number format, and how rows are cut into tiles for them.
 
-use super::board::PositionRun;
+use super::board::TapRun;
 use super::tile::Tile;
 
 /// A kernel of fixed shape.
@@ -31,7 +31,7 @@ pub(super) struct Strip<'a> {
     pub start: Tile<'a>,
     /// Rows of a matrix, of which a tile has two: the thread's tile configuration is for so many.
     pub rows: usize,
-    pub runs: &'a [PositionRun],
+    pub runs: &'a [TapRun],
     /// Words from one position of the residual stream and of the output to the next.
     pub stream_position: usize,
     pub out_position: usize,

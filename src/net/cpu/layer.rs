@@ -22,7 +22,7 @@ pub(super) fn lines(words: usize) -> Vec<Line> {
 }
 
 /// Weights as numbers, before packing.
-pub(super) struct Dense<'a> {
+pub(super) struct UnpackedLayer<'a> {
     pub outputs: usize,
     /// Channels of a row as written: `outputs` or more, the others 0.
     pub width: usize,
@@ -39,7 +39,7 @@ pub(super) struct Dense<'a> {
     pub steps: [f32; 2],
 }
 
-impl Dense<'_> {
+impl UnpackedLayer<'_> {
     /// Refuses weights that folding BatchNorm in has made infinite.
     fn check(&self) -> Result<()> {
         let inputs = |output, tap| (0..self.inputs).map(move |input| (self.weight)(output, tap, input));
@@ -126,38 +126,39 @@ pub(super) struct Buffers {
 }
 
 impl PackedLayer {
-    /// Packs `dense`.
+    /// Packs `unpacked`.
     ///
     /// # Errors
     /// [`Error::NotFinite`].
-    pub(super) fn new(kernels: &'static Kernels, runs: Runs, dense: &Dense<'_>) -> Result<Self> {
-        dense.check()?;
-        let has_bias = dense.bias.iter().any(|x| *x != 0.0);
+    pub(super) fn new(kernels: &'static Kernels, runs: Runs, unpacked: &UnpackedLayer<'_>) -> Result<Self> {
+        unpacked.check()?;
+        let has_bias = unpacked.bias.iter().any(|x| *x != 0.0);
         assert!(
-            !(has_bias && dense.epilogue == Epilogue::ResidualAddBnRelu),
+            !(has_bias && unpacked.epilogue == Epilogue::ResidualAddBnRelu),
             "a layer that leaves a block adds no bias"
         );
-        let vectors = dense.width.div_ceil(kernels.lanes);
-        let depth = dense.inputs.div_ceil(kernels.unit).next_multiple_of(kernels.units());
-        let weight_steps = if kernels.unit == 4 { dense.weight_steps() } else { vec![1.0; dense.outputs] };
-        let [source, out] = dense.steps;
+        let vectors = unpacked.width.div_ceil(kernels.lanes);
+        let depth = unpacked.inputs.div_ceil(kernels.unit).next_multiple_of(kernels.units());
+        let weight_steps =
+            if kernels.unit == 4 { unpacked.weight_steps() } else { vec![1.0; unpacked.outputs] };
+        let [source, out] = unpacked.steps;
         // Activations are stored in units of the output's quantisation step.
-        let inner = if dense.epilogue == Epilogue::BiasRelu { out } else { 1.0 };
+        let inner = if unpacked.epilogue == Epilogue::BiasRelu { out } else { 1.0 };
         let divided = |numbers: &[f32], by: f32| numbers.iter().map(|x| x / by).collect::<Vec<f32>>();
         let padded = |numbers: &[f32]| padded(numbers, vectors * kernels.lanes);
         let affine =
-            |part: fn(&Affine) -> &[f32]| padded(&divided(dense.norm.as_ref().map_or(&[], part), out));
+            |part: fn(&Affine) -> &[f32]| padded(&divided(unpacked.norm.as_ref().map_or(&[], part), out));
         let dequant_scale: Vec<f32> = weight_steps.iter().map(|step| step * source / inner).collect();
         Ok(Self {
             kernels,
             runs,
-            epilogue: dense.epilogue,
-            outputs: dense.outputs,
+            epilogue: unpacked.epilogue,
+            outputs: unpacked.outputs,
             vectors,
             depth,
-            block: dense.taps * depth * BLOCK * kernels.lanes,
-            weights: pack(kernels, dense, &weight_steps, depth),
-            bias: padded(&divided(&dense.bias, inner)),
+            block: unpacked.taps * depth * BLOCK * kernels.lanes,
+            weights: pack(kernels, unpacked, &weight_steps, depth),
+            bias: padded(&divided(&unpacked.bias, inner)),
             dequant_scale: padded(&dequant_scale),
             scale: affine(|a| &a.scale),
             offset: affine(|a| &a.offset),
@@ -202,19 +203,19 @@ fn padded(numbers: &[f32], len: usize) -> Vec<Line> {
 
 /// `[block, tap, matrix of units, vector of the block, unit, lane]` units, absent outputs and inputs 0. A matrix is a single
 /// unit for kernels that do not multiply any.
-fn pack(kernels: &Kernels, dense: &Dense<'_>, steps: &[f32], depth: usize) -> Vec<Line> {
-    let vectors = dense.width.div_ceil(kernels.lanes);
-    let mut out = lines(dense.taps * depth * vectors * kernels.lanes);
+fn pack(kernels: &Kernels, unpacked: &UnpackedLayer<'_>, steps: &[f32], depth: usize) -> Vec<Line> {
+    let vectors = unpacked.width.div_ceil(kernels.lanes);
+    let mut out = lines(unpacked.taps * depth * vectors * kernels.lanes);
     let mut units = bytemuck::cast_slice_mut::<Line, f32>(&mut out).iter_mut();
     for first in (0..vectors).step_by(BLOCK) {
-        for tap in 0..dense.taps {
+        for tap in 0..unpacked.taps {
             for k in (0..depth).step_by(kernels.units()) {
                 for vector in first..vectors.min(first + BLOCK) {
                     let lanes = vector * kernels.lanes..(vector + 1) * kernels.lanes;
                     for k in k..k + kernels.units() {
                         for (output, unit) in lanes.clone().zip(units.by_ref()) {
-                            if output < dense.outputs {
-                                *unit = weight_unit(kernels, dense, steps[output], [output, tap, k]);
+                            if output < unpacked.outputs {
+                                *unit = weight_unit(kernels, unpacked, steps[output], [output, tap, k]);
                             }
                         }
                     }
@@ -226,10 +227,15 @@ fn pack(kernels: &Kernels, dense: &Dense<'_>, steps: &[f32], depth: usize) -> Ve
 }
 
 /// Unit k of an output's tap.
-fn weight_unit(kernels: &Kernels, dense: &Dense<'_>, step: f32, [output, tap, k]: [usize; 3]) -> f32 {
+fn weight_unit(
+    kernels: &Kernels,
+    unpacked: &UnpackedLayer<'_>,
+    step: f32,
+    [output, tap, k]: [usize; 3],
+) -> f32 {
     let number = |part: usize| {
         let input = k * kernels.unit + part;
-        if input < dense.inputs { (dense.weight)(output, tap, input) } else { 0.0 }
+        if input < unpacked.inputs { (unpacked.weight)(output, tap, input) } else { 0.0 }
     };
     match kernels.unit {
         1 => number(0),

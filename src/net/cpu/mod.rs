@@ -26,8 +26,8 @@ mod bf16;
 mod board;
 mod chunk;
 mod format;
-mod graph;
 mod layer;
+mod message_passing;
 mod observe;
 mod pack;
 mod pooled;
@@ -35,7 +35,7 @@ mod kernel_set;
 mod kernels;
 mod portable;
 mod tile;
-mod walk;
+mod tile_loop;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 #[cfg(target_arch = "x86_64")]
@@ -49,13 +49,13 @@ use crate::error::{Error, Result};
 use crate::isa::Isa;
 use crate::model::{Model, Tower};
 use chunk::ChunkLayout;
-use graph::GraphRows;
 use im2col::Boards;
 use kernel_set::KernelSet;
 use layer::{Buffers, LINE, Line, RowLayout, RowPlacement, lines};
+use message_passing::MessageRows;
 use observe::Observations;
 use pack::PackedLayers;
-use pooled::{Pooled, PoolingRows};
+use pooled::{FusedPooling, PoolingRows};
 use std::sync::Arc;
 
 pub use kernel_set::{available_isas, check_precision, choose_isa};
@@ -256,7 +256,8 @@ impl Network for CpuNet {
 
     fn batch_multiple(&self) -> Option<usize> {
         let Net { packed, kernel_set, .. } = self.net.as_ref();
-        (packed.graph.is_none() && kernel_set.tower.matrices.is_some()).then(|| kernel_set.tower.tile_rows())
+        (packed.messages.is_none() && kernel_set.tower.matrices.is_some())
+            .then(|| kernel_set.tower.tile_rows())
     }
 
     fn fork(&self) -> Box<dyn Network> {
@@ -322,7 +323,7 @@ impl Net {
             let at = |array: &mut [f32], row| RowLayout::whole(array, boards, row);
             // What an edge network does between its layers reads whole rows.
             let is_blocked =
-                self.packed.graph.is_none() && self.kernel_set.tower.strip_rows(boards).is_some();
+                self.packed.messages.is_none() && self.kernel_set.tower.strip_rows(boards).is_some();
             let tower = if is_blocked { RowLayout::blocked } else { RowLayout::whole };
             let planes = self.observe(&layout, obs, squares, (planes, tower));
             let stream = tower(stream, boards, layout.stream_row);
@@ -330,7 +331,7 @@ impl Net {
             let (heads, hidden) = (at(heads, layout.head_row), at(hidden, layout.hidden_row));
             let logits = at(logits, self.model.num_actions());
             let out = at(out, layout.value_row);
-            let rows = GraphRows {
+            let rows = MessageRows {
                 sums: at(sums, layout.act_row),
                 ends: at(ends, layout.stream_row),
                 pooled: at(pooled, layout.stream_row),
@@ -343,8 +344,8 @@ impl Net {
             let matrices = self.kernel_set.tower.matrices.as_ref();
             matrices.inspect(|m| (m.begin)(m.rows));
             self.tower(boards, planes, [stream, a, b], (rows, pooling), hook);
-            match &self.packed.graph {
-                Some(graph) => self.edge_heads(boards, graph, [a, hidden, logits, out], rows),
+            match &self.packed.messages {
+                Some(messages) => self.edge_heads(boards, messages, [a, hidden, logits, out], rows),
                 None => self.heads(boards, [a, heads, hidden, logits, out]),
             }
             matrices.inspect(|m| (m.end)());
@@ -388,10 +389,10 @@ impl Net {
         boards: usize,
         planes: RowLayout,
         [stream, a, b]: [RowLayout; 3],
-        (graph_rows, pooling): (GraphRows, PoolingRows),
+        (message_rows, pooling): (MessageRows, PoolingRows),
         hook: LayerHook<'_>,
     ) {
-        let ends = graph_rows.ends;
+        let ends = message_rows.ends;
         let words = self.layout().positions * a.position;
         // SAFETY: the caller's promise; no layer writes what it reads; `a` and `b` hold `words` words.
         unsafe {
@@ -404,17 +405,17 @@ impl Net {
             hook(0, std::slice::from_raw_parts(a.start, words));
             for (i, [first, second]) in self.packed.blocks.iter().enumerate() {
                 let [bias, scale] = self.packed.pooled[i].each_ref().map(Option::as_ref);
-                if let Some(graph) = &self.packed.graph {
-                    graph.send(i, boards, self.activations(), a, graph_rows);
+                if let Some(messages) = &self.packed.messages {
+                    messages.send(i, boards, self.activations(), a, message_rows);
                 }
                 let buffers = Buffers { source: a, stream, out: b, ends };
-                Pooled::run_behind(bias, first, boards, buffers, pooling);
+                FusedPooling::run_behind(bias, first, boards, buffers, pooling);
                 hook(2 * i + 1, std::slice::from_raw_parts(b.start, words));
-                if let Some(graph) = &self.packed.graph {
-                    graph.mix(i, boards, self.activations(), b);
+                if let Some(messages) = &self.packed.messages {
+                    messages.mix(i, boards, self.activations(), b);
                 }
                 let buffers = Buffers { source: b, stream, out: a, ends };
-                Pooled::run_behind(scale, second, boards, buffers, pooling);
+                FusedPooling::run_behind(scale, second, boards, buffers, pooling);
                 hook(2 * i + 2, std::slice::from_raw_parts(a.start, words));
             }
         }

@@ -1,12 +1,12 @@
 //! A network's weights -> layers ready to run, BatchNorm folded away.
 
 use super::board::Runs;
-use super::graph::EdgeMessages;
 use super::im2col::Im2col;
 use super::kernel_set::KernelSet;
 use super::kernels::Kernels;
-use super::layer::{Dense, PackedLayer};
-use super::pooled::Pooled;
+use super::layer::{PackedLayer, UnpackedLayer};
+use super::message_passing::EdgeMessages;
+use super::pooled::FusedPooling;
 use super::tile::Epilogue;
 use crate::error::{Error, Result};
 use crate::game::ObsShape;
@@ -21,11 +21,11 @@ pub(super) struct PackedLayers {
     pub stem: PackedLayer,
     pub blocks: Vec<[PackedLayer; 2]>,
     /// The pooling layers behind the layers of each block.
-    pub pooled: Vec<[Option<Pooled>; 2]>,
+    pub pooled: Vec<[Option<FusedPooling>; 2]>,
     /// The 1x1 convolutions of both heads as one: policy channels, then value channels.
     pub head: Option<PackedLayer>,
     /// What an edge network does between layers.
-    pub graph: Option<EdgeMessages>,
+    pub messages: Option<EdgeMessages>,
     pub policy: PackedLayer,
     pub hidden: PackedLayer,
     pub value: PackedLayer,
@@ -160,7 +160,7 @@ impl Packer<'_> {
             blocks: (0..blocks.len()).map(block).collect::<Result<_>>()?,
             pooled: (0..blocks.len()).map(|i| self.pooled(i)).collect::<Result<_>>()?,
             head: heads.map(|_| self.head()).transpose()?,
-            graph: self.edges.as_ref().map(|edges| self.graph(edges)).transpose()?,
+            messages: self.edges.as_ref().map(|edges| self.messages(edges)).transpose()?,
             policy,
             hidden,
             value: self.linear(
@@ -199,7 +199,7 @@ impl Packer<'_> {
     }
 
     /// The pooling layers of block `i`.
-    fn pooled(&self, i: usize) -> Result<[Option<Pooled>; 2]> {
+    fn pooled(&self, i: usize) -> Result<[Option<FusedPooling>; 2]> {
         let tower = self.kernel_set.tower;
         let layer = |of: usize| {
             let index = self.tower.blocks[i].pooling[of]?;
@@ -208,7 +208,7 @@ impl Packer<'_> {
             layer.set_params(params.flat_map(|param| self.param(param)).copied().collect());
             let step = self.source_step(2 * i + 2 + of);
             let (isa, per_word, width) = (self.kernel_set.isa, tower.out, self.width());
-            Some(Pooled { layer, isa, norm: None, step, per_word, width })
+            Some(FusedPooling { layer, isa, norm: None, step, per_word, width })
         };
         let (bias, mut scale) = (layer(0), layer(1));
         if let Some(scale) = &mut scale {
@@ -263,9 +263,10 @@ impl Packer<'_> {
         bias.resize(outputs, 0.0);
         let steps = [self.source_step(at.index), self.source_step(at.index + 1)];
         let (norm, epilogue, width) = (at.norm, at.epilogue, self.width());
-        let dense = Dense { outputs, width, taps, inputs, weight: &weight, bias, norm, epilogue, steps };
+        let unpacked =
+            UnpackedLayer { outputs, width, taps, inputs, weight: &weight, bias, norm, epilogue, steps };
         let kernels = if at.index == 0 { self.kernel_set.stem_of(inputs) } else { self.kernel_set.tower };
-        PackedLayer::new(kernels, runs, &dense)
+        PackedLayer::new(kernels, runs, &unpacked)
     }
 
     /// The first convolution as a product of im2col rows.
@@ -274,7 +275,7 @@ impl Packer<'_> {
         let weight = |co: usize, _: usize, number: usize| {
             im2col.source(number).map_or(0.0, |(plane, tap)| data[(co * planes + plane) * 9 + tap])
         };
-        let dense = Dense {
+        let unpacked = UnpackedLayer {
             outputs: self.stream.channels(),
             width: self.width(),
             taps: 1,
@@ -285,7 +286,7 @@ impl Packer<'_> {
             epilogue: at.epilogue,
             steps: [1.0; 2],
         };
-        PackedLayer::new(self.kernel_set.tower, Runs::pointwise(self.stream.positions()), &dense)
+        PackedLayer::new(self.kernel_set.tower, Runs::pointwise(self.stream.positions()), &unpacked)
     }
 
     /// Both heads' 1x1 convolutions with their BatchNorms.
@@ -305,7 +306,7 @@ impl Packer<'_> {
             };
             fold.scale[co] * row[ci]
         };
-        let dense = Dense {
+        let unpacked = UnpackedLayer {
             outputs: policy_channels + value_channels,
             width: policy_channels + value_channels,
             taps: 1,
@@ -316,10 +317,10 @@ impl Packer<'_> {
             epilogue: Epilogue::BiasReluF32,
             steps: [self.last_step(), 1.0],
         };
-        PackedLayer::new(self.kernel_set.tower, Runs::pointwise(self.stream.positions()), &dense)
+        PackedLayer::new(self.kernel_set.tower, Runs::pointwise(self.stream.positions()), &unpacked)
     }
 
-    fn graph(&self, edges: &CompleteGraph) -> Result<EdgeMessages> {
+    fn messages(&self, edges: &CompleteGraph) -> Result<EdgeMessages> {
         let blocks = &self.tower.blocks;
         Ok(EdgeMessages {
             edges: edges.clone(),
@@ -332,7 +333,7 @@ impl Packer<'_> {
     /// One logit an edge, without bias.
     fn edge_logits(&self, layer: usize, edges: &CompleteGraph) -> Result<PackedLayer> {
         let policy = self.matrix(layer);
-        let dense = Dense {
+        let unpacked = UnpackedLayer {
             outputs: 1,
             width: 1,
             taps: 1,
@@ -343,7 +344,7 @@ impl Packer<'_> {
             epilogue: Epilogue::BiasF32,
             steps: [1.0; 2],
         };
-        PackedLayer::new(self.kernel_set.tower, Runs::pointwise(edges.len()), &dense)
+        PackedLayer::new(self.kernel_set.tower, Runs::pointwise(edges.len()), &unpacked)
     }
 
     /// What block `i` sends from every vertex, out of sums over its edges; whole vectors, so that padding is 0.
@@ -356,7 +357,7 @@ impl Packer<'_> {
             None => 0.0,
         };
         let outputs = self.width();
-        let dense = Dense {
+        let unpacked = UnpackedLayer {
             outputs,
             width: outputs,
             taps: 1,
@@ -367,7 +368,7 @@ impl Packer<'_> {
             epilogue: Epilogue::BiasF32,
             steps: [1.0; 2],
         };
-        PackedLayer::new(self.kernel_set.tower, Runs::pointwise(edges.vertices), &dense)
+        PackedLayer::new(self.kernel_set.tower, Runs::pointwise(edges.vertices), &unpacked)
     }
 
     /// A linear layer on flattened `[inputs, positions]`, each position a tap; reads activations of `step`.
@@ -381,7 +382,7 @@ impl Packer<'_> {
     ) -> Result<PackedLayer> {
         let (data, outputs) = (self.matrix(layer), self.model.outputs(layer));
         let weight = |co: usize, p: usize, ci: usize| data[(co * inputs + ci) * positions + p];
-        let dense = Dense {
+        let unpacked = UnpackedLayer {
             outputs,
             width: outputs,
             taps: positions,
@@ -392,6 +393,6 @@ impl Packer<'_> {
             epilogue,
             steps: [step, 1.0],
         };
-        PackedLayer::new(kernels, Runs::dense(positions), &dense)
+        PackedLayer::new(kernels, Runs::dense(positions), &unpacked)
     }
 }

@@ -8,7 +8,7 @@ use crate::net::number::bf16_pair;
 use crate::net::pooling::{self, PooledLayer};
 
 /// A pooling layer and what follows it.
-pub(super) struct Pooled {
+pub(super) struct FusedPooling {
     pub layer: PooledLayer,
     pub isa: Isa,
     /// Behind a block's last layer: the sum with the residual stream, and the BatchNorm that reads it.
@@ -39,7 +39,7 @@ pub(super) struct PooledRows {
     out: RowLayout,
 }
 
-impl Pooled {
+impl FusedPooling {
     /// The layers' scratch floats for one board.
     pub(super) fn scratch_len(&self) -> usize {
         self.layer.scratch_len()
@@ -67,7 +67,7 @@ impl Pooled {
     /// From the convolution's numbers to activations.
     ///
     /// # Safety
-    /// As for [`Pooled::run_behind`].
+    /// As for [`FusedPooling::run_behind`].
     unsafe fn finish(&self, squares: usize, boards: usize, buffers: Buffers, rows: PoolingRows) {
         let PoolingRows { numbers, scratch } = rows;
         let words = |rows: RowLayout| squares * rows.position;
@@ -128,7 +128,7 @@ impl PooledRows {
 
 for_each_isa! {
     /// Activations of relu(x).
-    fn activate(pooled: &Pooled, places: PooledRows, x: &[f32], out: &mut [f32]) {
+    fn activate(pooled: &FusedPooling, places: PooledRows, x: &[f32], out: &mut [f32]) {
         for [from, _, to] in places.rows(x.len()) {
             for (first, channels) in blocks(pooled.width) {
                 let to = to + in_row(first / pooled.per_word, places.out.block_stride);
@@ -141,7 +141,7 @@ for_each_isa! {
 for_each_isa! {
     /// Residual stream += x; activations of relu(norm(stream)).
     fn activate_sum(
-        pooled: &Pooled,
+        pooled: &FusedPooling,
         norm: &Affine,
         places: PooledRows,
         arrays: (&[f32], &mut [f32]),

@@ -7,7 +7,7 @@ use crate::game::ObsShape;
 use crate::isa::Isa;
 use crate::model::{NetSpec, Weights};
 use crate::net::{Network, reference};
-use crate::rng::{Key, Purpose, Stream};
+use crate::rng::{Key, Purpose, RngStream};
 use proptest::prelude::*;
 
 fn spec(arch: Arch, board: [usize; 3], channels: usize) -> NetSpec {
@@ -33,7 +33,7 @@ fn edge_spec(n: usize, channels: usize) -> NetSpec {
     NetSpec { num_actions: edges, ..spec(Arch::Edge, [4, edges, 1], channels) }
 }
 
-fn stream(seed: u64) -> Stream {
+fn stream(seed: u64) -> RngStream {
     Key::new(seed, Purpose::Evaluation).stream()
 }
 

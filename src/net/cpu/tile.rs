@@ -66,7 +66,7 @@ pub(super) struct TileColumns {
     pub stream_block_stride: usize,
     pub out_block_stride: usize,
     pub end_row: usize,
-    /// Boards of the chunk, after which the rows of `fixed_endpoint` repeat (VertexAddRelu).
+    /// Boards of the chunk, after which the rows of `run_endpoint` repeat (VertexAddRelu).
     pub boards: usize,
     /// Channels from the first one to the layer's last (BiasF32).
     pub valid: usize,
@@ -85,9 +85,9 @@ pub(super) struct Tile<'a> {
     pub stream: *mut f32,
     pub stream_row: usize,
     /// Message of the vertex that changes with the row's position, first row of the tile (VertexAddRelu).
-    pub moving_endpoint: *const f32,
+    pub row_endpoint: *const f32,
     /// Message of the vertex that all rows share, first board (VertexAddRelu).
-    pub fixed_endpoint: *const f32,
+    pub run_endpoint: *const f32,
     /// Board of the first row (VertexAddRelu).
     pub board: usize,
     /// Activations or f32 output, first row of the tile.
@@ -191,11 +191,11 @@ pub(super) unsafe fn finish<F: Format, S: Sums<F>>(epilogue: Epilogue, sums: S) 
                 F::store_units(t.out_at::<F>(row, lane), relu::<F::S>(with_bias_of::<F>(t, p, lane)));
             }),
             Epilogue::VertexAddRelu => sums.each(|t, p, row, lane| {
-                let fixed_endpoint = t.fixed_endpoint.add((t.board + row) % t.boards * t.end_row + lane);
-                let moving_endpoint = t.moving_endpoint.add(row * t.end_row + lane);
+                let run_endpoint = t.run_endpoint.add((t.board + row) % t.boards * t.end_row + lane);
+                let row_endpoint = t.row_endpoint.add(row * t.end_row + lane);
                 let s = F::S::add(
-                    F::S::add(with_bias_of::<F>(t, p, lane), F::S::load(fixed_endpoint)),
-                    F::S::load(moving_endpoint),
+                    F::S::add(with_bias_of::<F>(t, p, lane), F::S::load(run_endpoint)),
+                    F::S::load(row_endpoint),
                 );
                 F::store_units(t.out_at::<F>(row, lane), relu::<F::S>(s));
             }),

@@ -1,15 +1,15 @@
 //! The backward pass of [`CpuTrainNet`].
 //!
-//! One parallel pass over the partitions for each unit: the normalisation above it turns dz into dy; dy and the recomputed input give
+//! One parallel pass over the partitions for each layer: the normalisation above it turns dz into dy; dy and the recomputed input give
 //! the weights' gradient; dy through the transposed weights gives the next dz and the sums that its normalisation needs.
 
 use super::gemm::{View, weight_gradient};
-use super::layer::{Linear, Norm};
-use super::message::{UnitChunk, add_mean_gradient};
+use super::layer::{CpuBatchNorm, Linear};
+use super::message::{LayerChunk, add_mean_gradient};
 use super::norm;
-use super::split::Split;
+use super::preact_layer::{PreActLayer, Scratch};
+use super::split::BatchSplit;
 use super::tower::{CpuTrainNet, GradBuffers, Outputs, TowerArrays};
-use super::unit::{Scratch, Unit};
 use crate::isa::Isa;
 use crate::net::pooling::BoardRows;
 use rayon::prelude::*;
@@ -36,26 +36,26 @@ enum StreamGrad<'a> {
 /// One partition at the output of a layer.
 struct LayerOutput<'a> {
     isa: Isa,
-    above: &'a Norm,
+    above: &'a CpuBatchNorm,
     y: &'a [f32],
     dz: &'a mut [f32],
     stream: StreamGrad<'a>,
 }
 
-/// One partition at the input of a unit.
-struct UnitInput<'a> {
-    unit: &'a Unit,
+/// One partition at the input of a layer.
+struct LayerInput<'a> {
+    layer: &'a PreActLayer,
     x: &'a [f32],
-    /// Output: dz of the unit's normalisation.
+    /// Output: dz of the layer's normalisation.
     next: &'a mut [f32],
     /// Scratch for a chunk's activations after the ReLU.
     active: &'a mut [f32],
-    /// Scratch for the unit's message.
+    /// Scratch for the layer's message.
     message: &'a mut [f32],
-    /// The unit's output before its scale, empty where there is none, and scratch for a chunk's gradient of that.
+    /// The layer's output before its scale, empty where there is none, and scratch for a chunk's gradient of that.
     unscaled: &'a [f32],
     d_unscaled: &'a mut [f32],
-    /// Scratch for the unit's pooling layers.
+    /// Scratch for the layer's pooling layers.
     pooling: &'a mut [f32],
 }
 
@@ -65,7 +65,7 @@ struct PartitionSums<'a> {
     weights: &'a mut [f32],
     /// Weight gradient of the message's own layer. `[inputs, columns]`
     message: &'a mut [f32],
-    /// Gradient of the parameters of the unit's pooling layers: the bias's, then the scale's.
+    /// Gradient of the parameters of the layer's pooling layers: the bias's, then the scale's.
     pooling: &'a mut [f32],
     /// `[columns]`
     bias: Vec<f32>,
@@ -88,8 +88,8 @@ impl CpuTrainNet {
         };
         let d_values = widen(&d_values, self.model.num_values(), self.values.columns);
         self.backward_tail(&d_logits, &d_values);
-        for number in (0..self.units.len()).rev() {
-            self.backward_unit(number);
+        for number in (0..self.layers.len()).rev() {
+            self.backward_layer(number);
         }
         self.backward_stem();
         self.gather(gradient);
@@ -99,8 +99,8 @@ impl CpuTrainNet {
     fn backward_tail(&mut self, d_logits: &[f32], d_values: &[f32]) {
         let Self { split, tail, pool, policy, hidden, values, arrays, isa, .. } = self;
         let (isa, pool) = (*isa, pool.as_deref());
-        let floats = policy.geometry.inputs * tail.width;
-        let logit_floats = policy.geometry.outputs * policy.columns;
+        let floats = policy.tap_map.inputs * tail.width;
+        let logit_floats = policy.tap_map.outputs * policy.columns;
         let boards = split.boards;
         let mut d_hidden = vec![0.0; boards * hidden.columns];
         let x = arrays.activations.last().map_or(&[][..], |x| &x[..]);
@@ -151,23 +151,23 @@ impl CpuTrainNet {
         head_gradient(isa, split, values, &arrays.hidden, hidden.columns, d_values);
     }
 
-    fn backward_unit(&mut self, number: usize) {
-        let Self { split, units, tail, arrays, isa, blocks, .. } = self;
+    fn backward_layer(&mut self, number: usize) {
+        let Self { split, layers, tail, arrays, isa, blocks, .. } = self;
         let TowerArrays { activations, unscaled, flow, scratch, .. } = arrays;
         let residual_grad = match number + 1 {
             above if above > 2 * *blocks || above % 2 == 1 => ResidualGrad::None,
             above if above == 2 * *blocks => ResidualGrad::Start,
             _ => ResidualGrad::Accumulate,
         };
-        let above = units.get(number + 1).map_or(&*tail, |unit| &unit.norm);
-        let unit = &units[number];
-        let x_floats = unit.linear.geometry.inputs * unit.norm.width;
+        let above = layers.get(number + 1).map_or(&*tail, |layer| &layer.norm);
+        let layer = &layers[number];
+        let x_floats = layer.linear.tap_map.inputs * layer.norm.width;
         let outputs =
-            outputs(*isa, split, above, &unit.linear, &activations[number + 1], flow, residual_grad);
+            outputs(*isa, split, above, &layer.linear, &activations[number + 1], flow, residual_grad);
         let (outputs, next) = outputs;
         let inputs =
             split.parts(&activations[number], x_floats).into_iter().zip(split.parts_mut(next, x_floats));
-        let unscaled = split.parts(&unscaled[number], unit.unscaled_floats());
+        let unscaled = split.parts(&unscaled[number], layer.unscaled_floats());
         let jobs: Vec<_> = outputs
             .into_iter()
             .zip(inputs.zip(unscaled))
@@ -175,13 +175,13 @@ impl CpuTrainNet {
             .map(|((output, ((x, next), unscaled)), scratch)| {
                 let Scratch { active, weights, message, message_weights, pooling, pooling_weights, .. } =
                     scratch;
-                let layers = [Some(&unit.linear), unit.message.linear()];
+                let layers = [Some(&layer.linear), layer.message.linear()];
                 let mut sums = PartitionSums::new(layers, [weights, message_weights]);
-                let pooled = unit.pooled().map(|pooled| pooled.gradient.len()).sum();
+                let pooled = layer.pooled().map(|pooled| pooled.gradient.len()).sum();
                 sums.pooling = &mut pooling_weights[..pooled];
                 sums.pooling.fill(0.0);
                 let d_unscaled = &mut scratch.unscaled[..];
-                (output, UnitInput { unit, x, next, active, message, unscaled, d_unscaled, pooling }, sums)
+                (output, LayerInput { layer, x, next, active, message, unscaled, d_unscaled, pooling }, sums)
             })
             .collect();
         let sums: Vec<PartitionSums<'_>> = jobs
@@ -189,7 +189,7 @@ impl CpuTrainNet {
             .zip(&split.partitions)
             .map(|((output, input, sums), partition)| input.run(split, partition, output, sums))
             .collect();
-        let Unit { norm, linear, message, bias, scale, .. } = &mut units[number];
+        let PreActLayer { norm, linear, message, bias, scale, .. } = &mut layers[number];
         take_sums(linear, &sums, |sums| sums.weights);
         let mut start = 0;
         for gradient in [bias, scale].into_iter().flatten().map(|pooled| &mut pooled.gradient) {
@@ -209,12 +209,12 @@ impl CpuTrainNet {
     }
 
     fn backward_stem(&mut self) {
-        let Self { split, units, tail, arrays, isa, stem, .. } = self;
+        let Self { split, layers, tail, arrays, isa, stem, .. } = self;
         let TowerArrays { activations, flow, scratch, obs, .. } = arrays;
-        let above = units.first().map_or(&*tail, |unit| &unit.norm);
+        let above = layers.first().map_or(&*tail, |layer| &layer.norm);
         let residual_grad = if self.blocks == 0 { ResidualGrad::Start } else { ResidualGrad::Accumulate };
-        let x_floats = stem.geometry.inputs * stem.inputs.len();
-        let y_floats = stem.geometry.outputs * stem.columns;
+        let x_floats = stem.tap_map.inputs * stem.inputs.len();
+        let y_floats = stem.tap_map.outputs * stem.columns;
         let (outputs, _) = outputs(*isa, split, above, stem, &activations[0], flow, residual_grad);
         let jobs: Vec<_> = outputs.into_iter().zip(split.parts(obs, x_floats)).zip(scratch).collect();
         let sums =
@@ -239,12 +239,12 @@ impl CpuTrainNet {
     /// Adds every layer's gradient to the flat one.
     fn gather(&self, gradient: &mut [f32]) {
         let mut parts = self.model.parts_mut(gradient);
-        self.units
+        self.layers
             .iter()
-            .map(|unit| &unit.norm)
+            .map(|layer| &layer.norm)
             .chain([&self.tail])
             .for_each(|norm| norm.add_gradient(&mut parts));
-        self.units.iter().flat_map(Unit::pooled).for_each(|pooled| pooled.add_gradient(&mut parts));
+        self.layers.iter().flat_map(PreActLayer::pooled).for_each(|pooled| pooled.add_gradient(&mut parts));
         let jobs: Vec<(&Linear, Vec<&mut [f32]>)> = self
             .linears()
             .map(|linear| (linear, linear.slots().map(|slot| std::mem::take(&mut parts[slot])).collect()))
@@ -256,14 +256,14 @@ impl CpuTrainNet {
 /// Every partition at the output `y` of `linear`, and the array for the next dz.
 fn outputs<'a>(
     isa: Isa,
-    split: &Split,
-    above: &'a Norm,
+    split: &BatchSplit,
+    above: &'a CpuBatchNorm,
     linear: &Linear,
     y: &'a [f32],
     flow: &'a mut GradBuffers,
     residual_grad: ResidualGrad,
 ) -> (Vec<LayerOutput<'a>>, &'a mut Vec<f32>) {
-    let floats = linear.geometry.outputs * linear.columns;
+    let floats = linear.tap_map.outputs * linear.columns;
     let GradBuffers { dz, next, stream } = flow;
     let streams: Vec<StreamGrad<'a>> = match residual_grad {
         ResidualGrad::None => split.partitions.iter().map(|_| StreamGrad::None).collect(),
@@ -297,19 +297,19 @@ impl LayerOutput<'_> {
     }
 }
 
-impl UnitInput<'_> {
+impl LayerInput<'_> {
     fn run<'s>(
         self,
-        split: &Split,
+        split: &BatchSplit,
         partition: &Range<usize>,
         mut output: LayerOutput<'_>,
         mut sums: PartitionSums<'s>,
     ) -> PartitionSums<'s> {
-        let unit = self.unit;
-        let Unit { norm, linear, message, bias, scale, .. } = unit;
+        let layer = self.layer;
+        let PreActLayer { norm, linear, message, bias, scale, .. } = layer;
         let isa = output.isa;
-        let x_floats = linear.geometry.inputs * norm.width;
-        let y_floats = linear.geometry.outputs * linear.columns;
+        let x_floats = linear.tap_map.inputs * norm.width;
+        let y_floats = linear.tap_map.outputs * linear.columns;
         let mut done = 0;
         for boards in split.chunks(partition) {
             let rows = boards.len();
@@ -318,17 +318,17 @@ impl UnitInput<'_> {
             let part = done * x_floats..(done + rows) * x_floats;
             let (x, next) = (&self.x[part.clone()], &mut self.next[part]);
             let active = &mut self.active[..rows * x_floats];
-            unit.activate(isa, x, rows, active, self.pooling);
+            layer.activate(isa, x, rows, active, self.pooling);
             let (of_bias, of_scale) =
                 sums.pooling.split_at_mut(bias.as_ref().map_or(0, |b| b.gradient.len()));
             if let Some(scale) = scale {
                 let d_unscaled = &mut self.d_unscaled[..rows * y_floats];
                 let both = [&self.unscaled[out], dy];
                 let scratch = (of_scale, &mut *self.pooling);
-                scale.layer.scale_backward(isa, unit.output_rows(rows), both, d_unscaled, scratch);
+                scale.layer.scale_backward(isa, layer.output_rows(rows), both, d_unscaled, scratch);
                 dy = d_unscaled;
             }
-            let here = UnitChunk { isa, rows, active };
+            let here = LayerChunk { isa, rows, active };
             let source = message.source(here, self.message);
             next.fill(0.0);
             linear.backward(isa, rows, dy, next, norm.width);
@@ -360,7 +360,7 @@ impl<'a> PartitionSums<'a> {
     fn add(&mut self, isa: Isa, linear: &Linear, rows: usize, x: View<'_>, dy: &[f32]) {
         let gradient = View { data: dy, width: linear.columns, offset: 0 };
         let size = linear.inputs.len() * linear.columns;
-        for (pairs, out) in linear.geometry.pairs.iter().zip(self.weights.chunks_exact_mut(size)) {
+        for (pairs, out) in linear.tap_map.pairs.iter().zip(self.weights.chunks_exact_mut(size)) {
             weight_gradient(isa, pairs, rows, x, gradient, out, linear.columns);
         }
         if linear.has_bias() {
@@ -369,7 +369,7 @@ impl<'a> PartitionSums<'a> {
     }
 }
 
-fn relu_gradient(isa: Isa, norm: &Norm, x: &[f32], active: &[f32], dz: &mut [f32]) -> Vec<f32> {
+fn relu_gradient(isa: Isa, norm: &CpuBatchNorm, x: &[f32], active: &[f32], dz: &mut [f32]) -> Vec<f32> {
     let mut sums = vec![0.0; 2 * norm.width];
     let (sum, product) = sums.split_at_mut(norm.width);
     norm::relu_gradient(isa, x, norm.columns().mean, active, dz, sum, product);
@@ -402,14 +402,14 @@ fn take_sums<'a>(
 
 /// The gradient of a head's layer. Threads share its rows, each of which is summed over the chunks in order: heads can have thousands
 /// of outputs, too many for an array per partition.
-fn head_gradient(isa: Isa, split: &Split, linear: &mut Linear, x: &[f32], width: usize, dy: &[f32]) {
+fn head_gradient(isa: Isa, split: &BatchSplit, linear: &mut Linear, x: &[f32], width: usize, dy: &[f32]) {
     const INPUTS: usize = 16;
     let (inputs, columns) = (linear.inputs.clone(), linear.columns);
-    let geometry = &linear.geometry;
-    let (floats, d_floats) = (geometry.inputs * width, geometry.outputs * columns);
+    let tap_map = &linear.tap_map;
+    let (floats, d_floats) = (tap_map.inputs * width, tap_map.outputs * columns);
     let mut jobs = Vec::new();
     for (pairs, gradient) in
-        geometry.pairs.iter().zip(linear.gradient.chunks_exact_mut(inputs.len() * columns))
+        tap_map.pairs.iter().zip(linear.gradient.chunks_exact_mut(inputs.len() * columns))
     {
         for (number, out) in gradient.chunks_mut(INPUTS * columns).enumerate() {
             jobs.push((pairs, inputs.start + number * INPUTS, out));

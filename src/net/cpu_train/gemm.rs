@@ -2,7 +2,7 @@
 //!
 //! Sums run over taps and input channels in a fixed order, so a row's result does not depend on the rows beside it.
 
-use super::geometry::{Links, Tap};
+use super::tap_map::{TapLink, TapLists};
 use crate::isa::Isa;
 #[cfg(target_arch = "x86_64")]
 use crate::simd::{Avx2, Avx512};
@@ -88,7 +88,14 @@ impl PackedWeights {
 /// # Shapes
 /// `x [links.sources, rows, x.width]` from column `x.offset`, `weights [taps, inputs, columns]`,
 /// `out [links.lists.len(), rows, out.width]` from column `out.offset`.
-pub fn product(isa: Isa, links: &Links, rows: usize, x: View<'_>, weights: &PackedWeights, out: ViewMut<'_>) {
+pub fn product(
+    isa: Isa,
+    links: &TapLists,
+    rows: usize,
+    x: View<'_>,
+    weights: &PackedWeights,
+    out: ViewMut<'_>,
+) {
     assert_eq!(x.data.len(), links.sources * rows * x.width, "input chunk");
     assert_eq!(out.data.len(), links.lists.len() * rows * out.width, "output chunk");
     assert!(x.offset + weights.inputs <= x.width && out.offset + weights.columns <= out.width, "columns");
@@ -125,7 +132,7 @@ unsafe fn product_avx2(product: &Product<'_>, out: ViewMut<'_>) {
 }
 
 struct Product<'a> {
-    links: &'a Links,
+    links: &'a TapLists,
     rows: usize,
     x: View<'a>,
     weights: &'a PackedWeights,
@@ -134,7 +141,7 @@ struct Product<'a> {
 /// Some columns of a product at one written position.
 #[derive(Clone, Copy)]
 struct OutputStrip<'a> {
-    taps: &'a [Tap],
+    taps: &'a [TapLink],
     /// First row and column of the input at position 0.
     x: *const f32,
     x_width: usize,

@@ -1,8 +1,8 @@
-//! The two kinds of layer: a linear map over a [`Geometry`], and a normalisation with its statistics.
+//! The two kinds of layer: a linear map over a [`TapMap`], and a normalisation with its statistics.
 
 use super::gemm::{PackedWeights, View, ViewMut, padded, product};
-use super::geometry::Geometry;
 use super::norm::{Columns, GradientColumns};
+use super::tap_map::TapMap;
 use crate::isa::Isa;
 use crate::model::{BN_EPS, BN_MOMENTUM, Model};
 use std::ops::Range;
@@ -17,7 +17,7 @@ struct WeightTensor {
 /// A linear map: convolution, linear layer, or several with one input side by side.
 #[derive(Clone, Debug)]
 pub struct Linear {
-    pub geometry: Geometry,
+    pub tap_map: TapMap,
     /// Columns of a row of the input that are read.
     pub inputs: Range<usize>,
     /// Columns of the output, padded.
@@ -41,7 +41,7 @@ impl Linear {
         model: &Model,
         weights: &[usize],
         bias_slot: Option<usize>,
-        geometry: Geometry,
+        tap_map: TapMap,
         inputs: Range<usize>,
     ) -> Self {
         let mut columns = 0;
@@ -50,14 +50,14 @@ impl Linear {
             blocks.push(WeightTensor { slot, column: columns });
             columns += padded(model.params[slot].shape[0]);
         }
-        let (taps, width) = (geometry.taps, inputs.len());
+        let (taps, width) = (tap_map.taps, inputs.len());
         Self {
             weights: PackedWeights::new(taps, width, columns),
             transposed: PackedWeights::new(taps, columns, padded(width)),
             bias: vec![0.0; if bias_slot.is_some() { columns } else { 0 }],
             gradient: vec![0.0; taps * width * columns],
             bias_gradient: vec![0.0; columns],
-            geometry,
+            tap_map,
             inputs,
             columns,
             blocks,
@@ -67,7 +67,7 @@ impl Linear {
 
     /// Takes the weights out of the flat parameters.
     pub fn pack(&mut self, model: &Model, parameters: &[f32]) {
-        let per_output = self.inputs.len() * self.geometry.taps;
+        let per_output = self.inputs.len() * self.tap_map.taps;
         for block in &self.blocks {
             let tensor = &parameters[model.params[block.slot].range.clone()];
             for (output, weights) in tensor.chunks_exact(per_output).enumerate() {
@@ -93,7 +93,7 @@ impl Linear {
 
     /// Adds the gradient to the tensors of [`Linear::slots`], in their order.
     pub fn add_gradient(&self, tensors: &mut [&mut [f32]]) {
-        let (inputs, taps) = (self.inputs.len(), self.geometry.taps);
+        let (inputs, taps) = (self.inputs.len(), self.tap_map.taps);
         for (block, tensor) in self.blocks.iter().zip(tensors.iter_mut()) {
             for (output, tensor) in tensor.chunks_exact_mut(inputs * taps).enumerate() {
                 let column = block.column + output;
@@ -114,7 +114,7 @@ impl Linear {
     /// `out += x W`, for one chunk of `rows` boards; `out` starts from the bias with [`Linear::start`].
     pub fn forward(&self, isa: Isa, rows: usize, x: View<'_>, out: ViewMut<'_>) {
         let x = View { offset: self.inputs.start, ..x };
-        product(isa, &self.geometry.forward, rows, x, &self.weights, out);
+        product(isa, &self.tap_map.forward, rows, x, &self.weights, out);
     }
 
     /// Fills `out [.., columns]` with the bias, or with 0.
@@ -139,7 +139,7 @@ impl Linear {
     pub fn backward(&self, isa: Isa, rows: usize, dy: &[f32], dx: &mut [f32], width: usize) {
         let dy = View { data: dy, width: self.columns, offset: 0 };
         let dx = ViewMut { data: dx, width, offset: self.inputs.start };
-        product(isa, &self.geometry.backward, rows, dy, &self.transposed, dx);
+        product(isa, &self.tap_map.backward, rows, dy, &self.transposed, dx);
     }
 }
 
@@ -174,7 +174,7 @@ impl Moments {
 
 /// A normalisation, or several side by side.
 #[derive(Clone, Debug)]
-pub struct Norm {
+pub struct CpuBatchNorm {
     /// Columns, padded.
     pub width: usize,
     blocks: Vec<NormBlock>,
@@ -189,7 +189,7 @@ pub struct Norm {
     bias_gradient: Vec<f32>,
 }
 
-impl Norm {
+impl CpuBatchNorm {
     /// The BatchNorm layers `norms`, each from a padded column on.
     pub fn new(model: &Model, norms: &[usize]) -> Self {
         let mut width = 0;

@@ -1,15 +1,15 @@
-//! Messages between the edges of K_n beside a unit's linear layer, forward and backward, one chunk at a time.
+//! Messages between the edges of K_n beside a layer's linear layer, forward and backward, one chunk at a time.
 
 use super::gemm::{View, ViewMut, weight_gradient};
 use super::layer::Linear;
 use crate::isa::Isa;
 use crate::model::CompleteGraph;
-use crate::net::edges::{self, TriangleColumns};
+use crate::net::edge_messages::{self, TriangleColumns};
 use std::sync::Arc;
 
-/// The message beside a unit's linear layer.
+/// The message beside a layer's linear layer.
 #[derive(Clone, Debug)]
-pub(super) enum UnitMessage {
+pub(super) enum LayerMessage {
     /// Nothing.
     None,
     /// The mean over the edges of each vertex, through a linear layer of its own, is added to every edge from both its endpoints.
@@ -18,15 +18,15 @@ pub(super) enum UnitMessage {
     Triangle(Arc<CompleteGraph>, TriangleColumns),
 }
 
-/// One chunk at a unit: its rows and the unit's normalised input. `[E, rows, width]`
+/// One chunk at a layer: its rows and the layer's normalised input. `[E, rows, width]`
 #[derive(Clone, Copy)]
-pub(super) struct UnitChunk<'a> {
+pub(super) struct LayerChunk<'a> {
     pub isa: Isa,
     pub rows: usize,
     pub active: &'a [f32],
 }
 
-impl UnitMessage {
+impl LayerMessage {
     /// The message's own linear layer.
     pub fn linear(&self) -> Option<&Linear> {
         match self {
@@ -55,57 +55,57 @@ impl UnitMessage {
     }
 
     /// The linear layer's input: `chunk.active`, or a transformed copy of it in `scratch`.
-    pub fn source<'a>(&self, chunk: UnitChunk<'a>, scratch: &'a mut [f32]) -> &'a [f32] {
+    pub fn source<'a>(&self, chunk: LayerChunk<'a>, scratch: &'a mut [f32]) -> &'a [f32] {
         let Self::Triangle(edges, shape) = self else { return chunk.active };
         let copy = &mut scratch[..chunk.active.len()];
         copy.copy_from_slice(chunk.active);
-        edges::triangles(chunk.isa, edges, *shape, copy);
+        edge_messages::triangles(chunk.isa, edges, *shape, copy);
         copy
     }
 
     /// Adds the vertex messages to the linear layer's output `y [E, rows, columns]`.
-    pub fn add(&self, chunk: UnitChunk<'_>, y: &mut [f32], scratch: &mut [f32]) {
+    pub fn add(&self, chunk: LayerChunk<'_>, y: &mut [f32], scratch: &mut [f32]) {
         let Self::Vertex(edges, linear) = self else { return };
-        let UnitChunk { isa, rows, active } = chunk;
+        let LayerChunk { isa, rows, active } = chunk;
         let width = active.len() / (edges.len() * rows);
         let (means, rest) = scratch.split_at_mut(edges.vertices * rows * width);
         let out = &mut rest[..edges.vertices * rows * linear.columns];
-        edges::vertex_sums(isa, edges, active, edges.vertex_scale(), means);
+        edge_messages::vertex_sums(isa, edges, active, edges.vertex_scale(), means);
         linear.start(out);
         let view = View { data: means, width, offset: 0 };
         linear.forward(isa, rows, view, ViewMut { data: out, width: linear.columns, offset: 0 });
-        edges::add_ends(isa, edges, out, 1.0, y);
+        edge_messages::add_ends(isa, edges, out, 1.0, y);
     }
 
     /// Turns `dx`, the gradient of the linear layer's input, into the gradient of `chunk.active`, and adds the weight gradient of the
-    /// message's own layer to `weights`. `dy [E, rows, columns]` is the gradient of the unit's output.
+    /// message's own layer to `weights`. `dy [E, rows, columns]` is the gradient of the layer's output.
     pub fn backward(
         &self,
-        chunk: UnitChunk<'_>,
+        chunk: LayerChunk<'_>,
         dy: &[f32],
         dx: &mut [f32],
         weights: &mut [f32],
         scratch: &mut [f32],
     ) {
-        let UnitChunk { isa, rows, active } = chunk;
+        let LayerChunk { isa, rows, active } = chunk;
         match self {
             Self::None => {}
-            Self::Triangle(edges, shape) => edges::triangle_gradient(isa, edges, *shape, active, dx),
+            Self::Triangle(edges, shape) => edge_messages::triangle_gradient(isa, edges, *shape, active, dx),
             Self::Vertex(edges, linear) => {
                 let width = active.len() / (edges.len() * rows);
                 let (means, rest) = scratch.split_at_mut(edges.vertices * rows * width);
                 let (d_out, rest) = rest.split_at_mut(edges.vertices * rows * linear.columns);
                 let d_means = &mut rest[..edges.vertices * rows * width];
-                edges::vertex_sums(isa, edges, active, edges.vertex_scale(), means);
-                edges::vertex_sums(isa, edges, dy, 1.0, d_out);
+                edge_messages::vertex_sums(isa, edges, active, edges.vertex_scale(), means);
+                edge_messages::vertex_sums(isa, edges, dy, 1.0, d_out);
                 let (x, d) = (
                     View { data: means, width, offset: 0 },
                     View { data: d_out, width: linear.columns, offset: 0 },
                 );
-                weight_gradient(isa, &linear.geometry.pairs[0], rows, x, d, weights, linear.columns);
+                weight_gradient(isa, &linear.tap_map.pairs[0], rows, x, d, weights, linear.columns);
                 d_means.fill(0.0);
                 linear.backward(isa, rows, d_out, d_means, width);
-                edges::add_ends(isa, edges, d_means, edges.vertex_scale(), dx);
+                edge_messages::add_ends(isa, edges, d_means, edges.vertex_scale(), dx);
             }
         }
     }

@@ -3,25 +3,25 @@
 //! In: parameters as flat arrays, observations, gradients of the outputs. Out: outputs, gradients of the parameters.
 //! Knows nothing of losses, optimisers or games. The tests compare outputs and gradients with candle's, the latter by autograd.
 //!
-//! Every layer with weights is one kind of operation: its `Geometry` lists which input positions are connected to which output
+//! Every layer with weights is one kind of operation: its `TapMap` lists which input positions are connected to which output
 //! positions by which tap. A 3x3 convolution has nine taps, a 1x1 convolution one, a linear layer on a flattened board one for each
 //! position. Activations are position-major in chunks of boards, `[chunks, positions, boards of the chunk, width]`, with the width
 //! padded to a multiple of 16. So each (position, tap) is a plain matrix product, and a chunk stays in the L2 cache from one
-//! normalisation to the moments of the next. Messages between edges over shared vertices are computed beside a layer, as a `Message`.
+//! normalisation to the moments of the next. Messages between edges over shared vertices are added to a layer's output as a `LayerMessage`.
 //!
 //! Sums are added over chunks in order within a fixed number of partitions, then over partitions in order: the result does not depend
 //! on the number of threads.
 
 mod backward;
 mod gemm;
-mod geometry;
 mod layer;
 mod message;
 mod norm;
 mod pooled;
+mod preact_layer;
 mod split;
+mod tap_map;
 mod tower;
-mod unit;
 
 pub use tower::{CpuTrainNet, Outputs};
 

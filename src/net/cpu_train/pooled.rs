@@ -1,13 +1,13 @@
-//! The pooling layers of a unit: a bias of channels before its ReLU, a scale of channels behind its linear layer.
+//! The pooling layers of a layer: a bias of channels before its ReLU, a scale of channels behind its linear layer.
 
 use super::norm::{self, Columns};
 use crate::isa::Isa;
-use crate::model::{Model, Pooling};
+use crate::model::{GlobalPooling, Model};
 use crate::net::pooling::{BoardRows, PooledLayer};
 
 /// A pooling layer, its parameters and their gradient.
 #[derive(Clone, Debug)]
-pub(super) struct Pooled {
+pub(super) struct TrainPooling {
     /// What computes it.
     pub layer: PooledLayer,
     /// Its parameters among [`Model::params`].
@@ -16,9 +16,9 @@ pub(super) struct Pooled {
     pub gradient: Vec<f32>,
 }
 
-impl Pooled {
+impl TrainPooling {
     /// Layer `index` of `model`, which is `pooling`.
-    pub fn new(model: &Model, index: usize, pooling: Pooling) -> Self {
+    pub fn new(model: &Model, index: usize, pooling: GlobalPooling) -> Self {
         let layer = PooledLayer::new(pooling);
         let gradient = vec![0.0; layer.num_params()];
         Self { layer, slots: model.layers[index].params.clone().collect(), gradient }

@@ -13,7 +13,7 @@ const TILE: usize = 12;
 
 /// The cuts of a batch of boards.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Split {
+pub struct BatchSplit {
     /// Boards in all.
     pub boards: usize,
     /// Boards of a chunk; the last may have fewer.
@@ -22,7 +22,7 @@ pub struct Split {
     pub partitions: Vec<Range<usize>>,
 }
 
-impl Split {
+impl BatchSplit {
     /// The cuts for `boards` boards whose widest activation has `floats` numbers a board.
     pub fn new(boards: usize, floats: usize) -> Self {
         let (cached, shared) = (CHUNK_FLOATS / (TILE * floats), boards / (TILE * MIN_CHUNKS));
@@ -57,7 +57,7 @@ impl Split {
         out
     }
 
-    /// The reverse of [`Split::gather_rows`], 0 in the other columns.
+    /// The reverse of [`BatchSplit::gather_rows`], 0 in the other columns.
     pub fn scatter_rows(&self, rows: &[f32], positions: usize, columns: usize) -> Vec<f32> {
         let mut out = vec![0.0; rows.len() * columns];
         for (place, x) in self.row_places(positions).zip(out.iter_mut().step_by(columns)) {
@@ -74,7 +74,7 @@ impl Split {
         })
     }
 
-    /// Mutable [`Split::parts`]; `data` may be longer.
+    /// Mutable [`BatchSplit::parts`]; `data` may be longer.
     pub fn parts_mut<'a>(&self, mut data: &'a mut [f32], floats: usize) -> Vec<&'a mut [f32]> {
         let mut parts = Vec::with_capacity(self.partitions.len());
         for partition in &self.partitions {
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn every_board_is_in_one_chunk_of_one_partition() {
         for boards in [1, 11, 12, 13, 256, 512, 1000] {
-            let split = Split::new(boards, 42 * 64);
+            let split = BatchSplit::new(boards, 42 * 64);
             let chunks: Vec<_> =
                 split.partitions.iter().flat_map(|partition| split.chunks(partition)).collect();
             assert_eq!(chunks.iter().map(Range::len).sum::<usize>(), boards);

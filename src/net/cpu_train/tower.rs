@@ -1,21 +1,21 @@
 //! The whole network in training mode: the layers, their arrays, and the forward pass.
 //!
-//! A network is a stem, a row of units `y = linear(relu(norm(x)))` (every second one of the tower adds the residual
+//! A network is a stem, a row of layers `y = linear(relu(norm(x)))` (every second one of the tower adds the residual
 //! stream), and a tail `relu(norm(x))` that feeds the policy layer and the value layers. One parallel pass over the
-//! partitions of the batch does a unit and the moments that the next normalisation needs.
+//! partitions of the batch does a layer and the moments that the next normalisation needs.
 
 use super::gemm::{LANES, View, ViewMut};
-use super::geometry::Geometry;
-use super::layer::{Linear, Moments, Norm};
-use super::message::UnitMessage;
+use super::layer::{CpuBatchNorm, Linear, Moments};
+use super::message::LayerMessage;
 use super::norm;
-use super::pooled::Pooled;
-use super::split::Split;
-use super::unit::{Scratch, Skip, Unit};
+use super::pooled::TrainPooling;
+use super::preact_layer::{PreActLayer, Residual, Scratch};
+use super::split::BatchSplit;
+use super::tap_map::TapMap;
 use crate::error::{Error, Result};
 use crate::isa::Isa;
 use crate::model::{self, ActivationShape, CompleteGraph, Model, NetSpec};
-use crate::net::edges::{self, TriangleColumns};
+use crate::net::edge_messages::{self, TriangleColumns};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ use std::sync::Arc;
 pub(super) struct TowerArrays {
     /// Observations, a position's channels together.
     pub obs: Vec<f32>,
-    /// Output of the stem and of every unit.
+    /// Output of the stem and of every layer.
     pub activations: Vec<Vec<f32>>,
-    /// Output of every unit before its scale; empty where it has none.
+    /// Output of every layer before its scale; empty where it has none.
     pub unscaled: Vec<Vec<f32>>,
     /// What the heads' linear layers read.
     pub tail: Vec<f32>,
@@ -69,13 +69,13 @@ pub struct Outputs {
 #[derive(Clone, Debug)]
 pub struct CpuTrainNet {
     pub(super) model: Model,
-    /// Residual blocks, of two units each.
+    /// Residual blocks, of two layers each.
     pub(super) blocks: usize,
     pub(super) isa: Isa,
-    pub(super) split: Split,
+    pub(super) split: BatchSplit,
     pub(super) stem: Linear,
-    pub(super) units: Vec<Unit>,
-    pub(super) tail: Norm,
+    pub(super) layers: Vec<PreActLayer>,
+    pub(super) tail: CpuBatchNorm,
     /// Where the value layers read the mean over all edges.
     pub(super) pool: Option<Arc<CompleteGraph>>,
     pub(super) policy: Linear,
@@ -104,68 +104,68 @@ impl CpuTrainNet {
     fn build(spec: &NetSpec, isa: Isa) -> Result<Self> {
         let model = spec.model()?;
         let form = model::Tower::of(&model).map_err(|why| Error::unsupported("fused training", why))?;
-        let linear = |layers: &[usize], geometry: Geometry, inputs: Range<usize>| {
+        let linear = |layers: &[usize], tap_map: TapMap, inputs: Range<usize>| {
             let weights: Vec<usize> = layers.iter().map(|&layer| model.param_index(layer, 0)).collect();
-            Linear::new(&model, &weights, model.bias_index(layers[0]), geometry, inputs)
+            Linear::new(&model, &weights, model.bias_index(layers[0]), tap_map, inputs)
         };
         let stream = model.layers[form.stem].shape;
         let (positions, c) = (stream.positions(), 0..stream.channels());
         let (square, pool) = match stream {
-            ActivationShape::Board { height, width, .. } => (Geometry::conv3x3(height, width), None),
-            ActivationShape::Vector(_) => (Geometry::pointwise(1), None),
+            ActivationShape::Board { height, width, .. } => (TapMap::conv3x3(height, width), None),
+            ActivationShape::Vector(_) => (TapMap::pointwise(1), None),
             ActivationShape::Edges { vertices, .. } => {
-                (Geometry::pointwise(positions), Some(Arc::new(CompleteGraph::new(vertices))))
+                (TapMap::pointwise(positions), Some(Arc::new(CompleteGraph::new(vertices))))
             }
         };
         let stem = linear(&[form.stem], square.clone(), 0..model.obs().len() / positions);
-        let mut units = Vec::new();
+        let mut layers = Vec::new();
         for block in &form.blocks {
-            for (number, skip) in [Skip::None, Skip::Residual].into_iter().enumerate() {
-                let norm = Norm::new(&model, &[block.norms[number]]);
-                let message = pool.as_ref().map_or(UnitMessage::None, |edges| match skip {
-                    Skip::None => {
+            for (number, residual) in [Residual::None, Residual::Add].into_iter().enumerate() {
+                let norm = CpuBatchNorm::new(&model, &[block.norms[number]]);
+                let message = pool.as_ref().map_or(LayerMessage::None, |edges| match residual {
+                    Residual::None => {
                         let vertex = model.param_index(block.layers[number], 1);
-                        let geometry = Geometry::pointwise(edges.vertices);
-                        let linear = Linear::new(&model, &[vertex], None, geometry, c.clone());
-                        UnitMessage::Vertex(edges.clone(), Box::new(linear))
+                        let tap_map = TapMap::pointwise(edges.vertices);
+                        let linear = Linear::new(&model, &[vertex], None, tap_map, c.clone());
+                        LayerMessage::Vertex(edges.clone(), Box::new(linear))
                     }
-                    Skip::Residual => {
+                    Residual::Add => {
                         let (columns, scale) = (block.triangle_channels, edges.triangle_scale());
                         let shape = TriangleColumns { width: norm.width, columns, scale };
-                        UnitMessage::Triangle(edges.clone(), shape)
+                        LayerMessage::Triangle(edges.clone(), shape)
                     }
                 });
                 let linear = linear(&[block.layers[number]], square.clone(), c.clone());
-                // Both are of the block's second unit.
+                // Both are of the block's second layer.
                 let [bias, scale] = block.pooling.map(|layer| {
-                    let index = layer.filter(|_| skip == Skip::Residual)?;
-                    Some(Pooled::new(&model, index, model.pooling(index)?))
+                    let index = layer.filter(|_| residual == Residual::Add)?;
+                    Some(TrainPooling::new(&model, index, model.pooling(index)?))
                 });
-                units.push(Unit { norm, linear, message, skip, bias, scale });
+                layers.push(PreActLayer { norm, linear, message, residual, bias, scale });
             }
         }
-        let last = Norm::new(&model, &[form.norm]);
+        let last = CpuBatchNorm::new(&model, &[form.norm]);
         let (tail, policy_inputs, hidden_inputs) = match form.heads {
             Some([policy, value]) => {
-                let linear = linear(&[policy.conv, value.conv], Geometry::pointwise(positions), c);
-                let (message, skip) = (UnitMessage::None, Skip::None);
-                units.push(Unit { norm: last, linear, message, skip, bias: None, scale: None });
-                let tail = Norm::new(&model, &[policy.norm, value.norm]);
+                let linear = linear(&[policy.conv, value.conv], TapMap::pointwise(positions), c);
+                let (message, residual) = (LayerMessage::None, Residual::None);
+                layers.push(PreActLayer { norm: last, linear, message, residual, bias: None, scale: None });
+                let tail = CpuBatchNorm::new(&model, &[policy.norm, value.norm]);
                 let first = model.outputs(policy.conv).next_multiple_of(LANES);
                 (tail, 0..model.outputs(policy.conv), first..first + model.outputs(value.conv))
             }
             None => (last, c.clone(), c),
         };
         // The heads' layers read all squares of a board; on edges each logit its own, and the values one mean.
-        let flat = Geometry::flatten(if pool.is_some() { 1 } else { positions });
+        let flat = TapMap::flatten(if pool.is_some() { 1 } else { positions });
         let per_logit = if pool.is_some() { square } else { flat.clone() };
         let policy = linear(&[form.policy], per_logit, policy_inputs);
         let hidden = linear(&[form.hidden], flat, hidden_inputs);
-        let values = linear(&[form.values], Geometry::pointwise(1), 0..model.outputs(form.hidden));
-        let split = Split::new(0, 1);
+        let values = linear(&[form.values], TapMap::pointwise(1), 0..model.outputs(form.hidden));
+        let split = BatchSplit::new(0, 1);
         let arrays = TowerArrays::default();
         let blocks = form.blocks.len();
-        Ok(Self { model, blocks, isa, split, stem, units, tail, pool, policy, hidden, values, arrays })
+        Ok(Self { model, blocks, isa, split, stem, layers, tail, pool, policy, hidden, values, arrays })
     }
 
     /// The network's layers and parameters.
@@ -183,23 +183,24 @@ impl CpuTrainNet {
         if self.split.boards == boards {
             return;
         }
-        self.split = Split::new(boards, self.stem.geometry.outputs * self.stem.columns);
-        let zeros = |linear: &Linear| vec![0.0; boards * linear.geometry.outputs * linear.columns];
+        self.split = BatchSplit::new(boards, self.stem.tap_map.outputs * self.stem.columns);
+        let zeros = |linear: &Linear| vec![0.0; boards * linear.tap_map.outputs * linear.columns];
         let activations: Vec<Vec<f32>> = std::iter::once(&self.stem)
-            .chain(self.units.iter().map(|unit| &unit.linear))
+            .chain(self.layers.iter().map(|layer| &layer.linear))
             .map(zeros)
             .collect();
-        let units = self.units.iter();
+        let layers = self.layers.iter();
         let per_board =
-            units.clone().map(|unit| unit.linear.geometry.inputs * unit.norm.width).max().unwrap_or(0);
-        let messages = units.clone().map(|unit| &unit.message);
-        let pooling_scratch = units.clone().flat_map(Unit::pooled).map(Pooled::scratch_len).max();
+            layers.clone().map(|layer| layer.linear.tap_map.inputs * layer.norm.width).max().unwrap_or(0);
+        let messages = layers.clone().map(|layer| &layer.message);
+        let pooling_scratch =
+            layers.clone().flat_map(PreActLayer::pooled).map(TrainPooling::scratch_len).max();
         let pooling_weights =
-            units.clone().map(|unit| unit.pooled().map(|pooled| pooled.gradient.len()).sum());
-        let unscaled = units.clone().map(Unit::unscaled_floats).max();
-        let scratch = messages.clone().map(UnitMessage::scratch_len).max().unwrap_or(0);
-        let of_messages = messages.filter_map(UnitMessage::linear).map(|linear| linear.gradient.len()).max();
-        let linears = units.map(|unit| &unit.linear).chain([&self.stem]);
+            layers.clone().map(|layer| layer.pooled().map(|pooled| pooled.gradient.len()).sum());
+        let unscaled = layers.clone().map(PreActLayer::unscaled_floats).max();
+        let scratch = messages.clone().map(LayerMessage::scratch_len).max().unwrap_or(0);
+        let of_messages = messages.filter_map(LayerMessage::linear).map(|linear| linear.gradient.len()).max();
+        let linears = layers.map(|layer| &layer.linear).chain([&self.stem]);
         let gradient = linears.map(|linear| linear.gradient.len()).max().unwrap_or(0);
         let scratch = Scratch {
             active: vec![0.0; self.split.chunk * per_board],
@@ -217,8 +218,8 @@ impl CpuTrainNet {
             scratch: vec![scratch; self.split.partitions.len()],
             obs: vec![0.0; boards * self.model.obs().len()],
             activations,
-            unscaled: self.units.iter().map(|unit| vec![0.0; boards * unit.unscaled_floats()]).collect(),
-            tail: vec![0.0; boards * self.policy.geometry.inputs * self.tail.width],
+            unscaled: self.layers.iter().map(|layer| vec![0.0; boards * layer.unscaled_floats()]).collect(),
+            tail: vec![0.0; boards * self.policy.tap_map.inputs * self.tail.width],
             pooled: vec![0.0; boards * self.pooled_floats()],
             logits: zeros(&self.policy),
             hidden: zeros(&self.hidden),
@@ -242,9 +243,9 @@ impl CpuTrainNet {
         self.pack(parameters);
         self.take_observations(obs);
         let mut moments = self.forward_stem();
-        for number in 0..self.units.len() {
-            self.units[number].norm.prepare(&self.model, parameters, &moments);
-            moments = self.forward_unit(number);
+        for number in 0..self.layers.len() {
+            self.layers[number].norm.prepare(&self.model, parameters, &moments);
+            moments = self.forward_layer(number);
         }
         self.tail.prepare(&self.model, parameters, &moments);
         self.forward_tail();
@@ -253,34 +254,34 @@ impl CpuTrainNet {
 
     /// Moves the running statistics towards the last forward pass's batch.
     pub fn update_statistics(&self, statistics: &mut [f32]) {
-        let norms = self.units.iter().map(|unit| &unit.norm).chain([&self.tail]);
+        let norms = self.layers.iter().map(|layer| &layer.norm).chain([&self.tail]);
         norms.for_each(|norm| norm.update_statistics(&self.model, statistics));
     }
 
     /// All layers with weights, from input to output.
     pub(super) fn linears(&self) -> impl Iterator<Item = &Linear> {
-        let units = self.units.iter();
-        let units = units.flat_map(|unit| std::iter::once(&unit.linear).chain(unit.message.linear()));
-        std::iter::once(&self.stem).chain(units).chain([&self.policy, &self.hidden, &self.values])
+        let layers = self.layers.iter();
+        let layers = layers.flat_map(|layer| std::iter::once(&layer.linear).chain(layer.message.linear()));
+        std::iter::once(&self.stem).chain(layers).chain([&self.policy, &self.hidden, &self.values])
     }
 
     fn pack(&mut self, parameters: &[f32]) {
-        let Self { model, stem, units, policy, hidden, values, .. } = self;
-        units
+        let Self { model, stem, layers, policy, hidden, values, .. } = self;
+        layers
             .iter_mut()
-            .flat_map(|unit| unit.bias.iter_mut().chain(&mut unit.scale))
+            .flat_map(|layer| layer.bias.iter_mut().chain(&mut layer.scale))
             .for_each(|pooled| pooled.pack(model, parameters));
-        let units = units
+        let layers = layers
             .iter_mut()
-            .flat_map(|unit| std::iter::once(&mut unit.linear).chain(unit.message.linear_mut()));
+            .flat_map(|layer| std::iter::once(&mut layer.linear).chain(layer.message.linear_mut()));
         let linears: Vec<&mut Linear> =
-            std::iter::once(stem).chain(units).chain([policy, hidden, values]).collect();
+            std::iter::once(stem).chain(layers).chain([policy, hidden, values]).collect();
         linears.into_par_iter().for_each(|linear| linear.pack(model, parameters));
     }
 
     /// Channels first -> a position's channels together, in chunks.
     fn take_observations(&mut self, obs: &[f32]) {
-        let positions = self.stem.geometry.inputs;
+        let positions = self.stem.tap_map.inputs;
         let (floats, channels) = (self.model.obs().len(), self.stem.inputs.len());
         let (split, parts) = (&self.split, self.split.parts_mut(&mut self.arrays.obs, floats));
         split.partitions.par_iter().zip(parts).for_each(|(partition, part)| {
@@ -300,7 +301,7 @@ impl CpuTrainNet {
 
     fn forward_stem(&mut self) -> Vec<Moments> {
         let Self { split, stem, arrays, isa, .. } = self;
-        let (x_floats, y_floats) = (arrays.obs.len() / split.boards, stem.geometry.outputs * stem.columns);
+        let (x_floats, y_floats) = (arrays.obs.len() / split.boards, stem.tap_map.outputs * stem.columns);
         let y = split.parts_mut(&mut arrays.activations[0], y_floats);
         let x = split.parts(&arrays.obs, x_floats);
         let per_partition = split.partitions.par_iter().zip(x).zip(y).map(|((partition, x), y)| {
@@ -325,21 +326,21 @@ impl CpuTrainNet {
         per_partition.collect::<Vec<_>>().concat()
     }
 
-    fn forward_unit(&mut self, number: usize) -> Vec<Moments> {
-        let Self { split, units, arrays, isa, .. } = self;
-        let unit = &units[number];
-        let Unit { norm, linear, skip, .. } = unit;
+    fn forward_layer(&mut self, number: usize) -> Vec<Moments> {
+        let Self { split, layers, arrays, isa, .. } = self;
+        let layer = &layers[number];
+        let PreActLayer { norm, linear, residual, .. } = layer;
         let TowerArrays { activations, unscaled, scratch, .. } = arrays;
         let (before, after) = activations.split_at_mut(number + 1);
-        let x_floats = linear.geometry.inputs * norm.width;
-        let y_floats = linear.geometry.outputs * linear.columns;
+        let x_floats = linear.tap_map.inputs * norm.width;
+        let y_floats = linear.tap_map.outputs * linear.columns;
         let x = split.parts(&before[number], x_floats);
         let y = split.parts_mut(&mut after[0], y_floats);
-        let stream = match skip {
-            Skip::None => vec![None; split.partitions.len()],
-            Skip::Residual => split.parts(&before[number - 1], y_floats).into_iter().map(Some).collect(),
+        let stream = match residual {
+            Residual::None => vec![None; split.partitions.len()],
+            Residual::Add => split.parts(&before[number - 1], y_floats).into_iter().map(Some).collect(),
         };
-        let unscaled_floats = unit.unscaled_floats();
+        let unscaled_floats = layer.unscaled_floats();
         let unscaled = split.parts_mut(&mut unscaled[number], unscaled_floats);
         let outputs = y.into_par_iter().zip(unscaled);
         let per_partition = split.partitions.par_iter().zip(x).zip(outputs).zip(stream).zip(scratch).map(
@@ -354,7 +355,7 @@ impl CpuTrainNet {
                         let y = &mut y[places.clone()];
                         let unscaled = &mut unscaled[done * unscaled_floats..(done + rows) * unscaled_floats];
                         let stream = stream.map(|stream| &stream[places]);
-                        unit.forward(*isa, rows, (x, stream), [unscaled, &mut *y], scratch);
+                        layer.forward(*isa, rows, (x, stream), [unscaled, &mut *y], scratch);
                         done += rows;
                         chunk_moments(*isa, y, linear.columns)
                     })
@@ -368,8 +369,8 @@ impl CpuTrainNet {
         let pooled_floats = self.pooled_floats();
         let Self { split, tail, pool, policy, hidden, values, arrays, isa, .. } = self;
         let Some(x) = arrays.activations.last() else { return };
-        let floats = policy.geometry.inputs * tail.width;
-        let logit_floats = policy.geometry.outputs * policy.columns;
+        let floats = policy.tap_map.inputs * tail.width;
+        let logit_floats = policy.tap_map.outputs * policy.columns;
         let (isa, pool) = (*isa, pool.as_deref());
         let inputs = split.parts(x, floats).into_par_iter().zip(split.parts_mut(&mut arrays.tail, floats));
         let outputs = split
@@ -395,7 +396,7 @@ impl CpuTrainNet {
                 let h = &mut h[part(hidden.columns)];
                 let pooled = &mut pooled[part(pooled_floats)];
                 if let Some(edges) = pool {
-                    edges::mean(isa, edges, a, pooled);
+                    edge_messages::mean(isa, edges, a, pooled);
                     forward(hidden, pooled, tail.width, h);
                 } else {
                     forward(hidden, a, tail.width, h);

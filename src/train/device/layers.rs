@@ -4,7 +4,7 @@
 use super::constants::{CHUNK, NOWHERE, SCRATCH_ROWS, VEC};
 use crate::device_struct::{device_enum, device_struct};
 use crate::error::{Error, Result};
-use crate::model::{self, CompleteGraph, Model, Param, Pooling, Tower};
+use crate::model::{self, CompleteGraph, GlobalPooling, Model, Param, Tower};
 use bytemuck::NoUninit;
 use std::ops::Range;
 
@@ -97,7 +97,7 @@ pub struct Unit {
 #[derive(Clone, Copy, Debug)]
 pub struct Pooled {
     /// Its form.
-    pub pooling: Pooling,
+    pub pooling: GlobalPooling,
     /// The flat index of its first parameter.
     pub start: usize,
 }

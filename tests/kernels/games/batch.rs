@@ -1,11 +1,11 @@
-//! `batch.cu` against [`vecaz::batch::Batch`].
+//! `batch.cu` against [`vecaz::batch::GameBatch`].
 
 use super::entry::CODE;
 use crate::host_compiler::Effort;
 use crate::host_device::HostDevice;
 use bytemuck::cast_slice;
 use vecaz::backend::kernels::batch::{DeviceBatch, Stepped};
-use vecaz::batch::{AnyGame, Batch, any_game};
+use vecaz::batch::{AnyGame, GameBatch, any_game};
 use vecaz::game::{Game, Turn};
 use vecaz::rng::{Key, Purpose};
 
@@ -21,7 +21,7 @@ fn device() -> HostDevice {
 /// Both batches, and the game with its type erased.
 struct Pair<G: Game> {
     any: std::sync::Arc<dyn AnyGame>,
-    rust: Batch<G>,
+    rust: GameBatch<G>,
     kernels: DeviceBatch<HostDevice>,
 }
 
@@ -29,7 +29,7 @@ impl<G: Game> Pair<G> {
     fn new(game: &G) -> Self {
         let any = any_game(G::NAME, &game.options()).expect("the game's own options");
         let kernels = DeviceBatch::new(device(), &*any, NUM_GAMES).expect("a batch");
-        Self { any, rust: Batch::new(game.clone(), NUM_GAMES), kernels }
+        Self { any, rust: GameBatch::new(game.clone(), NUM_GAMES), kernels }
     }
 
     fn compare(&mut self, when: &str) {

@@ -2,7 +2,7 @@
 
 use super::entry::Kernel;
 use vecaz::game::{Game, History, Turn};
-use vecaz::rng::{Key, Purpose, Stream};
+use vecaz::rng::{Key, Purpose, RngStream};
 
 const SEED: u64 = 23;
 
@@ -82,7 +82,7 @@ impl<G: Game> Context<'_, G> {
         self.same(what, first.is_some(), false);
     }
 
-    fn compare_position(&self, state: &G::State, rng: &mut Stream) {
+    fn compare_position(&self, state: &G::State, rng: &mut RngStream) {
         let (game, kernel, sizes) = (self.game, self.kernel, self.game.sizes());
         self.same("turn", kernel.turn(state), game.turn(state));
         self.same("is_horizon", kernel.is_horizon(state), game.is_horizon(state));
@@ -107,7 +107,7 @@ impl<G: Game> Context<'_, G> {
         self.same_floats("observe with 32 lanes", &self.kernel.observe_lanes(state, player), &observed);
     }
 
-    fn compare_determinised(&self, state: &G::State, rng: &mut Stream) {
+    fn compare_determinised(&self, state: &G::State, rng: &mut RngStream) {
         if !matches!(self.game.turn(state), Turn::Player(_)) {
             return;
         }
@@ -119,7 +119,7 @@ impl<G: Game> Context<'_, G> {
         self.same("determinise", self.kernel.determinise(state, player, self.place), expected);
     }
 
-    fn compare_legal(&self, state: &G::State, history: History<'_>, rng: &mut Stream) -> Vec<u16> {
+    fn compare_legal(&self, state: &G::State, history: History<'_>, rng: &mut RngStream) -> Vec<u16> {
         let (game, kernel, sizes) = (self.game, self.kernel, self.game.sizes());
         let mut legal = vec![0; sizes.num_edges()];
         let n = game.legal(state, history, &mut legal);

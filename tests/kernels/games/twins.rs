@@ -123,7 +123,7 @@ const PURPOSES: [Purpose; 13] = [
 const KINDS: usize = 9;
 
 /// One round of every kind of draw, as `twin_draws` makes it.
-fn draws(stream: &mut rng::Stream, round: usize, bound: u64, alpha: f32) -> [u64; KINDS] {
+fn draws(stream: &mut rng::RngStream, round: usize, bound: u64, alpha: f32) -> [u64; KINDS] {
     let mut out = [
         stream.next_u64(),
         u64::from(stream.uniform().to_bits()),

@@ -5,7 +5,7 @@ use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Program};
 use vecaz::backend::kernels::forward::{ElementType, ForwardLayer, LayerSpec, padded_channels};
 use vecaz::backend::kernels::source;
 use vecaz::config::TensorCores;
-use vecaz::rng::{Key, Purpose, Stream};
+use vecaz::rng::{Key, Purpose, RngStream};
 
 /// A convolution with random operands, rounded to `element_type`.
 struct Conv {
@@ -35,9 +35,9 @@ impl Conv {
         let mut stream = Key::new(3, Purpose::Weights).stream();
         let rounded = |x: f32| element_type.number(element_type.bits(x));
         let rows = boards * height * width;
-        let channels = |own: usize, row: usize, stream: &mut Stream| -> Vec<f32> {
+        let channels = |own: usize, row: usize, stream: &mut RngStream| -> Vec<f32> {
             let value =
-                |i: usize, stream: &mut Stream| if i % row < own { rounded(stream.normal()) } else { 0.0 };
+                |i: usize, stream: &mut RngStream| if i % row < own { rounded(stream.normal()) } else { 0.0 };
             (0..rows * row).map(|i| value(i, stream)).collect()
         };
         let x = channels(inputs, row, &mut stream);

@@ -15,22 +15,22 @@ use vecaz::backend::plan::BackendPlan;
 use vecaz::backend::{Backend, DevicePasses, PlyPlan, RootCache, TreeRows, cpu_backend};
 use vecaz::batch::{AnyGame, any_game};
 use vecaz::config::{Algorithm, Config, DeviceName, Precision};
-use vecaz::net::{NetParts, NetSpec, Network};
+use vecaz::net::{NetSpec, Network, NetworkDesc};
 use vecaz::rng::{Key, Purpose};
 use vecaz::selfplay::{GameSlot, SelfPlay};
 use vecaz::{Error, Result};
 
 /// A network for a game, in small.
-pub fn parts(game: &dyn AnyGame, net: &str, precision: Precision, seed: u64) -> NetParts {
+pub fn parts(game: &dyn AnyGame, net: &str, precision: Precision, seed: u64) -> NetworkDesc {
     let net = super::selfplay::layered(&format!("[net]\n{net}")).net;
     let spec = NetSpec::new(&net, &game.sizes());
     let weights = spec.model().expect("a network").random_weights(Key::new(seed, Purpose::Weights));
-    NetParts { spec, weights, precision, tensor_cores: net.tensor_cores }
+    NetworkDesc { spec, weights, precision, tensor_cores: net.tensor_cores }
 }
 
 /// The network of `parts` for callers on the host, which counts in `opened` how often it was opened. Backends that say that
 /// they are on the CPU, as all of these tests do, are given its weights.
-pub fn evaluator(parts: NetParts, opened: &Arc<AtomicUsize>) -> DeviceEvaluator<HostDevice> {
+pub fn evaluator(parts: NetworkDesc, opened: &Arc<AtomicUsize>) -> DeviceEvaluator<HostDevice> {
     let opened = opened.clone();
     DeviceEvaluator::new(parts, DeviceName::Cpu, move || {
         opened.fetch_add(1, Ordering::Relaxed);

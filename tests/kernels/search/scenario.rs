@@ -10,11 +10,11 @@ use vecaz::batch::{AnyGame, Playthrough, any_game};
 use vecaz::config::SearchConfig;
 use vecaz::game::{History, Turn};
 use vecaz::net::{HashNet, IoShape, Network};
-use vecaz::pass::{PassBuffers, PassClock, simulate};
+use vecaz::pass::{PassBuffers, PassMetrics, simulate};
 use vecaz::rng::{Key, Purpose};
 use vecaz::search::SearchParams;
 use vecaz::search::root::{Exploration, RootSummary, RowKey};
-use vecaz::searcher::Position;
+use vecaz::searcher::SearchRequest;
 use vecaz::tree::Node;
 
 /// How many nodes a tree has.
@@ -65,14 +65,14 @@ impl Scenario {
         IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players }
     }
 
-    pub fn positions(&self) -> Vec<Position> {
+    pub fn positions(&self) -> Vec<SearchRequest> {
         let game = self.game();
         self.plies.iter().zip(1..).map(|(&plies, slot)| position(&game, plies, slot)).collect()
     }
 }
 
 /// A position of `game` after about `plies` random plies, as the player to move knows it.
-fn position(game: &Arc<dyn AnyGame>, plies: usize, slot: u64) -> Position {
+fn position(game: &Arc<dyn AnyGame>, plies: usize, slot: u64) -> SearchRequest {
     let attempt = |attempt: u64| {
         let mut play = Playthrough::new(game.clone());
         let mut rng = Key::new(17, Purpose::Evaluation).with(slot).with(attempt).stream();
@@ -83,7 +83,7 @@ fn position(game: &Arc<dyn AnyGame>, plies: usize, slot: u64) -> Position {
         let Turn::Player(player) = play.turn() else { return None };
         let key = RowKey { seed: 5, slot, game: 2, determinisation: 1, ply: plies as u64 };
         let state = game.determinise(play.state(), player, &mut rng);
-        Some(Position { state, history: play.history().to_vec(), key })
+        Some(SearchRequest { state, history: play.history().to_vec(), key })
     };
     (0..).find_map(attempt).expect("some playthrough gets that far")
 }
@@ -109,8 +109,8 @@ pub struct Facts {
 /// What passes counted.
 type Counts = [u64; 6];
 
-fn counts(clock: &PassClock) -> Counts {
-    let PassClock { passes, simulations, evaluations, idle_rows, depth_sum, depth_max, .. } = *clock;
+fn counts(clock: &PassMetrics) -> Counts {
+    let PassMetrics { passes, simulations, evaluations, idle_rows, depth_sum, depth_max, .. } = *clock;
     [passes, simulations, evaluations, idle_rows, depth_sum, depth_max]
 }
 
@@ -163,7 +163,7 @@ pub fn facts(backend: &mut dyn Backend, b: usize) -> Facts {
 pub fn finish(backend: &mut dyn Backend, network: &mut dyn Network) -> Counts {
     let sizes = *backend.sizes();
     let mut buffers = PassBuffers::new(&sizes, backend.rows() * 32);
-    let mut clock = PassClock::default();
+    let mut clock = PassMetrics::default();
     while simulate(backend, network, &mut buffers, &mut clock).expect("finite") > 0 {}
     assert!((0..backend.rows()).all(|b| backend.is_done(b).expect("a device")));
     counts(&clock)
@@ -177,7 +177,7 @@ fn root_of(backend: &mut dyn Backend, b: usize) -> (Vec<u8>, Vec<u64>) {
 
 /// Plays the searched action in row `b` and deals what follows; a game that is over, or comes to a new deal, starts over at
 /// `start`.
-fn go_on(backend: &mut dyn Backend, game: &Arc<dyn AnyGame>, b: usize, start: &Position, search: usize) {
+fn go_on(backend: &mut dyn Backend, game: &Arc<dyn AnyGame>, b: usize, start: &SearchRequest, search: usize) {
     let mut summary = RootSummary::default();
     backend.summarise(b, &mut summary).expect("a device");
     let (mut state, mut history) = root_of(backend, b);

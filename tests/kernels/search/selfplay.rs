@@ -15,7 +15,7 @@ use vecaz::backend::{Backend, DevicePasses, PlyPlan, RootCache, TreeRows};
 use vecaz::batch::{AnyGame, any_game};
 use vecaz::config::{Config, Layers};
 use vecaz::net::{HashNet, IoShape, Network, UniformNet};
-use vecaz::pass::PassClock;
+use vecaz::pass::PassMetrics;
 use vecaz::root_cache::{self, CachePlan};
 use vecaz::search::root::{Exploration, RowKey};
 use vecaz::selfplay::{FinishedGame, GameSlot, SelfPlay, backend_plan};
@@ -77,7 +77,7 @@ pub fn play(
     config: &Config,
     evaluator: Evaluator,
     make: &dyn Fn(BackendPlan, IoShape) -> Result<Box<dyn Backend>>,
-) -> (Played, PassClock) {
+) -> (Played, PassMetrics) {
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
     let sizes = game.sizes();
     let shape =
@@ -106,12 +106,12 @@ pub fn play(
     (Played { games, slots: selfplay.slots().cloned().collect() }, clock)
 }
 
-fn on_cpu(config: &Config, evaluator: Evaluator) -> (Played, PassClock) {
+fn on_cpu(config: &Config, evaluator: Evaluator) -> (Played, PassMetrics) {
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
     play(config, evaluator, &|plan, _| vecaz::backend::cpu_backend(game.as_ref(), plan))
 }
 
-fn on_device(config: &Config, evaluator: Evaluator, missing_barrier: i32) -> (Played, PassClock) {
+fn on_device(config: &Config, evaluator: Evaluator, missing_barrier: i32) -> (Played, PassMetrics) {
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
     play(config, evaluator, &|plan, shape| {
         let device = HostDevice::new(6).without_barrier(missing_barrier);
@@ -130,8 +130,8 @@ fn on_device(config: &Config, evaluator: Evaluator, missing_barrier: i32) -> (Pl
 }
 
 /// The same with all barriers, played once for all tests that compare with it.
-pub fn on_one_device(config: &Config, evaluator: Evaluator) -> (Played, PassClock) {
-    static PLAYED: Shared<(Played, PassClock)> = Shared::new();
+pub fn on_one_device(config: &Config, evaluator: Evaluator) -> (Played, PassMetrics) {
+    static PLAYED: Shared<(Played, PassMetrics)> = Shared::new();
     PLAYED.get(format!("{config:?} {evaluator:?}"), || on_device(config, evaluator, 0))
 }
 
@@ -145,7 +145,7 @@ fn compare(config: &Config, evaluator: Evaluator) -> Vec<FinishedGame> {
         assert_eq!(found, right, "{what}");
     }
     assert_eq!(found.slots, right.slots, "{what}");
-    let counts = |c: PassClock| {
+    let counts = |c: PassMetrics| {
         let starts = [c.cached_starts, c.inherited_visits];
         ([c.passes, c.simulations, c.plies, c.idle_rows, c.depth_sum, c.depth_max], starts)
     };

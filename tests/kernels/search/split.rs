@@ -14,7 +14,7 @@ use vecaz::backend::{Backend, cpu_backend};
 use vecaz::batch::{AnyGame, any_game};
 use vecaz::config::{Config, DeviceName};
 use vecaz::net::{HashNet, IoShape, UniformNet};
-use vecaz::pass::PassClock;
+use vecaz::pass::PassMetrics;
 use vecaz::selfplay::SelfPlay;
 use vecaz::{Error, Result};
 
@@ -62,7 +62,7 @@ fn compare(config: &Config, evaluator: Evaluator, num: u32) {
         assert_eq!(found, right, "{what}");
     }
     assert_eq!(found.slots, right.slots, "{what}");
-    let counts = |clock: PassClock| PassClock { copied: Default::default(), ..clock };
+    let counts = |clock: PassMetrics| PassMetrics { copied: Default::default(), ..clock };
     assert_eq!(counts(clock), counts(right_clock), "{what}");
     assert_eq!(clock.copied.inside == 0, right_clock.copied.inside == 0, "{what}");
 }

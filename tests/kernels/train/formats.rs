@@ -9,7 +9,7 @@ use vecaz::backend::kernels::source::training;
 use vecaz::config::{Arch, DeviceName, OptimizerKind, Precision, TensorCores, TrainConfig, TrainPrecision};
 use vecaz::game::ObsShape;
 use vecaz::model::{NetSpec, Weights};
-use vecaz::net::{NetParts, Network};
+use vecaz::net::{Network, NetworkDesc};
 use vecaz::rng::{Key, Purpose};
 use vecaz::train::device::DeviceTrainer;
 use vecaz::train::{TrainBatch, Trainer};
@@ -227,7 +227,7 @@ fn losses_fall_alike_in_every_format() {
 /// Probabilities of all actions, `[boards, actions]`, by the network's kernels.
 fn probabilities(spec: &NetSpec, weights: &Weights, precision: Precision, obs: &[f32]) -> Vec<f32> {
     let tensor_cores = TensorCores::Mma;
-    let parts = NetParts { spec: spec.clone(), weights: weights.clone(), precision, tensor_cores };
+    let parts = NetworkDesc { spec: spec.clone(), weights: weights.clone(), precision, tensor_cores };
     let mut network = DeviceEvaluator::new(parts, DeviceName::Cpu, || Ok(HostDevice::new(3)));
     let boards = obs.len() / spec.obs.len();
     let (mut logits, mut values) =

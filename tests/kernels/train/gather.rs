@@ -11,7 +11,7 @@ use vecaz::config::{Arch, NetConfig, TrainConfig};
 use vecaz::game::{NAMES, Turn};
 use vecaz::net::NetSpec;
 use vecaz::replay::{BatchPlan, Replay, Symmetries};
-use vecaz::rng::{Key, Purpose, Stream};
+use vecaz::rng::{Key, Purpose, RngStream};
 use vecaz::selfplay::Sample;
 use vecaz::train::TrainBatch;
 use vecaz::train::device::{DeviceReplay, DeviceTrainer, Residence, Samples};
@@ -24,7 +24,7 @@ pub const BATCH: usize = 34;
 pub struct Plies {
     game: Arc<dyn AnyGame>,
     position: Playthrough,
-    rng: Stream,
+    rng: RngStream,
 }
 
 impl Plies {

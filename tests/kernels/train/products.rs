@@ -10,7 +10,7 @@ use vecaz::backend::kernels::source::training;
 use vecaz::config::{Arch, TrainConfig, TrainPrecision};
 use vecaz::game::ObsShape;
 use vecaz::model::{NetSpec, Weights};
-use vecaz::rng::{Key, Purpose, Stream};
+use vecaz::rng::{Key, Purpose, RngStream};
 use vecaz::train::Trainer;
 use vecaz::train::device::blocks::{Activation, LinearBlock, WeightGradientBlock};
 use vecaz::train::device::{Connectivity, DeviceTrainer, LinearShape, Tiling};
@@ -97,7 +97,7 @@ impl Case {
             biases,
         };
         let mut stream = Key::new(7, Purpose::Weights).stream();
-        let random = |num: usize, stream: &mut Stream| -> Vec<f32> {
+        let random = |num: usize, stream: &mut RngStream| -> Vec<f32> {
             (0..num).map(|_| rounded(precision, stream.normal())).collect()
         };
         let [sources, positions] = match mode {

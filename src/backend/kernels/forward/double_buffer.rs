@@ -8,7 +8,7 @@ use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots, all_fini
 use crate::error::{Error, Result};
 use crate::kernel_times::KernelTime;
 use crate::net::double_buffer::{NetOutputs, ObsBuffer};
-use crate::net::{DoubleBufferedNetwork, IoShape, NetParts};
+use crate::net::{DoubleBufferedNetwork, IoShape, NetworkDesc};
 
 /// A network on a device for two batches.
 pub(super) struct DoubleBufferedForward<D: Device> {
@@ -47,7 +47,7 @@ impl<D: Device> DoubleBufferedForward<D> {
     ///
     /// # Errors
     /// As [`DeviceForward::new`], and what `open` says.
-    pub(super) fn new(parts: &NetParts, most: usize, open: impl Fn() -> Result<D>) -> Result<Self> {
+    pub(super) fn new(parts: &NetworkDesc, most: usize, open: impl Fn() -> Result<D>) -> Result<Self> {
         Ok(Self {
             batches: [BatchBuffers::new(open()?, parts, most)?, BatchBuffers::new(open()?, parts, most)?],
             io: parts.spec.io(),
@@ -56,7 +56,7 @@ impl<D: Device> DoubleBufferedForward<D> {
 }
 
 impl<D: Device> BatchBuffers<D> {
-    fn new(device: D, parts: &NetParts, most: usize) -> Result<Self> {
+    fn new(device: D, parts: &NetworkDesc, most: usize) -> Result<Self> {
         let IoShape { obs_len, num_actions, num_players } = parts.spec.io();
         let arithmetic = Arithmetic::of(parts.precision, parts.tensor_cores, device.limits()?.capability)?;
         let forward = DeviceForward::new(&device, &parts.spec, &parts.weights, arithmetic, most)?;

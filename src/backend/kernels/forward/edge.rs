@@ -1,5 +1,5 @@
 //! What an edge network has besides the layers of a perceptron at every edge: a layer at the vertices, and its own heads.
-//! `kernels/net_edge.cu` and `kernels/net/graph.cuh` are the kernels, [`crate::net::edges`] is the reference.
+//! `kernels/net_edge.cu` and `kernels/net/graph.cuh` are the kernels, [`crate::net::edge_messages`] is the reference.
 
 use super::blocks::LayerBlock;
 use super::{BoardRange, DeviceForward, ForwardLayer, LayerSpec};

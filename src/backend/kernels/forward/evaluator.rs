@@ -8,7 +8,7 @@ use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use crate::config::Devices;
 use crate::error::{Error, Result};
 use crate::net::double_buffer::ObsBuffer;
-use crate::net::{DoubleBufferedNetwork, IoShape, NetParts, Network};
+use crate::net::{DoubleBufferedNetwork, IoShape, Network, NetworkDesc};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The most boards of one forward.
@@ -20,7 +20,7 @@ type Opener<D> = dyn Fn() -> Result<D> + Send + Sync;
 /// A network on a device as [`Network`]. It opens, compiles and copies nothing before the first forward. Forks share one device
 /// and its arrays, behind a lock.
 pub struct DeviceEvaluator<D: Device> {
-    parts: Arc<NetParts>,
+    parts: Arc<NetworkDesc>,
     devices: Devices,
     open: Arc<Opener<D>>,
     shared: Arc<Mutex<Option<Open<D>>>>,
@@ -45,7 +45,7 @@ impl<D: Device> DeviceEvaluator<D> {
     /// The network of `parts` on the first of `devices`, which `open` opens at the first forward. Backends on any of them may take
     /// its weights.
     pub fn new(
-        parts: NetParts,
+        parts: NetworkDesc,
         devices: impl Into<Devices>,
         open: impl Fn() -> Result<D> + Send + Sync + 'static,
     ) -> Self {
@@ -54,7 +54,7 @@ impl<D: Device> DeviceEvaluator<D> {
 }
 
 impl<D: Device> EvaluatorArrays<D> {
-    fn new(device: &D, parts: &NetParts, slots: usize) -> Result<Self> {
+    fn new(device: &D, parts: &NetworkDesc, slots: usize) -> Result<Self> {
         let arithmetic = Arithmetic::of(parts.precision, parts.tensor_cores, device.limits()?.capability)?;
         let IoShape { obs_len, num_actions, num_players } = parts.spec.io();
         Ok(Self {
@@ -95,7 +95,7 @@ impl<D: Device> EvaluatorArrays<D> {
 
 impl<D: Device> Open<D> {
     /// The network for at least `wanted` slots, or the most there are.
-    fn arrays(&mut self, parts: &NetParts, wanted: usize) -> Result<(&D, &mut EvaluatorArrays<D>)> {
+    fn arrays(&mut self, parts: &NetworkDesc, wanted: usize) -> Result<(&D, &mut EvaluatorArrays<D>)> {
         let slots = wanted.next_power_of_two().min(MAX_SLOTS);
         let Self { device, arrays } = self;
         if arrays.as_ref().is_none_or(|there| there.slots < slots) {
@@ -144,7 +144,7 @@ impl<D: Device + 'static> Network for DeviceEvaluator<D> {
         Ok(Some(Box::new(DoubleBufferedForward::new(&self.parts, most, open)?)))
     }
 
-    fn parts_for(&self, devices: &Devices) -> Option<&NetParts> {
+    fn network_desc_for(&self, devices: &Devices) -> Option<&NetworkDesc> {
         devices.all().iter().all(|device| self.devices.all().contains(device)).then_some(&*self.parts)
     }
 

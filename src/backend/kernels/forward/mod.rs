@@ -25,7 +25,7 @@ use super::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
 use super::source;
 use crate::config::TensorCores;
 use crate::error::{Error, Result};
-use crate::model::{ActivationShape, LayerKind, NetSpec, Pooling, Weights, taps_on_board};
+use crate::model::{ActivationShape, LayerKind, NetSpec, GlobalPooling, Weights, taps_on_board};
 use blocks::{Boards, LayerBlock, ValuesBlock};
 pub use element_type::{Arithmetic, ElementType};
 pub use evaluator::DeviceEvaluator;
@@ -109,7 +109,7 @@ struct ActivationBuffers<B> {
     vertices: B,
     /// What a pooling layer reads. `[boards, squares, C]`, 32-bit floats
     pooling_input: B,
-    /// What a pooling layer computes, see [`Pooling::values_per_board`]. `[boards, values_per_board]`, 32-bit floats
+    /// What a pooling layer computes, see [`GlobalPooling::values_per_board`]. `[boards, values_per_board]`, 32-bit floats
     pooling: B,
     /// `[boards, hidden units]`, 32-bit floats
     hidden: B,
@@ -173,7 +173,7 @@ impl WorkBytes {
         let words =
             |layer: &ForwardLayer, rows: usize| 4 * rows * layer.spec.inputs / element_type.per_word();
         let squares = layers.squares;
-        let pooling = layers.all_pooling().map(Pooling::values_per_board).max();
+        let pooling = layers.all_pooling().map(GlobalPooling::values_per_board).max();
         Self {
             planes: words(&layers.stem, squares),
             activations: words(&layers.tower, squares),

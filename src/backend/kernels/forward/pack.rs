@@ -6,7 +6,7 @@ use super::layer::ForwardLayer;
 use super::{ElementType, ForwardLayers};
 use crate::error::Result;
 use crate::model::fold::{self, Affine};
-use crate::model::{HeadConv, Model, Pooling, Weights};
+use crate::model::{GlobalPooling, HeadConv, Model, Weights};
 
 /// Arrays begin at multiples of so many bytes.
 const ALIGNMENT: usize = 256;
@@ -231,7 +231,7 @@ impl<'a> Packer<'a> {
 }
 
 /// A pooling layer's parameters in the order that the kernels read: weights with outputs together.
-fn packed_params(pooling: Pooling, params: &[f32]) -> Vec<f32> {
+fn packed_params(pooling: GlobalPooling, params: &[f32]) -> Vec<f32> {
     let [hidden, hidden_bias, output, _] = pooling.param_sizes();
     let transposed = |part: &[f32], inputs: usize| -> Vec<f32> {
         (0..inputs).flat_map(|input| part.iter().skip(input).step_by(inputs).copied()).collect()

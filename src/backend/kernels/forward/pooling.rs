@@ -7,16 +7,16 @@ use super::{BLOCK, BoardRange, DeviceForward, ForwardLayers};
 use crate::backend::kernels::device::{Arg, Device};
 use crate::backend::kernels::pooling::PoolingBlock;
 use crate::error::Result;
-use crate::model::Pooling;
+use crate::model::GlobalPooling;
 
 impl ForwardLayers {
     /// The pooling layer behind layer `layer`, 0 or 1, of block `block`, if there is one.
-    pub(super) fn pooling(&self, block: usize, layer: usize) -> Option<Pooling> {
+    pub(super) fn pooling(&self, block: usize, layer: usize) -> Option<GlobalPooling> {
         self.model.pooling(self.form.blocks[block].pooling[layer]?)
     }
 
     /// All pooling layers.
-    pub(super) fn all_pooling(&self) -> impl Iterator<Item = Pooling> {
+    pub(super) fn all_pooling(&self) -> impl Iterator<Item = GlobalPooling> {
         let layers = (0..self.form.blocks.len()).flat_map(|block| [(block, 0), (block, 1)]);
         layers.filter_map(|(block, layer)| self.pooling(block, layer))
     }
@@ -24,7 +24,7 @@ impl ForwardLayers {
 
 impl<D: Device> DeviceForward<D> {
     /// The pooling layer as the kernels see it.
-    fn pooling_block(&self, pooling: Pooling) -> PoolingBlock {
+    fn pooling_block(&self, pooling: GlobalPooling) -> PoolingBlock {
         PoolingBlock::new(pooling, self.layers.squares, self.layers.tower.spec.inputs)
     }
 
@@ -62,7 +62,7 @@ impl<D: Device> DeviceForward<D> {
     pub(super) fn pool_relu(
         &self,
         device: &D,
-        pooling: Pooling,
+        pooling: GlobalPooling,
         places: [LayerPlace; 2],
         part: BoardRange<'_, D::Buffer>,
     ) -> Result<()> {
@@ -77,7 +77,7 @@ impl<D: Device> DeviceForward<D> {
     pub(super) fn pool_residual_add(
         &self,
         device: &D,
-        pooling: Pooling,
+        pooling: GlobalPooling,
         places: [LayerPlace; 2],
         part: BoardRange<'_, D::Buffer>,
     ) -> Result<()> {

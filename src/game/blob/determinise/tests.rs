@@ -5,14 +5,14 @@ use crate::game::{Game, History, Turn};
 use crate::rng::{Key, Purpose};
 use std::collections::BTreeMap;
 
-fn stream(counter: u64) -> Stream {
+fn stream(counter: u64) -> RngStream {
     Key::new(11, Purpose::Evaluation).with(counter).stream()
 }
 
 /// A position of which only the cards matter: player 0 holds two cards, the hands of `sizes` and a stock of `stock`
 /// cards come out of a small random pack, all other cards are gone. Of each suit a hand lacks it has shown the void,
 /// with probability `void_share`.
-fn random_table(sizes: &[u32], stock: u32, void_share: f32, rng: &mut Stream) -> State {
+fn random_table(sizes: &[u32], stock: u32, void_share: f32, rng: &mut RngStream) -> State {
     let mut s = Blob::default().init();
     let mut pack = Pile::EMPTY;
     pack.push_all(PACK);
@@ -73,7 +73,7 @@ fn deviate(chi_square: f64, freedom: f64) -> f64 {
 
 /// Draws 100 times as often as there are deals and compares the frequencies with equal ones. 5 standard deviations are
 /// exceeded by chance in one test of two million.
-fn assert_uniform(s: &State, players: usize, rng: &mut Stream) -> usize {
+fn assert_uniform(s: &State, players: usize, rng: &mut RngStream) -> usize {
     let deals = all_deals(s, players);
     let mut seen: BTreeMap<[u64; MAX_PLAYERS], u64> = deals.iter().map(|&hands| (hands, 0)).collect();
     assert_eq!(seen.len(), deals.len());

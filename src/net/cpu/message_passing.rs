@@ -4,7 +4,7 @@ use super::Net;
 use super::layer::{Buffers, PackedLayer, RowLayout};
 use crate::isa::Isa;
 use crate::model::CompleteGraph;
-use crate::net::edges::{self, TriangleColumns};
+use crate::net::edge_messages::{self, TriangleColumns};
 use crate::net::number::Bf16;
 
 /// The messages of an edge network; the factors of its means are folded into the weights that read them.
@@ -19,7 +19,7 @@ pub(super) struct EdgeMessages {
 
 /// Arrays of an edge network for one chunk.
 #[derive(Clone, Copy)]
-pub(super) struct GraphRows {
+pub(super) struct MessageRows {
     /// Sums of activations at every vertex.
     pub sums: RowLayout,
     /// What is sent from every vertex, f32.
@@ -51,7 +51,7 @@ impl EdgeMessages {
         boards: usize,
         format: Activations,
         a: RowLayout,
-        rows: GraphRows,
+        rows: MessageRows,
     ) {
         let (edges, n) = (&self.edges, self.edges.vertices);
         // SAFETY: the caller's promise.
@@ -59,11 +59,11 @@ impl EdgeMessages {
             match format {
                 Activations::F32 => {
                     let (a, sums) = (slice(a, edges.len(), boards), slice(rows.sums, n, boards));
-                    edges::vertex_sums(self.isa, edges, a, 1.0, sums);
+                    edge_messages::vertex_sums(self.isa, edges, a, 1.0, sums);
                 }
                 Activations::Bf16 => {
                     let (a, sums) = (slice::<Bf16>(a, edges.len(), boards), slice(rows.sums, n, boards));
-                    edges::vertex_sums_bf16(self.isa, edges, a, 1.0, sums);
+                    edge_messages::vertex_sums_bf16(self.isa, edges, a, 1.0, sums);
                 }
             }
             let buffers =
@@ -83,11 +83,16 @@ impl EdgeMessages {
             match format {
                 Activations::F32 => {
                     let b = slice(b, self.edges.len(), boards);
-                    edges::triangles(self.isa, &self.edges, shape(b.len() / (self.edges.len() * boards)), b);
+                    edge_messages::triangles(
+                        self.isa,
+                        &self.edges,
+                        shape(b.len() / (self.edges.len() * boards)),
+                        b,
+                    );
                 }
                 Activations::Bf16 => {
                     let b = slice::<Bf16>(b, self.edges.len(), boards);
-                    edges::triangles_bf16(
+                    edge_messages::triangles_bf16(
                         self.isa,
                         &self.edges,
                         shape(b.len() / (self.edges.len() * boards)),
@@ -108,8 +113,10 @@ impl EdgeMessages {
         unsafe {
             let out = slice(pooled, 1, boards);
             match format {
-                Activations::F32 => edges::mean(self.isa, edges, slice(a, edges.len(), boards), out),
-                Activations::Bf16 => edges::mean_bf16(self.isa, edges, slice(a, edges.len(), boards), out),
+                Activations::F32 => edge_messages::mean(self.isa, edges, slice(a, edges.len(), boards), out),
+                Activations::Bf16 => {
+                    edge_messages::mean_bf16(self.isa, edges, slice(a, edges.len(), boards), out)
+                }
             }
         }
     }
@@ -135,9 +142,9 @@ impl Net {
     pub(super) unsafe fn edge_heads(
         &self,
         boards: usize,
-        graph: &EdgeMessages,
+        messages: &EdgeMessages,
         [a, hidden, logits, out]: [RowLayout; 4],
-        rows: GraphRows,
+        rows: MessageRows,
     ) {
         let packed = &self.packed;
         let place =
@@ -145,13 +152,13 @@ impl Net {
         // SAFETY: the caller's promise.
         unsafe {
             packed.policy.run(boards, place(a, rows.logits));
-            let edges = graph.edges.len();
+            let edges = messages.edges.len();
             let by_edge: &[f32] = slice(rows.logits, edges, boards);
             let by_board: &mut [f32] = slice(logits, 1, boards);
             for (edge, logits) in by_edge.chunks_exact(boards).enumerate() {
                 by_board[edge..].iter_mut().step_by(edges).zip(logits).for_each(|(to, from)| *to = *from);
             }
-            graph.pool(boards, self.activations(), a, rows.pooled);
+            messages.pool(boards, self.activations(), a, rows.pooled);
             packed.hidden.run(boards, place(rows.pooled, hidden));
             packed.value.run(boards, place(hidden, out));
         }

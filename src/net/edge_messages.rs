@@ -14,7 +14,7 @@ const LANES: usize = 16;
 
 type Lanes = [f32; LANES];
 /// A block of columns of every edge, at (i, j) and (j, i); the diagonal stays 0.
-type Grid = [[Lanes; MAX_VERTICES]; MAX_VERTICES];
+type AdjacencyTile = [[Lanes; MAX_VERTICES]; MAX_VERTICES];
 
 /// Some rows of edges and the columns of them that are multiplied around triangles.
 #[derive(Clone, Copy, Debug)]
@@ -91,24 +91,30 @@ fn mean_of<N: Activation>(edges: &CompleteGraph, x: &[N], out: &mut [f32]) {
 }
 
 #[inline(always)]
-fn take_grid<N: Activation>(
+fn load_adjacency<N: Activation>(
     edges: &CompleteGraph,
     x: &[N],
     step: usize,
     first: usize,
     lanes: usize,
-    grid: &mut Grid,
+    tile: &mut AdjacencyTile,
 ) {
     for (edge, &[i, j]) in edges.ends.iter().enumerate() {
         let x = load(&x[edge * step + first..][..lanes]);
-        grid[i][j] = x;
-        grid[j][i] = x;
+        tile[i][j] = x;
+        tile[j][i] = x;
     }
 }
 
 /// Sums over k of `a[i][k] b[j + t][k]`, t < J.
 #[inline(always)]
-fn row_products<const J: usize>(n: usize, a: &Grid, b: &Grid, i: usize, j: usize) -> [Lanes; J] {
+fn row_products<const J: usize>(
+    n: usize,
+    a: &AdjacencyTile,
+    b: &AdjacencyTile,
+    i: usize,
+    j: usize,
+) -> [Lanes; J] {
     let mut sums = [[0.0; LANES]; J];
     let a = &a[i][..n];
     let b: [&[Lanes]; J] = std::array::from_fn(|t| &b[j + t][..n]);
@@ -128,11 +134,11 @@ fn triangles_of<N: Activation>(edges: &CompleteGraph, shape: TriangleColumns, x:
     let TriangleColumns { width, columns, scale } = shape;
     let n = edges.vertices;
     let step = x.len() / edges.len();
-    let mut grid: Grid = [[[0.0; LANES]; MAX_VERTICES]; MAX_VERTICES];
+    let mut tile: AdjacencyTile = [[[0.0; LANES]; MAX_VERTICES]; MAX_VERTICES];
     for row in (0..step).step_by(width) {
         for first in (row..row + columns).step_by(LANES) {
             let lanes = LANES.min(row + columns - first);
-            take_grid(edges, x, step, first, lanes, &mut grid);
+            load_adjacency(edges, x, step, first, lanes, &mut tile);
             let mut put = |edge: usize, sum: &Lanes| {
                 store(&mut x[edge * step + first..][..lanes], &sum.map(|sum| sum * scale));
             };
@@ -141,11 +147,11 @@ fn triangles_of<N: Activation>(edges: &CompleteGraph, shape: TriangleColumns, x:
                 let mut j = i + 1;
                 while j < n {
                     if j + GROUP <= n {
-                        let sums = row_products::<GROUP>(n, &grid, &grid, i, j);
+                        let sums = row_products::<GROUP>(n, &tile, &tile, i, j);
                         (0..GROUP).for_each(|t| put(edge + t, &sums[t]));
                         (j, edge) = (j + GROUP, edge + GROUP);
                     } else {
-                        put(edge, &row_products::<1>(n, &grid, &grid, i, j)[0]);
+                        put(edge, &row_products::<1>(n, &tile, &tile, i, j)[0]);
                         (j, edge) = (j + 1, edge + 1);
                     }
                 }
@@ -218,13 +224,13 @@ for_each_isa! {
         let TriangleColumns { width, columns, scale } = shape;
         let n = edges.vertices;
         let step = x.len() / edges.len();
-        let mut values: Grid = [[[0.0; LANES]; MAX_VERTICES]; MAX_VERTICES];
-        let mut slopes: Grid = [[[0.0; LANES]; MAX_VERTICES]; MAX_VERTICES];
+        let mut values: AdjacencyTile = [[[0.0; LANES]; MAX_VERTICES]; MAX_VERTICES];
+        let mut slopes: AdjacencyTile = [[[0.0; LANES]; MAX_VERTICES]; MAX_VERTICES];
         for row in (0..step).step_by(width) {
             for first in (row..row + columns).step_by(LANES) {
                 let lanes = LANES.min(row + columns - first);
-                take_grid(edges, x, step, first, lanes, &mut values);
-                take_grid(edges, d, step, first, lanes, &mut slopes);
+                load_adjacency(edges, x, step, first, lanes, &mut values);
+                load_adjacency(edges, d, step, first, lanes, &mut slopes);
                 for (edge, &[i, j]) in edges.ends.iter().enumerate() {
                     let [a] = row_products::<1>(n, &slopes, &values, i, j);
                     let [b] = row_products::<1>(n, &values, &slopes, i, j);

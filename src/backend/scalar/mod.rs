@@ -11,13 +11,13 @@
 mod edges;
 mod rules;
 
-use super::PassStats;
-use super::backup::VIRTUAL_LOSS;
-use super::root::{Exploration, RootSummary, RowKey};
-use super::{MctsSolver, Rule, SearchParams};
+use crate::config::Algorithm;
 use crate::game::{Game, History, Sizes, Turn};
 use crate::math;
 use crate::rng::Purpose;
+use crate::search::backup::VIRTUAL_LOSS;
+use crate::search::root::{Exploration, RootSummary, RowKey};
+use crate::search::{MctsSolver, PassStats, SearchParams};
 use crate::tree::NodeKind;
 use edges::{CompletedQ, Edge, ProvenBounds, argmax};
 
@@ -129,14 +129,14 @@ impl<G: Game> ReferenceSearch<G> {
         if exploration == Exploration::Plain {
             return;
         }
-        match self.params.rule {
-            Rule::Puct => {
+        match self.params.algorithm {
+            Algorithm::Puct => {
                 let fixed = self.params.dirichlet_alpha;
                 let alpha = if fixed > 0.0 { fixed } else { 10.0 / num_edges as f32 };
                 key.key(Purpose::RootNoise).stream().dirichlet(alpha, &mut self.ply.noise);
                 self.ply.dirichlet_epsilon = self.params.dirichlet_epsilon;
             }
-            Rule::Gumbel => {
+            Algorithm::Gumbel => {
                 let mut stream = key.key(Purpose::Gumbel).stream();
                 self.ply.noise.fill_with(|| stream.gumbel());
             }
@@ -408,17 +408,19 @@ impl<G: Game> ReferenceSearch<G> {
         } else {
             self.ply.value_sum.iter().map(|sum| sum / total).collect()
         };
-        let weights = match self.params.rule {
+        let weights = match self.params.algorithm {
             _ if root.is_proven() => edges.iter().map(|e| e.proven_weight(root.own_value())).collect(),
-            Rule::Puct => edges.iter().map(|e| if e.is_lost() { 0.0 } else { e.visits as f32 }).collect(),
-            Rule::Gumbel => CompletedQ::of(edges, root.own_value(), &self.params).weights(edges),
+            Algorithm::Puct => {
+                edges.iter().map(|e| if e.is_lost() { 0.0 } else { e.visits as f32 }).collect()
+            }
+            Algorithm::Gumbel => CompletedQ::of(edges, root.own_value(), &self.params).weights(edges),
         };
         let mass = math::sum(weights.iter().copied());
         let found = mass > 0.0;
         out.policy = if found { weights.iter().map(|w| w / mass).collect() } else { out.prior.clone() };
-        out.best = match self.params.rule {
+        out.best = match self.params.algorithm {
             _ if root.is_proven() && !found => argmax(edges.iter().map(|e| Some(e.visits as f32))),
-            Rule::Gumbel if !root.is_proven() => self.best_of_most_visited(),
+            Algorithm::Gumbel if !root.is_proven() => self.best_of_most_visited(),
             _ => argmax(out.policy.iter().copied().map(Some)),
         };
     }

@@ -2,19 +2,18 @@
 
 use super::edges::{self, CompletedQ, argmax};
 use super::{NodeKind, ReferenceSearch};
-use crate::config::ChanceRule;
+use crate::config::{Algorithm, ChanceRule};
 use crate::game::Game;
 use crate::math;
 use crate::rng::Purpose;
-use crate::search::Rule;
 
 impl<G: Game> ReferenceSearch<G> {
     pub(super) fn choose(&self, at: usize) -> usize {
-        match (self.nodes[at].kind, self.params.rule) {
+        match (self.nodes[at].kind, self.params.algorithm) {
             (NodeKind::Chance, _) => self.choose_outcome(at),
-            (_, Rule::Puct) => self.choose_puct(at),
-            (_, Rule::Gumbel) if at == 0 => self.choose_gumbel_root(),
-            (_, Rule::Gumbel) => self.choose_gumbel(at),
+            (_, Algorithm::Puct) => self.choose_puct(at),
+            (_, Algorithm::Gumbel) if at == 0 => self.choose_gumbel_root(),
+            (_, Algorithm::Gumbel) => self.choose_gumbel(at),
         }
     }
 

@@ -3,27 +3,27 @@
 /// One product of a layer: the weights of `tap` applied at input position `position` (in the backward direction: at
 /// that output position).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tap {
+pub struct TapLink {
     /// Which weights.
     pub tap: usize,
     /// Which position they are applied to.
     pub position: usize,
 }
 
-/// One direction of a [`Geometry`].
+/// One direction of a [`TapMap`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Links {
+pub struct TapLists {
     /// Positions that are read.
     pub sources: usize,
     /// Number of taps.
     pub taps: usize,
     /// What every written position sums; all places are below `sources` and `taps`.
-    pub lists: Vec<Vec<Tap>>,
+    pub lists: Vec<Vec<TapLink>>,
 }
 
 /// The sparse pattern of a linear map between boards.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Geometry {
+pub struct TapMap {
     /// Positions of the input.
     pub inputs: usize,
     /// Positions of the output.
@@ -31,34 +31,34 @@ pub struct Geometry {
     /// Number of taps.
     pub taps: usize,
     /// What every output position sums.
-    pub forward: Links,
+    pub forward: TapLists,
     /// What the gradient of every input position sums.
-    pub backward: Links,
+    pub backward: TapLists,
     /// The (input, output) positions that meet at every tap. `[taps][..]`
     pub pairs: Vec<Vec<(usize, usize)>>,
 }
 
-impl Geometry {
+impl TapMap {
     fn new(
         inputs: usize,
         outputs: usize,
         taps: usize,
         links: impl Iterator<Item = (usize, usize, usize)>,
     ) -> Self {
-        let mut geometry = Self {
+        let mut tap_map = Self {
             inputs,
             outputs,
             taps,
-            forward: Links { sources: inputs, taps, lists: vec![Vec::new(); outputs] },
-            backward: Links { sources: outputs, taps, lists: vec![Vec::new(); inputs] },
+            forward: TapLists { sources: inputs, taps, lists: vec![Vec::new(); outputs] },
+            backward: TapLists { sources: outputs, taps, lists: vec![Vec::new(); inputs] },
             pairs: vec![Vec::new(); taps],
         };
         for (tap, input, output) in links {
-            geometry.forward.lists[output].push(Tap { tap, position: input });
-            geometry.backward.lists[input].push(Tap { tap, position: output });
-            geometry.pairs[tap].push((input, output));
+            tap_map.forward.lists[output].push(TapLink { tap, position: input });
+            tap_map.backward.lists[input].push(TapLink { tap, position: output });
+            tap_map.pairs[tap].push((input, output));
         }
-        geometry
+        tap_map
     }
 
     /// A 3x3 convolution with a border of zeros; taps off the board do not exist.
@@ -91,12 +91,12 @@ mod tests {
 
     #[test]
     fn corners_have_four_taps_edges_six_and_the_middle_nine() {
-        let g = Geometry::conv3x3(3, 4);
+        let g = TapMap::conv3x3(3, 4);
         assert_eq!(g.pairs.iter().map(Vec::len).sum::<usize>(), (3 * 3 - 2) * (3 * 4 - 2));
         let counts: Vec<usize> = g.forward.lists.iter().map(Vec::len).collect();
         assert_eq!(counts, [4, 6, 6, 4, 6, 9, 9, 6, 4, 6, 6, 4]);
-        assert_eq!(g.forward.lists[0][0], Tap { tap: 4, position: 0 });
-        assert_eq!(g.forward.lists[5][0], Tap { tap: 0, position: 0 });
-        assert_eq!(g.backward.lists[0].last(), Some(&Tap { tap: 0, position: 5 }));
+        assert_eq!(g.forward.lists[0][0], TapLink { tap: 4, position: 0 });
+        assert_eq!(g.forward.lists[5][0], TapLink { tap: 0, position: 0 });
+        assert_eq!(g.backward.lists[0].last(), Some(&TapLink { tap: 0, position: 5 }));
     }
 }

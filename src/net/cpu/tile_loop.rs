@@ -1,6 +1,6 @@
 //! The loop over a layer's tiles on a chunk: which tiles, and in which order.
 
-use super::board::{NO_POSITIONS, PositionRun};
+use super::board::{NO_POSITIONS, TapRun};
 use super::kernels::{Matrices, Strip, row_tiles};
 use super::layer::{Buffers, PackedLayer};
 use super::tile::{BLOCK, Epilogue, Tile, TileColumns, in_row};
@@ -17,7 +17,7 @@ impl PackedLayer {
     pub(super) unsafe fn run(&self, boards: usize, buffers: Buffers) {
         for first in (0..self.vectors).step_by(2 * BLOCK) {
             let columns = [first, first + BLOCK].map(|vector| self.columns(boards, &buffers, vector));
-            let walk = TileWalk { layer: self, buffers: &buffers, columns: &columns, first };
+            let walk = TileLoop { layer: self, buffers: &buffers, columns: &columns, first };
             // SAFETY: the caller's promise.
             unsafe { walk.run() }
         }
@@ -25,7 +25,7 @@ impl PackedLayer {
 }
 
 /// Two weight blocks of a layer's output channels, applied to all rows of a chunk.
-pub(super) struct TileWalk<'a> {
+pub(super) struct TileLoop<'a> {
     pub layer: &'a PackedLayer,
     pub buffers: &'a Buffers,
     /// Columns from vector `first` on, and from the block after it.
@@ -36,11 +36,11 @@ pub(super) struct TileWalk<'a> {
 /// Rows from position `i` of a run on.
 #[derive(Clone, Copy)]
 struct RunPosition<'a> {
-    run: &'a PositionRun,
+    run: &'a TapRun,
     i: usize,
 }
 
-impl<'a> TileWalk<'a> {
+impl<'a> TileLoop<'a> {
     /// Computes all tiles.
     ///
     /// # Safety
@@ -151,7 +151,7 @@ impl<'a> TileWalk<'a> {
         };
         // With one board, steps over positions are rows.
         let (x_row, stream_row, out_row) = (source.row * run.step, stream.row * run.step, out.row * run.step);
-        let [fixed_endpoint, moving_endpoint] =
+        let [run_endpoint, row_endpoint] =
             [run.ends[0], run.ends[1] + i].map(|vertex| vertex * columns.boards);
         Tile {
             columns,
@@ -162,8 +162,8 @@ impl<'a> TileWalk<'a> {
                 position * stream.position + row * stream_row + in_row(stream_lane, stream.block_stride),
             ),
             stream_row,
-            moving_endpoint: ends.start.wrapping_add((moving_endpoint + row) * ends.row + end_lane),
-            fixed_endpoint: ends.start.wrapping_add(fixed_endpoint * ends.row + end_lane),
+            row_endpoint: ends.start.wrapping_add((row_endpoint + row) * ends.row + end_lane),
+            run_endpoint: ends.start.wrapping_add(run_endpoint * ends.row + end_lane),
             board: row % columns.boards,
             out: out.start.wrapping_add(position * out.position + row * out_row + out_word),
             out_row,

@@ -1,34 +1,34 @@
-//! A unit of the tower, `y = linear(relu(norm(x)))`, with optional messages, residual sum and pooling layers, and its forward pass on one chunk.
+//! A layer of the tower, `y = linear(relu(norm(x)))`, with optional messages, residual sum and pooling layers, and its forward pass on one chunk.
 
 use super::gemm::{View, ViewMut};
-use super::layer::{Linear, Norm};
-use super::message::{UnitChunk, UnitMessage};
+use super::layer::{CpuBatchNorm, Linear};
+use super::message::{LayerChunk, LayerMessage};
 use super::norm;
-use super::pooled::Pooled;
+use super::pooled::TrainPooling;
 use crate::isa::Isa;
 use crate::net::pooling::BoardRows;
 
 /// `y = linear(relu(norm(x)))`, plus what comes in as a message and on the residual stream.
 #[derive(Clone, Debug)]
-pub(super) struct Unit {
-    pub norm: Norm,
+pub(super) struct PreActLayer {
+    pub norm: CpuBatchNorm,
     pub linear: Linear,
-    pub message: UnitMessage,
-    pub skip: Skip,
+    pub message: LayerMessage,
+    pub residual: Residual,
     /// Added to channels before the ReLU, and multiplied with those that the linear layer puts out.
-    pub bias: Option<Pooled>,
-    pub scale: Option<Pooled>,
+    pub bias: Option<TrainPooling>,
+    pub scale: Option<TrainPooling>,
 }
 
-impl Unit {
+impl PreActLayer {
     /// Its pooling layers.
-    pub fn pooled(&self) -> impl Iterator<Item = &Pooled> {
+    pub fn pooled(&self) -> impl Iterator<Item = &TrainPooling> {
         self.bias.iter().chain(&self.scale)
     }
 
     /// Floats a board of its output before the scale; 0 where there is none.
     pub fn unscaled_floats(&self) -> usize {
-        self.scale.as_ref().map_or(0, |_| self.linear.geometry.outputs * self.linear.columns)
+        self.scale.as_ref().map_or(0, |_| self.linear.tap_map.outputs * self.linear.columns)
     }
 
     /// The normalised input `x` of `boards` boards behind the ReLU.
@@ -44,7 +44,7 @@ impl Unit {
         BoardRows { boards, width: self.linear.columns }
     }
 
-    /// The unit on one chunk of `boards` boards: `y`, and `unscaled` where it has a scale. `stream` is what a residual unit adds.
+    /// The layer on one chunk of `boards` boards: `y`, and `unscaled` where it has a scale. `stream` is what a residual layer adds.
     pub fn forward(
         &self,
         isa: Isa,
@@ -56,7 +56,7 @@ impl Unit {
         let Self { norm, linear, message, scale, .. } = self;
         let active = &mut scratch.active[..x.len()];
         self.activate(isa, x, boards, active, &mut scratch.pooling);
-        let here = UnitChunk { isa, rows: boards, active };
+        let here = LayerChunk { isa, rows: boards, active };
         let source = message.source(here, &mut scratch.message);
         let view = View { data: source, width: norm.width, offset: 0 };
         let forward = |out: &mut [f32]| {
@@ -82,13 +82,13 @@ impl Unit {
     }
 }
 
-/// Whether a unit's output is added to the residual stream.
+/// Whether a layer's output is added to the residual stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Skip {
+pub(super) enum Residual {
     /// It is not.
     None,
-    /// It is: the input of the unit before, where the block begins, is added.
-    Residual,
+    /// It is: the input of the layer before, where the block begins, is added.
+    Add,
 }
 
 /// Room of one partition, as many floats as the largest layer needs.

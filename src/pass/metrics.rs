@@ -6,7 +6,7 @@ use std::time::Instant;
 
 /// Seconds of each stage of some passes, and what the passes did.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct PassClock {
+pub struct PassMetrics {
     /// Seconds of selection, new states and observations.
     pub select: f64,
     /// Seconds of the network's forward.
@@ -41,7 +41,7 @@ pub struct PassClock {
     pub copied: Copied,
 }
 
-impl PassClock {
+impl PassMetrics {
     /// The share of leaves that need an evaluation and got it without the network; None before the first of them.
     pub fn cache_hit_rate(&self) -> Option<f64> {
         let needed = self.evaluations + self.cached;
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn rows_with_nothing_to_do_are_counted() {
-        let mut clock = PassClock::default();
+        let mut clock = PassMetrics::default();
         clock.count(&PassStats { visited: 7, rows: 5, ..PassStats::default() }, 1);
         clock.count(&PassStats { visited: 20, rows: 20, ..PassStats::default() }, 2);
         let mut sum = clock;
