@@ -26,16 +26,25 @@ pub(crate) const LN: [f32; 9] = [
     3.333_333_1e-1,
 ];
 
-/// e^x. The result is 0 below -87.3, and exp(88.3) above 88.3.
+/// The smallest argument whose [`exp`] is not 0.
+pub(crate) const EXP_MIN: f32 = -87.3;
+/// The largest argument of [`exp`]; above it the result stays the same.
+pub(crate) const EXP_MAX: f32 = 88.3;
+/// Added to z and subtracted again it rounds z to nearest for |z| < 2^22: it pushes the fraction out of the mantissa.
+pub(crate) const ROUND: f32 = 12_582_912.0;
+/// The upper part of ln 2, whose product with an exponent is exact.
+pub(crate) const LN_2_HIGH: f32 = 0.693_359_375;
+/// ln 2 less [`LN_2_HIGH`].
+pub(crate) const LN_2_LOW: f32 = -2.121_944_4e-4;
+
+/// e^x. The result is 0 below [`EXP_MIN`], and exp([`EXP_MAX`]) above [`EXP_MAX`].
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
-    let low = if x < -87.3 { -87.3 } else { x };
-    let clamped = if low > 88.3 { 88.3 } else { low };
-    // Rounds to nearest for |z| < 2^22 by pushing the fraction out of the mantissa.
-    const ROUND: f32 = 12_582_912.0;
+    let low = if x < EXP_MIN { EXP_MIN } else { x };
+    let clamped = if low > EXP_MAX { EXP_MAX } else { low };
     let shifted = clamped * std::f32::consts::LOG2_E + ROUND;
     let n = shifted - ROUND;
-    let r = (clamped - n * 0.693_359_375) - n * -2.121_944_4e-4;
+    let r = (clamped - n * LN_2_HIGH) - n * LN_2_LOW;
     let mut p = EXP[0];
     for &c in &EXP[1..] {
         p = p * r + c;
@@ -44,7 +53,7 @@ pub fn exp(x: f32) -> f32 {
     // The low bits of `shifted` are n. Shifted into the exponent, they give 2^n.
     let scale = f32::from_bits((shifted.to_bits() << 23).wrapping_add(127 << 23));
     let y = e * scale;
-    if x < -87.3 { 0.0 } else { y }
+    if x < EXP_MIN { 0.0 } else { y }
 }
 
 /// The natural logarithm of a positive, normal number. 0 and denormals give -87.34, the logarithm of the smallest normal.
@@ -66,8 +75,8 @@ pub fn ln(x: f32) -> f32 {
         p = p * m + c;
     }
     let e = e as f32;
-    let y = (m * z) * p + e * -2.121_944_4e-4 - 0.5 * z;
-    (m + y) + e * 0.693_359_375
+    let y = (m * z) * p + e * LN_2_LOW - 0.5 * z;
+    (m + y) + e * LN_2_HIGH
 }
 
 /// x^y for x > 0, as exp(y ln x).

@@ -100,7 +100,7 @@ impl<S: Simd> F8<S> {
         Self::of(array(S::select_eq(register(self.0), x, register(yes.0), register(no.0))))
     }
 
-    /// The sum, joined by halves.
+    /// The sum, added as a binary tree.
     #[inline(always)]
     pub fn reduce_sum(self) -> f32 {
         S::reduce_sum(register(self.0))
@@ -115,19 +115,18 @@ impl<S: Simd> F8<S> {
     /// [`math::exp`] of each.
     #[inline(always)]
     pub fn exp(self) -> Self {
-        const ROUND: f32 = 12_582_912.0;
         let splat = Self::splat;
-        let clamped = self.max(splat(-87.3)).min(splat(88.3));
-        let shifted = clamped * splat(std::f32::consts::LOG2_E) + splat(ROUND);
-        let n = shifted - splat(ROUND);
-        let r = (clamped - n * splat(0.693_359_375)) - n * splat(-2.121_944_4e-4);
+        let clamped = self.max(splat(math::EXP_MIN)).min(splat(math::EXP_MAX));
+        let shifted = clamped * splat(std::f32::consts::LOG2_E) + splat(math::ROUND);
+        let n = shifted - splat(math::ROUND);
+        let r = (clamped - n * splat(math::LN_2_HIGH)) - n * splat(math::LN_2_LOW);
         let mut p = splat(math::EXP[0]);
         for &c in &math::EXP[1..] {
             p = p * r + splat(c);
         }
         let e = (p * (r * r) + r) + splat(1.0);
         let scale = Self::of(array(S::power_of_two(register(shifted.0))));
-        self.select_lt(-87.3, splat(0.0), e * scale)
+        self.select_lt(math::EXP_MIN, splat(0.0), e * scale)
     }
 
     /// [`math::ln`] of each.
@@ -137,16 +136,16 @@ impl<S: Simd> F8<S> {
         let normal = self.max(splat(f32::MIN_POSITIVE));
         let e = Self::of(array(S::exponent(register(normal.0))));
         let m = Self::of(array(S::mantissa(register(normal.0))));
-        const HALF: f32 = std::f32::consts::FRAC_1_SQRT_2;
-        let e = m.select_lt(HALF, e - splat(1.0), e);
-        let m = m.select_lt(HALF, m + m - splat(1.0), m - splat(1.0));
+        const LIMIT: f32 = std::f32::consts::FRAC_1_SQRT_2;
+        let e = m.select_lt(LIMIT, e - splat(1.0), e);
+        let m = m.select_lt(LIMIT, m + m - splat(1.0), m - splat(1.0));
         let z = m * m;
         let mut p = splat(math::LN[0]);
         for &c in &math::LN[1..] {
             p = p * m + splat(c);
         }
-        let y = (m * z) * p + e * splat(-2.121_944_4e-4) - splat(0.5) * z;
-        (m + y) + e * splat(0.693_359_375)
+        let y = (m * z) * p + e * splat(math::LN_2_LOW) - splat(0.5) * z;
+        (m + y) + e * splat(math::LN_2_HIGH)
     }
 }
 

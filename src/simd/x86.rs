@@ -136,6 +136,8 @@ impl Simd for Avx512 {
         fn max(a: __m512, b: __m512) -> __m512 = _mm512_max_ps(b, a);
     }
 
+    /// # Safety
+    /// As for [`Simd::store_first`].
     #[inline(always)]
     unsafe fn store_first(p: *mut f32, a: __m512, count: usize) {
         let mask = if count >= 16 { u16::MAX } else { (1 << count) - 1 };
