@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 /// An instruction set. Row loops, the network's forward and training have code for each and choose at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isa {
-    /// AMX tiles beside [`Isa::Avx512`]: matrix products in bf16 and int8. All other code is that of AVX-512.
+    /// AMX tiles in addition to [`Isa::Avx512`]: matrix products in bf16 and int8. All other code is that of AVX-512.
     Amx,
     /// x86-64 with AVX-512 F, BW, DQ and VL.
     Avx512,
@@ -20,7 +20,7 @@ impl Isa {
     /// All instruction sets, best first.
     pub const ALL: [Self; 4] = [Self::Amx, Self::Avx512, Self::Avx2, Self::Portable];
 
-    /// The best instruction set of this machine for plain Rust, which AMX has nothing to add to.
+    /// The best instruction set of this machine for plain Rust, for which AMX has no instructions.
     pub fn detect() -> Self {
         static BEST: OnceLock<Isa> = OnceLock::new();
         let best = || [Self::Avx512, Self::Avx2].into_iter().find(|isa| isa.is_available());
@@ -70,6 +70,27 @@ impl Isa {
     #[cfg(not(target_arch = "x86_64"))]
     pub fn is_available(self) -> bool {
         self == Self::Portable
+    }
+}
+
+/// Instructions that some machines with [`Isa::Avx512`] have in addition.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Avx512Extension {
+    /// Products of bfloat16 pairs, `vdpbf16ps`.
+    Bf16,
+    /// Products of bytes, `vpdpbusd`.
+    Vnni,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Avx512Extension {
+    /// Whether this machine has it.
+    pub fn is_available(self) -> bool {
+        match self {
+            Self::Bf16 => is_x86_feature_detected!("avx512bf16"),
+            Self::Vnni => is_x86_feature_detected!("avx512vnni"),
+        }
     }
 }
 

@@ -35,8 +35,9 @@ impl KernelSet {
             #[cfg(target_arch = "x86_64")]
             (isa, precision) => {
                 use super::{amx, x86, x86_bf16, x86_int8};
-                let bf16 = is_x86_feature_detected!("avx512bf16");
-                let vnni = is_x86_feature_detected!("avx512vnni");
+                use crate::isa::Avx512Extension;
+                let bf16 = Avx512Extension::Bf16.is_available();
+                let vnni = Avx512Extension::Vnni.is_available();
                 let set = |stem, tower| Some(Self { stem, tower, full: &x86::AVX512, isa });
                 match (isa, precision) {
                     (Isa::Avx2, Precision::F32) => same(&x86::AVX2, &x86::AVX2),
