@@ -10,7 +10,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivationShape {
-    /// So many numbers. `[features]`
+    /// A vector. `[features]`
     Vector(usize),
     /// A board. `[channels, height, width]`
     Board {
@@ -31,7 +31,7 @@ pub enum ActivationShape {
 }
 
 impl ActivationShape {
-    /// Numbers at one position.
+    /// C: elements at one position.
     pub fn channels(self) -> usize {
         match self {
             Self::Vector(features) => features,
@@ -39,7 +39,7 @@ impl ActivationShape {
         }
     }
 
-    /// Squares of the board, edges of the graph, or 1.
+    /// Squares of the board, edges of K_n, or 1.
     pub fn positions(self) -> usize {
         match self {
             Self::Vector(_) => 1,
@@ -48,12 +48,12 @@ impl ActivationShape {
         }
     }
 
-    /// Numbers in all.
+    /// Elements in all.
     pub fn len(self) -> usize {
         self.channels() * self.positions()
     }
 
-    /// True where there are none.
+    /// True where there are no elements.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
@@ -86,7 +86,7 @@ impl fmt::Display for ActivationShape {
     }
 }
 
-/// What a layer computes. `[..]` are the shapes of its parameters, in their order.
+/// The function of a layer. `[..]` are the shapes of its parameters, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LayerKind {
@@ -101,7 +101,7 @@ pub enum LayerKind {
     Conv1x1 {
         /// Output channels.
         outputs: usize,
-        /// Of the first weights.
+        /// Gain of the first weights.
         #[serde(skip)]
         gain: Gain,
     },
@@ -109,7 +109,7 @@ pub enum LayerKind {
     Linear {
         /// Output features.
         outputs: usize,
-        /// Of the first weights.
+        /// Gain of the first weights.
         #[serde(skip)]
         gain: Gain,
     },
@@ -121,12 +121,12 @@ pub enum LayerKind {
     Tanh,
     /// The sum of two layers of one shape.
     Add,
-    /// All numbers as a vector, channel by channel.
+    /// All elements as a vector, channel by channel.
     Flatten,
     /// W_edge x_ij + W_vertex (m_i + m_j) at edge (i, j), m_i the mean of x over the n - 1 edges at vertex i.
     /// `edge.weight [channels, channels]`, `vertex.weight [channels, channels]`
     EdgeMessage,
-    /// At edge (i, j) the sum over k of x_ik x_jk, over the root of n - 2, in the first `channels` channels; x in the others
+    /// At edge (i, j) the sum over k of x_ik x_jk, divided by the root of n - 2, in the first `channels` channels; x in the others
     /// (Maron et al. 2019, Provably Powerful Graph Networks).
     TriangleMix {
         /// Channels that are mixed.
@@ -134,11 +134,13 @@ pub enum LayerKind {
     },
     /// The mean over all edges, as a vector.
     MeanOverEdges,
-    /// Global-pooling bias (Wu 2019, Accelerating Self-Play Learning in Go, section 3.3) on a board before its ReLU: out of
-    /// relu(x) of the first `pooled` channels their means, means times (root of the board's squares - 14) / 10, and maxima, times
-    /// `weight [channels - pooled, 3 pooled]`, are added to the other channels at every square. Not as in KataGo, x is behind the
-    /// BatchNorm, whose statistics then need no second pass over the batch, and the pooled channels go on to the next layer too, so
-    /// that all layers of a tower have one shape.
+    /// Global-pooling bias (Wu 2019, Accelerating Self-Play Learning in Go, section 3.3) between a BatchNorm and its ReLU.
+    ///
+    /// Statistics of relu(x) are taken over the board for each of the first `pooled` channels: the mean, the mean times
+    /// (root of the board's squares - 14) / 10, and the maximum. The statistics times `weight [channels - pooled, 3 pooled]` are added
+    /// to the other channels at every square. Two details differ from KataGo. The layer follows the BatchNorm, so that the statistics
+    /// of the BatchNorm need no second pass over the batch. The pooled channels stay in the output, so that all layers of a tower have
+    /// one shape.
     GlobalPoolBias {
         /// Channels that are pooled.
         pooled: usize,
@@ -151,7 +153,7 @@ pub enum LayerKind {
     },
 }
 
-/// Taps of a 3x3 convolution that lie on the board, of all squares together.
+/// The number of taps of a 3x3 convolution that lie on the board, summed over all squares.
 pub fn taps_on_board(height: usize, width: usize) -> usize {
     (3 * height - 2) * (3 * width - 2)
 }
@@ -234,9 +236,10 @@ impl LayerKind {
                 let shape = vec![x.channels(); 2];
                 vec![("edge.weight", shape.clone(), inner), ("vertex.weight", shape, inner)]
             }
-            (Self::GlobalPoolBias { pooled }, [x]) => {
-                vec![("weight", vec![x.channels() - pooled, 3 * pooled], Role::Matrix(Gain::Output))]
-            }
+            (Self::GlobalPoolBias { .. }, &[x]) => self.pooling(x).map_or(Vec::new(), |pooling| {
+                let shape = vec![pooling.outputs(), pooling.inputs()];
+                vec![("weight", shape, Role::Matrix(Gain::Output))]
+            }),
             (Self::SqueezeExcite { squeezed }, [x]) => vec![
                 ("squeeze.weight", vec![squeezed, x.channels()], inner),
                 ("squeeze.bias", vec![squeezed], Role::Bias),
@@ -247,7 +250,7 @@ impl LayerKind {
         }
     }
 
-    /// What fused executors need to know of a layer that computes a bias or a scale of each channel out of a whole board.
+    /// The sizes and form of a layer that computes a bias or a scale of each channel from a whole board; None for other kinds.
     pub fn pooling(self, input: ActivationShape) -> Option<GlobalPooling> {
         let channels = input.channels();
         match self {
@@ -271,7 +274,7 @@ impl LayerKind {
         }
     }
 
-    /// Multiply-adds for inputs and an output of these shapes; what is done number by number does not count.
+    /// Multiply-adds for inputs and an output of these shapes; elementwise operations do not count.
     pub fn multiply_adds(self, inputs: &[ActivationShape], output: ActivationShape) -> usize {
         match (self, inputs) {
             (Self::Conv3x3 { outputs }, [ActivationShape::Board { channels, height, width }]) => {
@@ -286,6 +289,37 @@ impl LayerKind {
             }
             (_, &[x]) => self.pooling(x).map_or(0, GlobalPooling::multiply_adds),
             _ => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Exported files give the kind by serde's name, messages and other files by [`LayerKind::name`].
+    #[test]
+    fn the_name_of_a_kind_is_its_name_in_files() {
+        let (outputs, gain) = (1, Gain::Hidden);
+        let kinds = [
+            LayerKind::Input,
+            LayerKind::Conv3x3 { outputs },
+            LayerKind::Conv1x1 { outputs, gain },
+            LayerKind::Linear { outputs, gain },
+            LayerKind::BatchNorm,
+            LayerKind::Relu,
+            LayerKind::Tanh,
+            LayerKind::Add,
+            LayerKind::Flatten,
+            LayerKind::EdgeMessage,
+            LayerKind::TriangleMix { channels: 1 },
+            LayerKind::MeanOverEdges,
+            LayerKind::GlobalPoolBias { pooled: 1 },
+            LayerKind::SqueezeExcite { squeezed: 1 },
+        ];
+        for kind in kinds {
+            let json = serde_json::to_value(kind).expect("plain data");
+            assert_eq!(json["kind"], kind.name(), "{kind:?}");
         }
     }
 }

@@ -26,7 +26,7 @@ pub use params::Param;
 pub use pooling::{ChannelEffect, GlobalPooling, PoolStatistics, board_factor};
 pub use role::{Gain, Role};
 pub use spec::NetSpec;
-pub use tower::{HeadConv, ResidualBlock, Tower};
+pub use tower::{HeadConv, ResidualBlock, ResidualGrad, Tower};
 
 use crate::device_struct::device_constants;
 use crate::error::Result;

@@ -39,6 +39,29 @@ pub struct ResidualBlock {
     pub pooling: [Option<usize>; 2],
 }
 
+/// The role of a layer's output in the gradient of the residual stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResidualGrad {
+    /// The output is not added to the stream.
+    None,
+    /// The output is the last one added to the stream: the stream's gradient starts here.
+    Start,
+    /// The output is an earlier one added to the stream: the stream's gradient accumulates here.
+    Accumulate,
+}
+
+impl ResidualGrad {
+    /// The role of output number `output` of a tower of `blocks` blocks. Output 0 is the stem's, outputs 2 i + 1 and 2 i + 2 are those of
+    /// the layers of block i; a layer after the blocks is not added to the stream.
+    pub fn of_output(output: usize, blocks: usize) -> Self {
+        match output {
+            after if after > 2 * blocks || after % 2 == 1 => Self::None,
+            last if last == 2 * blocks => Self::Start,
+            _ => Self::Accumulate,
+        }
+    }
+}
+
 /// A 1x1 convolution with BatchNorm and ReLU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadConv {

@@ -11,20 +11,10 @@ use super::preact_layer::{PreActLayer, Scratch};
 use super::split::BatchSplit;
 use super::tower::{CpuTrainNet, GradBuffers, Outputs, TowerArrays};
 use crate::isa::Isa;
+use crate::model::ResidualGrad;
 use crate::net::pooling::BoardRows;
 use rayon::prelude::*;
 use std::ops::Range;
-
-/// What a layer's output is to the gradient of the residual stream in the backward pass.
-#[derive(Clone, Copy)]
-enum ResidualGrad {
-    /// Nothing: the output is not added to the stream.
-    None,
-    /// The output is the last one added: the stream's gradient starts here.
-    Start,
-    /// The output is added to the stream: its gradient accumulates here.
-    Accumulate,
-}
 
 /// A partition's part of the residual stream's gradient at a layer's output; see [`ResidualGrad`].
 enum StreamGrad<'a> {
@@ -154,11 +144,7 @@ impl CpuTrainNet {
     fn backward_layer(&mut self, number: usize) {
         let Self { split, layers, tail, arrays, isa, blocks, .. } = self;
         let TowerArrays { activations, unscaled, flow, scratch, .. } = arrays;
-        let residual_grad = match number + 1 {
-            above if above > 2 * *blocks || above % 2 == 1 => ResidualGrad::None,
-            above if above == 2 * *blocks => ResidualGrad::Start,
-            _ => ResidualGrad::Accumulate,
-        };
+        let residual_grad = ResidualGrad::of_output(number + 1, *blocks);
         let above = layers.get(number + 1).map_or(&*tail, |layer| &layer.norm);
         let layer = &layers[number];
         let x_floats = layer.linear.tap_map.inputs * layer.norm.width;
@@ -212,7 +198,7 @@ impl CpuTrainNet {
         let Self { split, layers, tail, arrays, isa, stem, .. } = self;
         let TowerArrays { activations, flow, scratch, obs, .. } = arrays;
         let above = layers.first().map_or(&*tail, |layer| &layer.norm);
-        let residual_grad = if self.blocks == 0 { ResidualGrad::Start } else { ResidualGrad::Accumulate };
+        let residual_grad = ResidualGrad::of_output(0, self.blocks);
         let x_floats = stem.tap_map.inputs * stem.inputs.len();
         let y_floats = stem.tap_map.outputs * stem.columns;
         let (outputs, _) = outputs(*isa, split, above, stem, &activations[0], flow, residual_grad);

@@ -9,6 +9,7 @@ use super::process_group::ProcessGroup;
 use super::tiling::{Tiling, splits};
 use crate::backend::kernels::device::{Arg, Device, LaunchShape, Limits, WARP};
 use crate::error::Result;
+use crate::model::ResidualGrad;
 
 /// Vectors of a thread of an elementwise kernel at least, and blocks at most.
 const VECTORS: usize = 4;
@@ -50,17 +51,6 @@ pub struct TrainPass<'a, D: Device> {
     pub arrays: &'a TrainArrays<D::Buffer>,
     /// The other devices, whose rows normalisations are of too, where there are some.
     pub group: Option<&'a ProcessGroup<D>>,
-}
-
-/// What a layer's output is to the gradient of the residual stream in the backward pass.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ResidualGrad {
-    /// Nothing: the output is not added to the stream.
-    None,
-    /// The output is the last one added: the stream's gradient starts here.
-    Start,
-    /// The output is added to the stream: its gradient accumulates here.
-    Accumulate,
 }
 
 /// How the gradient of a layer's input is stored.
@@ -210,12 +200,8 @@ impl<D: Device> TrainPass<'_, D> {
 
     /// The gradient of the output number `number` of the tower, out of that behind the ReLU of the normalisation above it.
     fn output_gradient(&self, number: usize, d: &D::Buffer) -> Result<&D::Buffer> {
-        let (arrays, stream_end) = (self.arrays, 2 * self.layers.blocks);
-        let residual_grad = match number {
-            above if above > stream_end || above % 2 == 1 => ResidualGrad::None,
-            above if above == stream_end => ResidualGrad::Start,
-            _ => ResidualGrad::Accumulate,
-        };
+        let arrays = self.arrays;
+        let residual_grad = ResidualGrad::of_output(number, self.layers.blocks);
         let out = if residual_grad == ResidualGrad::None { &arrays.dy } else { &arrays.stream };
         let norm = self.norm(number);
         let residual = match residual_grad {
