@@ -257,7 +257,7 @@ pub fn export(mut file: NetFile, out: &Path) -> Result<NetFile> {
 /// positions of random games.
 ///
 /// # Errors
-/// As [`CpuNet::new`] and [`CpuNet::int8`]; [`Error::Unsupported`] for a format that only GPUs have, and
+/// As [`CpuNet::new`] and [`CpuNet::int8_with_isa`]; [`Error::Unsupported`] for a format that only GPUs have, and
 /// [`Error::Config`] for instructions that this machine or the format lacks, and for a format that the network's layers lack.
 pub fn pack(game: &dyn AnyGame, net: &NetSpec, weights: &Weights, config: &NetConfig) -> Result<CpuNet> {
     let precision = config.precision;

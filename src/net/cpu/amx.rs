@@ -270,6 +270,8 @@ struct Tiles<'a, const ROWS: usize, const VECTORS: usize> {
 }
 
 impl<F: Format<S = Avx512>, const ROWS: usize, const VECTORS: usize> Sums<F> for Tiles<'_, ROWS, VECTORS> {
+    /// # Safety
+    /// As for [`Sums::each`].
     #[inline(always)]
     unsafe fn each(self, f: impl Fn(&Tile<'_>, Vector<F>, usize, usize)) {
         for row in self.rows {

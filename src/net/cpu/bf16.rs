@@ -31,11 +31,15 @@ impl Format for PortableBf16 {
     type S = Portable;
     const OUT: usize = 2;
 
+    /// # Safety
+    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
     #[inline(always)]
     unsafe fn dot(a: Vector, b: Vector, acc: Vector) -> Vector {
         std::array::from_fn(|i| (acc[i] + high(a[i]) * high(b[i])) + low(a[i]) * low(b[i]))
     }
 
+    /// # Safety
+    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
     #[inline(always)]
     unsafe fn store_units(p: *mut f32, a: Vector) {
         for (i, &x) in a.iter().enumerate() {
@@ -45,11 +49,15 @@ impl Format for PortableBf16 {
     }
 }
 
+/// # Safety
+/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
 unsafe fn portable<const MR: usize, const NV: usize>(t: &Tile<'_>) {
     // SAFETY: the caller's promise.
     unsafe { tile::<PortableBf16, MR, NV>(t) }
 }
 
+/// # Safety
+/// None: plain Rust. The type is that of all kernels.
 unsafe fn portable_peak(rounds: usize) -> f32 {
     // SAFETY: plain Rust needs no instructions of its own.
     unsafe { peak::<PortableBf16, 8>(rounds) }

@@ -119,17 +119,8 @@ impl CpuNet {
     /// f32. Results are the same to the bit with every instruction set.
     ///
     /// # Errors
-    /// Those of [`CpuNet::new`], [`check_precision`] and [`Network::forward`]; [`Error::Unsupported`] without AVX-512 VNNI;
+    /// Those of [`CpuNet::new`], [`check_precision`] and [`Network::forward`]; [`Error::Unsupported`] if this machine has no kernels of `isa`;
     /// [`Error::Mismatch`] where there are no observations.
-    pub fn int8(spec: &NetSpec, weights: &Weights, observations: &[f32]) -> Result<Self> {
-        let isa = choose_isa(IsaChoice::Native, Precision::Int8)?;
-        Self::int8_with_isa(spec, weights, observations, isa)
-    }
-
-    /// [`CpuNet::int8`] for one instruction set.
-    ///
-    /// # Errors
-    /// Those of [`CpuNet::int8`]; [`Error::Unsupported`] also if this machine has no kernels of `isa`.
     pub fn int8_with_isa(spec: &NetSpec, weights: &Weights, observations: &[f32], isa: Isa) -> Result<Self> {
         check_precision(&spec.model()?, Precision::Int8)?;
         let kernel_set = KernelSet::of(isa, Precision::Int8);
@@ -290,7 +281,7 @@ fn check_finite(what: &str, numbers: &[f32]) -> Result<()> {
 }
 
 impl Net {
-    /// Evaluates one chunk.
+    /// Evaluates one chunk: `obs [boards, F]` to `outputs`, logits `[boards, A]` and values `[boards, P]`.
     fn chunk(
         &self,
         Workspace { arrays, boards: squares }: &mut Workspace,
@@ -299,7 +290,7 @@ impl Net {
         hook: LayerHook<'_>,
     ) -> Result<()> {
         if self.kernel_set.tower.unit == 4 {
-            // Bytes would hide what is no number.
+            // In bytes a NaN would become a number.
             check_finite("an observation", obs)?;
         }
         let [logits, values] = outputs;
@@ -311,26 +302,49 @@ impl Net {
             *arrays = lines(total);
         }
         let mut rest: &mut [f32] = bytemuck::cast_slice_mut(arrays);
-        let [planes, stream, a, b, heads, hidden, out, sums, ends, pooled, by_edge, numbers, scratch] = need
-            .map(|words| {
-                let (array, after) = std::mem::take(&mut rest).split_at_mut(words);
-                rest = after;
-                array
-            });
+        let arrays = need.map(|words| {
+            let (array, after) = std::mem::take(&mut rest).split_at_mut(words);
+            rest = after;
+            array
+        });
         // SAFETY: the kernels' instructions were detected when the network was packed; the arrays are those of the layout,
         // each for `boards` boards, and distinct.
+        let out = unsafe { self.run_layers(&layout, (obs, squares), arrays, &mut *logits, hook) };
+        check_finite("a logit", logits)?;
+        let out = &out[..boards * self.model.num_values()];
+        check_finite("a value before its tanh", out)?;
+        self.store_values(out, values);
+        Ok(())
+    }
+
+    /// All layers on one chunk: observations -> `logits [boards, A]`. Returns the array of the values before their tanh.
+    ///
+    /// # Safety
+    /// The machine has the kernels' instructions; the arrays are those of [`ChunkLayout::words`] for the boards of `obs`.
+    unsafe fn run_layers<'a>(
+        &self,
+        layout: &ChunkLayout,
+        (obs, squares): (&[f32], &mut Boards),
+        arrays: [&'a mut [f32]; 13],
+        logits: &mut [f32],
+        hook: LayerHook<'_>,
+    ) -> &'a [f32] {
+        let boards = obs.len() / self.model.obs().len();
+        let [planes, stream, a, b, heads, hidden, out, sums, ends, pooled, by_edge, numbers, scratch] =
+            arrays;
+        // SAFETY: the caller's promise; the arrays are distinct.
         unsafe {
             let at = |array: &mut [f32], row| RowLayout::whole(array, boards, row);
-            // What an edge network does between its layers reads whole rows.
+            // Messages between the layers of an edge network read whole rows.
             let is_blocked =
                 self.packed.messages.is_none() && self.kernel_set.tower.strip_rows(boards).is_some();
             let tower = if is_blocked { RowLayout::blocked } else { RowLayout::whole };
-            let planes = self.observe(&layout, obs, squares, (planes, tower));
+            let planes = self.observe(layout, obs, squares, (planes, tower));
             let stream = tower(stream, boards, layout.stream_row);
             let [a, b] = [a, b].map(|array| tower(array, boards, layout.act_row));
             let (heads, hidden) = (at(heads, layout.head_row), at(hidden, layout.hidden_row));
             let logits = at(logits, self.model.num_actions());
-            let out = at(out, layout.value_row);
+            let values = at(out, layout.value_row);
             let rows = MessageRows {
                 sums: at(sums, layout.act_row),
                 ends: at(ends, layout.stream_row),
@@ -345,16 +359,12 @@ impl Net {
             matrices.inspect(|m| (m.begin)(m.rows));
             self.tower(boards, planes, [stream, a, b], (rows, pooling), hook);
             match &self.packed.messages {
-                Some(messages) => self.edge_heads(boards, messages, [a, hidden, logits, out], rows),
-                None => self.heads(boards, [a, heads, hidden, logits, out]),
+                Some(messages) => self.edge_heads(boards, messages, [a, hidden, logits, values], rows),
+                None => self.heads(boards, [a, heads, hidden, logits, values]),
             }
             matrices.inspect(|m| (m.end)());
         }
-        check_finite("a logit", logits)?;
-        let out = &out[..boards * self.model.num_values()];
-        check_finite("a value before its tanh", out)?;
-        self.store_values(out, values);
-        Ok(())
+        out
     }
 
     /// Writes what the stem reads. `tower` lays out rows as the tower has them.

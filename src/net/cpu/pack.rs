@@ -109,7 +109,7 @@ impl Packer<'_> {
     }
 
     fn pack(&self) -> Result<PackedLayers> {
-        let Tower { stem, blocks, heads, policy, hidden, values, .. } = self.tower;
+        let Tower { stem, blocks, heads, values, .. } = self.tower;
         let im2col = match (self.model.obs(), self.stream) {
             (ActivationShape::Board { channels, height, width }, ActivationShape::Board { .. }) => {
                 self.kernel_set.im2col(ObsShape { channels, height, width })
@@ -121,36 +121,7 @@ impl Packer<'_> {
         let stem_layer =
             TowerLayer { layer: *stem, fold: None, norm, epilogue, index: 0, triangle_channels: 0 };
         let block = |i: usize| self.block(i);
-        let positions = self.stream.positions();
-        let full = self.kernel_set.full;
-        let [policy, hidden] = match (heads, &self.edges) {
-            (Some([policy_conv, value_conv]), _) => [
-                self.linear(
-                    *policy,
-                    full,
-                    [positions, self.model.outputs(policy_conv.conv)],
-                    Epilogue::BiasF32,
-                    1.0,
-                )?,
-                self.linear(
-                    *hidden,
-                    full,
-                    [positions, self.model.outputs(value_conv.conv)],
-                    Epilogue::BiasReluF32,
-                    1.0,
-                )?,
-            ],
-            (None, Some(edges)) => [
-                self.edge_logits(*policy, edges)?,
-                self.linear(*hidden, full, [1, self.stream.channels()], Epilogue::BiasReluF32, 1.0)?,
-            ],
-            (None, None) => {
-                let (kernels, inputs) = (self.kernel_set.tower, [1, self.stream.channels()]);
-                let linear =
-                    |layer, epilogue| self.linear(layer, kernels, inputs, epilogue, self.last_step());
-                [linear(*policy, Epilogue::BiasF32)?, linear(*hidden, Epilogue::BiasReluF32)?]
-            }
-        };
+        let [policy, hidden] = self.head_layers()?;
         Ok(PackedLayers {
             stem: match &im2col {
                 Some(im2col) => self.im2col_stem(im2col, stem_layer)?,
@@ -165,11 +136,36 @@ impl Packer<'_> {
             hidden,
             value: self.linear(
                 *values,
-                full,
+                self.kernel_set.full,
                 [1, self.model.outputs(self.tower.hidden)],
                 Epilogue::BiasF32,
                 1.0,
             )?,
+        })
+    }
+
+    /// The layer that gives the logits, and the hidden layer of the value head.
+    fn head_layers(&self) -> Result<[PackedLayer; 2]> {
+        let Tower { heads, policy, hidden, .. } = self.tower;
+        let (full, positions, channels) =
+            (self.kernel_set.full, self.stream.positions(), self.stream.channels());
+        let hidden_layer =
+            |kernels, inputs, step| self.linear(*hidden, kernels, inputs, Epilogue::BiasReluF32, step);
+        Ok(match (heads, &self.edges) {
+            (Some(heads), _) => {
+                let [policy_inputs, value_inputs] =
+                    heads.map(|head| [positions, self.model.outputs(head.conv)]);
+                let policy = self.linear(*policy, full, policy_inputs, Epilogue::BiasF32, 1.0)?;
+                [policy, hidden_layer(full, value_inputs, 1.0)?]
+            }
+            (None, Some(edges)) => {
+                [self.edge_logits(*policy, edges)?, hidden_layer(full, [1, channels], 1.0)?]
+            }
+            (None, None) => {
+                let (kernels, step) = (self.kernel_set.tower, self.last_step());
+                let policy = self.linear(*policy, kernels, [1, channels], Epilogue::BiasF32, step)?;
+                [policy, hidden_layer(kernels, [1, channels], step)?]
+            }
         })
     }
 

@@ -1,7 +1,7 @@
 //! Every instruction set against the naive forward, and a row's bits against the batch around it.
 
-use super::{CpuNet, available_isas};
-use crate::config::{Arch, Precision};
+use super::{CpuNet, available_isas, choose_isa};
+use crate::config::{Arch, IsaChoice, Precision};
 use crate::error::Error;
 use crate::game::ObsShape;
 use crate::isa::Isa;
@@ -84,6 +84,11 @@ fn every_net(spec: &NetSpec, weights: &Weights) -> Vec<CpuNet> {
         nets.extend(isas.map(|isa| CpuNet::int8_with_isa(spec, weights, &obs, isa).expect("available")));
     }
     nets
+}
+
+/// The 8-bit network on this machine's fastest instruction set.
+fn int8(spec: &NetSpec, weights: &Weights, obs: &[f32]) -> Result<CpuNet, Error> {
+    CpuNet::int8_with_isa(spec, weights, obs, choose_isa(IsaChoice::Native, Precision::Int8)?)
 }
 
 /// All rows of a batch with every instruction set in f32 against the naive forward.
@@ -389,20 +394,20 @@ fn int8_is_near_f32_on_observations_like_those_it_was_calibrated_on() {
         let spec = NetSpec { num_actions: 50, ..spec(arch, board, 37) };
         let weights = weights(&spec, 18);
         if available_isas(Precision::Int8).is_empty() {
-            let error = CpuNet::int8(&spec, &weights, &observations(&spec, 1, 1)).err();
+            let error = int8(&spec, &weights, &observations(&spec, 1, 1)).err();
             assert!(matches!(error, Some(Error::Unsupported { .. })));
             continue;
         }
         let obs = observations(&spec, 19, 19);
         let mut exact = CpuNet::new(&spec, &weights, Precision::F32).expect("f32 is everywhere");
-        let mut bytes = CpuNet::int8(&spec, &weights, &observations(&spec, 200, 20)).expect("available");
+        let mut bytes = int8(&spec, &weights, &observations(&spec, 200, 20)).expect("available");
         let (expected, found) = (evaluate(&mut exact, &obs), evaluate(&mut bytes, &obs));
         let ((logits, values), (l, v)) = (expected.expect("finite"), found.expect("finite"));
         for (found, expected) in [(l, logits), (v, values)] {
             let off = difference(&found, &expected);
             assert!((1e-5..6e-2).contains(&off), "{arch:?}: off by {off}");
         }
-        let none = CpuNet::int8(&spec, &weights, &[]).err();
+        let none = int8(&spec, &weights, &[]).err();
         assert!(matches!(none, Some(Error::Mismatch { .. })));
     }
 }
@@ -436,7 +441,7 @@ fn int8_without_observations_says_what_it_needs() {
     let error = CpuNet::new(&spec, &weights(&spec, 11), Precision::Int8).err().expect("must be refused");
     assert!(matches!(error, Error::Unsupported { .. }));
     let edge = edge_spec(4, 8);
-    let error = CpuNet::int8(&edge, &weights(&edge, 11), &observations(&edge, 3, 1)).err().expect("refused");
+    let error = int8(&edge, &weights(&edge, 11), &observations(&edge, 3, 1)).err().expect("refused");
     assert!(error.to_string().contains("net.precision: got int8, expected f32 or bf16"), "{error}");
 }
 

@@ -156,6 +156,8 @@ pub(super) trait Sums<F: Format> {
 }
 
 impl<F: Format, const MR: usize, const NV: usize> Sums<F> for (&Tile<'_>, [[Vector<F>; NV]; MR]) {
+    /// # Safety
+    /// As for [`Sums::each`].
     #[inline(always)]
     unsafe fn each(self, f: impl Fn(&Tile<'_>, Vector<F>, usize, usize)) {
         let (t, sums) = self;

@@ -15,18 +15,24 @@ impl Format for Avx512Bf16 {
     type S = Avx512;
     const OUT: usize = 2;
 
+    /// # Safety
+    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
     #[inline(always)]
     unsafe fn dot(a: __m512, b: __m512, acc: __m512) -> __m512 {
         // SAFETY: the caller's promise; both types are 512 plain bits.
         unsafe { _mm512_dpbf16_ps(acc, transmute::<__m512, __m512bh>(a), transmute::<__m512, __m512bh>(b)) }
     }
 
+    /// # Safety
+    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
     #[inline(always)]
     unsafe fn store_units(p: *mut f32, a: __m512) {
         // SAFETY: the caller's promise; both types are 256 plain bits.
         unsafe { _mm256_storeu_si256(p.cast(), transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(a))) }
     }
 
+    /// # Safety
+    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
     #[inline(always)]
     unsafe fn store_pair(p: *mut f32, a: __m512, b: __m512) {
         // SAFETY: the caller's promise; both types are 512 plain bits.
@@ -34,12 +40,16 @@ impl Format for Avx512Bf16 {
     }
 }
 
+/// # Safety
+/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
 #[target_feature(enable = "avx512f,avx512bf16")]
 unsafe fn avx512<const MR: usize, const NV: usize>(t: &Tile<'_>) {
     // SAFETY: the caller's promise, and this function enables the instructions.
     unsafe { tile::<Avx512Bf16, MR, NV>(t) }
 }
 
+/// # Safety
+/// The machine has these instructions.
 #[target_feature(enable = "avx512f,avx512bf16")]
 unsafe fn avx512_peak(rounds: usize) -> f32 {
     // SAFETY: this function enables the instructions.
@@ -68,6 +78,8 @@ impl Format for Avx2Bf16 {
     type S = Avx2;
     const OUT: usize = 2;
 
+    /// # Safety
+    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
     #[inline(always)]
     unsafe fn dot(a: __m256, b: __m256, acc: __m256) -> __m256 {
         // SAFETY: the caller's promise.
@@ -79,6 +91,8 @@ impl Format for Avx2Bf16 {
         }
     }
 
+    /// # Safety
+    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
     #[inline(always)]
     unsafe fn store_units(p: *mut f32, a: __m256) {
         // SAFETY: the caller's promise; eight numbers of 16 bits are four words.
@@ -91,12 +105,16 @@ impl Format for Avx2Bf16 {
     }
 }
 
+/// # Safety
+/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2<const MR: usize, const NV: usize>(t: &Tile<'_>) {
     // SAFETY: the caller's promise, and this function enables the instructions.
     unsafe { tile::<Avx2Bf16, MR, NV>(t) }
 }
 
+/// # Safety
+/// The machine has these instructions.
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2_peak(rounds: usize) -> f32 {
     // SAFETY: this function enables the instructions.

@@ -28,11 +28,15 @@ impl Format for FloatToBytes {
     type S = Avx512;
     const OUT: usize = 4;
 
+    /// # Safety
+    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
     #[inline(always)]
     unsafe fn dot(a: __m512, b: __m512, acc: __m512) -> __m512 {
         Avx512::mul_add(a, b, acc)
     }
 
+    /// # Safety
+    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
     #[inline(always)]
     unsafe fn store_units(p: *mut f32, a: __m512) {
         // SAFETY: the caller's promise.
@@ -44,6 +48,8 @@ impl Format for Bytes {
     type S = Avx512;
     const OUT: usize = 4;
 
+    /// # Safety
+    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
     #[inline(always)]
     unsafe fn dot(a: __m512, b: __m512, acc: __m512) -> __m512 {
         // SAFETY: the caller's promise.
@@ -53,18 +59,24 @@ impl Format for Bytes {
         }
     }
 
+    /// # Safety
+    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
     #[inline(always)]
     unsafe fn add_to_stream(stream: __m512, sum: __m512, dequant_scale: __m512) -> __m512 {
         // SAFETY: the caller's promise.
         unsafe { Self::with_bias(sum, dequant_scale, stream) }
     }
 
+    /// # Safety
+    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
     #[inline(always)]
     unsafe fn with_bias(sum: __m512, dequant_scale: __m512, bias: __m512) -> __m512 {
         // SAFETY: the caller's promise.
         unsafe { Avx512::mul_add(_mm512_cvtepi32_ps(_mm512_castps_si512(sum)), dequant_scale, bias) }
     }
 
+    /// # Safety
+    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
     #[inline(always)]
     unsafe fn store_units(p: *mut f32, a: __m512) {
         // SAFETY: the caller's promise.
@@ -72,12 +84,16 @@ impl Format for Bytes {
     }
 }
 
+/// # Safety
+/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
 #[target_feature(enable = "avx512f")]
 unsafe fn stem<const MR: usize, const NV: usize>(t: &Tile<'_>) {
     // SAFETY: the caller's promise, and this function enables the instructions.
     unsafe { tile::<FloatToBytes, MR, NV>(t) }
 }
 
+/// # Safety
+/// The machine has these instructions.
 #[target_feature(enable = "avx512f")]
 unsafe fn stem_peak(rounds: usize) -> f32 {
     // SAFETY: this function enables the instructions.

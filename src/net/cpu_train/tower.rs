@@ -14,7 +14,7 @@ use super::split::BatchSplit;
 use super::tap_map::TapMap;
 use crate::error::{Error, Result};
 use crate::isa::Isa;
-use crate::model::{self, ActivationShape, CompleteGraph, Model, NetSpec};
+use crate::model::{self, ActivationShape, CompleteGraph, Model, NetSpec, ResidualBlock};
 use crate::net::edge_messages::{self, TriangleColumns};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -104,10 +104,7 @@ impl CpuTrainNet {
     fn build(spec: &NetSpec, isa: Isa) -> Result<Self> {
         let model = spec.model()?;
         let form = model::Tower::of(&model).map_err(|why| Error::unsupported("fused training", why))?;
-        let linear = |layers: &[usize], tap_map: TapMap, inputs: Range<usize>| {
-            let weights: Vec<usize> = layers.iter().map(|&layer| model.param_index(layer, 0)).collect();
-            Linear::new(&model, &weights, model.bias_index(layers[0]), tap_map, inputs)
-        };
+        let linear = |layers: &[usize], tap_map, inputs| linear(&model, layers, tap_map, inputs);
         let stream = model.layers[form.stem].shape;
         let (positions, c) = (stream.positions(), 0..stream.channels());
         let (square, pool) = match stream {
@@ -118,32 +115,9 @@ impl CpuTrainNet {
             }
         };
         let stem = linear(&[form.stem], square.clone(), 0..model.obs().len() / positions);
-        let mut layers = Vec::new();
-        for block in &form.blocks {
-            for (number, residual) in [Residual::None, Residual::Add].into_iter().enumerate() {
-                let norm = CpuBatchNorm::new(&model, &[block.norms[number]]);
-                let message = pool.as_ref().map_or(LayerMessage::None, |edges| match residual {
-                    Residual::None => {
-                        let vertex = model.param_index(block.layers[number], 1);
-                        let tap_map = TapMap::pointwise(edges.vertices);
-                        let linear = Linear::new(&model, &[vertex], None, tap_map, c.clone());
-                        LayerMessage::Vertex(edges.clone(), Box::new(linear))
-                    }
-                    Residual::Add => {
-                        let (columns, scale) = (block.triangle_channels, edges.triangle_scale());
-                        let shape = TriangleColumns { width: norm.width, columns, scale };
-                        LayerMessage::Triangle(edges.clone(), shape)
-                    }
-                });
-                let linear = linear(&[block.layers[number]], square.clone(), c.clone());
-                // Both are of the block's second layer.
-                let [bias, scale] = block.pooling.map(|layer| {
-                    let index = layer.filter(|_| residual == Residual::Add)?;
-                    Some(TrainPooling::new(&model, index, model.pooling(index)?))
-                });
-                layers.push(PreActLayer { norm, linear, message, residual, bias, scale });
-            }
-        }
+        let edges = pool.as_ref();
+        let mut layers: Vec<PreActLayer> =
+            form.blocks.iter().flat_map(|block| block_layers(&model, block, &square, edges)).collect();
         let last = CpuBatchNorm::new(&model, &[form.norm]);
         let (tail, policy_inputs, hidden_inputs) = match form.heads {
             Some([policy, value]) => {
@@ -421,6 +395,45 @@ impl CpuTrainNet {
         };
         Outputs { logits, values }
     }
+}
+
+/// The linear map of the layers `layers` side by side, which read the columns `inputs`.
+fn linear(model: &Model, layers: &[usize], tap_map: TapMap, inputs: Range<usize>) -> Linear {
+    let weights: Vec<usize> = layers.iter().map(|&layer| model.param_index(layer, 0)).collect();
+    Linear::new(model, &weights, model.bias_index(layers[0]), tap_map, inputs)
+}
+
+/// The two layers of a residual block, with the tap map `square` of every layer of the tower; `edges` is K_n for a tower on its edges.
+fn block_layers(
+    model: &Model,
+    block: &ResidualBlock,
+    square: &TapMap,
+    edges: Option<&Arc<CompleteGraph>>,
+) -> [PreActLayer; 2] {
+    [Residual::None, Residual::Add].map(|residual| {
+        let number = usize::from(residual == Residual::Add);
+        let channels = 0..model.outputs(block.layers[number]);
+        let norm = CpuBatchNorm::new(model, &[block.norms[number]]);
+        let message = edges.map_or(LayerMessage::None, |edges| match residual {
+            Residual::None => {
+                let vertex = model.param_index(block.layers[number], 1);
+                let tap_map = TapMap::pointwise(edges.vertices);
+                let linear = Linear::new(model, &[vertex], None, tap_map, channels.clone());
+                LayerMessage::Vertex(edges.clone(), Box::new(linear))
+            }
+            Residual::Add => {
+                let (columns, scale) = (block.triangle_channels, edges.triangle_scale());
+                LayerMessage::Triangle(edges.clone(), TriangleColumns { width: norm.width, columns, scale })
+            }
+        });
+        let linear = linear(model, &[block.layers[number]], square.clone(), channels);
+        // Both pooling layers are in the block's second layer.
+        let [bias, scale] = block.pooling.map(|layer| {
+            let index = layer.filter(|_| residual == Residual::Add)?;
+            Some(TrainPooling::new(model, index, model.pooling(index)?))
+        });
+        PreActLayer { norm, linear, message, residual, bias, scale }
+    })
 }
 
 fn chunk_moments(isa: Isa, y: &[f32], width: usize) -> Moments {
