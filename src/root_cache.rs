@@ -217,7 +217,7 @@ pub fn build(
 ) -> Result<RootCache> {
     let make = |arrays| {
         let mut backend = make(game, arrays, plan.placement, 1)?;
-        evaluations.into_iter().for_each(|cache| backend.set_eval_cache(cache.clone()));
+        evaluations.into_iter().try_for_each(|cache| backend.set_eval_cache(cache.clone()))?;
         Ok(backend)
     };
     let (trees, sizes) = (plan.trees(game), game.sizes());

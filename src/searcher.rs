@@ -14,8 +14,7 @@ use crate::game::Turn;
 use crate::net::Network;
 use crate::net::double_buffer::{NetOutputs, ObsBuffer};
 use crate::pass::{
-    PassBuffers, PassMetrics, StageTimer, begin_pass, end_pass, launch_passes, simulate, simulate_many,
-    simulate_within,
+    PassBuffers, PassMetrics, StageTimer, begin_pass, end_pass, launch_passes, simulate_many, simulate_within,
 };
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::search::{PassStats, SearchParams};
@@ -162,15 +161,6 @@ impl Searcher {
         Ok(())
     }
 
-    /// Makes one pass over all rows. Returns the number of leaves, 0 where all rows are done.
-    ///
-    /// # Errors
-    /// Those of the network and the device.
-    pub fn pass(&mut self) -> Result<usize> {
-        self.stop.check()?;
-        simulate(self.backend.as_mut(), self.network.as_mut(), &mut self.buffers, &mut self.clock)
-    }
-
     /// Makes one pass over the rows of `budget` with an evaluator that several searchers share, one after the other. Returns how many
     /// rows it visited.
     ///
@@ -257,7 +247,7 @@ impl Searcher {
     /// Those of the network and of the device.
     pub fn start_poll(&mut self, network: &mut dyn Network, passes: u32) -> Result<PollPasses> {
         self.stop.check()?;
-        let before = self.copied();
+        let before = self.copied()?;
         if self.polls.is_empty() {
             self.polling_since = Instant::now();
         }
@@ -270,7 +260,7 @@ impl Searcher {
         };
         device_of(backend.as_mut())?.end_poll()?;
         self.polls.push_back(launched);
-        self.count_copied(before);
+        self.count_copied(before)?;
         Ok(made)
     }
 
@@ -279,9 +269,9 @@ impl Searcher {
     /// # Errors
     /// Those of the network and of the device.
     pub fn finish_poll(&mut self) -> Result<Vec<DecisionBlock<'_>>> {
-        let before = self.copied();
+        let before = self.copied()?;
         let stats = device_of(self.backend.as_mut())?.collect_poll()?;
-        self.count_copied(before);
+        self.count_copied(before)?;
         let passes = self.polls.pop_front().unwrap_or(0);
         self.clock.count(&stats, passes);
         let began = std::mem::replace(&mut self.polling_since, Instant::now());
@@ -294,15 +284,16 @@ impl Searcher {
     }
 
     /// Bytes copied between host and device so far.
-    fn copied(&mut self) -> Copied {
-        self.backend.device().map_or(Copied::default(), |device| device.copied())
+    fn copied(&mut self) -> Result<Copied> {
+        self.backend.device().map_or(Ok(Copied::default()), |device| device.copied())
     }
 
     /// Counts what was copied since the backend's counters stood at `before`.
-    fn count_copied(&mut self, before: Copied) {
-        let Copied { inside, total } = self.copied();
+    fn count_copied(&mut self, before: Copied) -> Result<()> {
+        let Copied { inside, total } = self.copied()?;
         self.clock.copied.inside += inside - before.inside;
         self.clock.copied.total += total - before.total;
+        Ok(())
     }
 
     /// Searches `positions`, as many at a time as there are rows, each in a new tree.

@@ -139,7 +139,7 @@ impl SelfPlay {
         // An evaluation that costs nothing is not worth a look-up.
         let evaluations = if network.needs_observations() { eval_cache(config, game.as_ref()) } else { None };
         if let Some(cache) = &evaluations {
-            shards.iter_mut().for_each(|s| s.searcher.backend.set_eval_cache(cache.clone()));
+            shards.iter_mut().try_for_each(|s| s.searcher.backend.set_eval_cache(cache.clone()))?;
         }
         let passes_per_poll = config.selfplay.passes_per_poll;
         let networks = (0..num_threads).map(|_| network.fork()).collect();
@@ -194,11 +194,15 @@ impl SelfPlay {
         self.evaluations.as_ref()
     }
 
-    /// The table of evaluations that all games share becomes `evaluations`, which is by the same network.
-    pub fn share_evaluations(&mut self, evaluations: &Arc<EvalCache>) {
-        let backends = self.shards.iter_mut().map(|shard| &mut shard.searcher.backend);
-        backends.for_each(|backend| backend.set_eval_cache(evaluations.clone()));
+    /// Replaces the table of evaluations that all games share by `evaluations`, which is by the same network.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn share_evaluations(&mut self, evaluations: &Arc<EvalCache>) -> Result<()> {
+        let mut backends = self.shards.iter_mut().map(|shard| &mut shard.searcher.backend);
+        backends.try_for_each(|backend| backend.set_eval_cache(evaluations.clone()))?;
         self.evaluations = Some(evaluations.clone());
+        Ok(())
     }
 
     /// Replaces the games in progress by others, which [`SelfPlay::begin_plies`] begins.

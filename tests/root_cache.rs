@@ -206,7 +206,7 @@ fn each_tree_is_what_its_position_alone_gives() {
             let key = RowKey { seed: config.run.seed, slot: u64::MAX, ..RowKey::default() };
             let ply = PlyPlan { simulations, exploration: Exploration::Plain, key };
             alone.backend.begin(0, ply).expect("on the CPU");
-            while alone.pass().expect("finite") > 0 {}
+            alone.finish().expect("finite");
             let mut whole = alone.backend.snapshot(0, plan.keep).expect("on the CPU");
             let found = cache.find(&start.state, &start.history).expect("a tree");
             assert_same_trees(&found.snapshot, &whole, &format!("{simulations} simulations"));
@@ -283,7 +283,7 @@ fn first_ply(
         RowKey { seed: config.run.seed, slot: played.slot, game: played.game, determinisation: 0, ply: 2 };
     let plan = PlyPlan { simulations: config.search.simulations, exploration: Exploration::Noisy, key };
     searcher.backend.begin(0, plan).expect("on the CPU");
-    while searcher.pass().expect("finite") > 0 {}
+    searcher.finish().expect("finite");
     let mut summary = RootSummary::default();
     searcher.backend.summarise(0, &mut summary).expect("on the CPU");
     summary

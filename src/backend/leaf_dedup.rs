@@ -1,6 +1,17 @@
-//! Equal leaves of one pass: a table from the hash of a leaf's key to the first leaf with that hash.
+//! The leaves of a pass, and which of them are equal: a table from the hash of a leaf's key to the first leaf with that hash.
 //!
 //! It has one entry for each slot and no probing. Two keys may share a slot, so the caller compares the keys themselves.
+
+/// One leaf of a pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaf {
+    /// Its node.
+    pub node: i32,
+    /// Index among the M leaves that need the network, or -1.
+    pub slot: i32,
+    /// Hash of its evaluation cache key.
+    pub hash: u64,
+}
 
 /// The result of [`LeafDedup::insert`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -103,7 +103,9 @@ pub trait TreeRows {
 pub trait PassStages {
     /// Shares a table of evaluations, which the caller clears whenever the network changes. A backend without use for it ignores it;
     /// results are the same.
-    fn set_eval_cache(&mut self, _cache: Arc<EvalCache>) {}
+    fn set_eval_cache(&mut self, _cache: Arc<EvalCache>) -> Result<()> {
+        Ok(())
+    }
 
     /// Selects up to L leaves in every row of `budget` that has simulations left, and adds the new nodes. A backend that works on all rows
     /// at once ignores the budget.
@@ -169,7 +171,7 @@ pub trait DevicePasses {
     fn decisions(&mut self) -> Result<Vec<DecisionBlock<'_>>>;
 
     /// Bytes copied between host and device so far.
-    fn copied(&mut self) -> Copied;
+    fn copied(&mut self) -> Result<Copied>;
 }
 
 /// States and trees of B rows, and the passes over them.

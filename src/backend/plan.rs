@@ -1,14 +1,12 @@
 //! The arrays of a backend: how many, and how large.
 
+use super::leaf_dedup::Leaf;
 use super::scalar;
 use crate::config::SearchEngine;
 use crate::game::Sizes;
 use crate::search::SearchParams;
 use crate::search::root::Roots;
 use crate::tree::TreeShape;
-
-/// Bytes of one leaf of a pass in a backend.
-const LEAF_BYTES: usize = 16;
 
 /// Whether the played subtree is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +45,7 @@ impl BackendPlan {
         shape.row_bytes()
             + Roots::row_bytes(shape)
             + self.nodes * state_size
-            + self.params.leaves as usize * LEAF_BYTES
+            + self.params.leaves as usize * size_of::<Leaf>()
             + if sizes.uses_history { 8 * sizes.max_plies } else { 0 }
     }
 

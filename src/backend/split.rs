@@ -264,8 +264,8 @@ impl TreeRows for SplitBackend {
 }
 
 impl PassStages for SplitBackend {
-    fn set_eval_cache(&mut self, cache: Arc<EvalCache>) {
-        self.parts.iter_mut().for_each(|part| part.backend.set_eval_cache(cache.clone()));
+    fn set_eval_cache(&mut self, cache: Arc<EvalCache>) -> Result<()> {
+        self.parts.iter_mut().try_for_each(|part| part.backend.set_eval_cache(cache.clone()))
     }
 
     fn select(&mut self, _budget: RowBudget) -> Result<PassStats> {
@@ -359,11 +359,10 @@ impl DevicePasses for SplitBackend {
         Ok(all)
     }
 
-    fn copied(&mut self) -> Copied {
-        let of_parts = self.parts.iter_mut().filter_map(|part| part.backend.device());
-        of_parts.map(|device| device.copied()).fold(Copied::default(), |all, one| Copied {
-            inside: all.inside + one.inside,
-            total: all.total + one.total,
+    fn copied(&mut self) -> Result<Copied> {
+        self.parts.iter_mut().try_fold(Copied::default(), |all, part| {
+            let Copied { inside, total } = part.device()?.copied()?;
+            Ok(Copied { inside: all.inside + inside, total: all.total + total })
         })
     }
 }

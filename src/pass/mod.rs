@@ -17,23 +17,11 @@ use crate::search::PassStats;
 pub use buffers::PassBuffers;
 pub use metrics::{PassMetrics, StageTimer};
 
-/// Makes one pass over all rows. Returns the number of leaves; 0 means that every row is done.
+/// Makes `passes` passes over all rows, without a return to the host between them where the backend can. Returns the number of leaves; 0
+/// means that every row is done.
 ///
 /// # Errors
 /// Those of the network and the backend.
-pub fn simulate(
-    backend: &mut dyn Backend,
-    network: &mut dyn Network,
-    buffers: &mut PassBuffers,
-    clock: &mut PassMetrics,
-) -> Result<usize> {
-    simulate_many(backend, network, buffers, clock, 1)
-}
-
-/// Makes `passes` passes over all rows, without a return to the host between them where the backend can. Returns the number of leaves.
-///
-/// # Errors
-/// As [`simulate`].
 pub fn simulate_many(
     backend: &mut dyn Backend,
     network: &mut dyn Network,
@@ -54,7 +42,7 @@ pub fn simulate_many(
 /// Makes one pass over the rows of `budget`; a backend that cannot take a part of its rows takes all. Returns what it selected.
 ///
 /// # Errors
-/// As [`simulate`].
+/// As [`simulate_many`].
 pub fn simulate_within(
     backend: &mut dyn Backend,
     network: &mut dyn Network,
@@ -140,7 +128,7 @@ fn constant_output<'b>(
 /// with this network.
 ///
 /// # Errors
-/// As [`simulate`].
+/// As [`simulate_many`].
 pub fn launch_passes(
     backend: &mut dyn Backend,
     network: &mut dyn Network,

@@ -136,7 +136,9 @@ impl Roots {
 
     /// Bytes of one row.
     pub fn row_bytes(shape: TreeShape) -> usize {
-        shape.padded() * 8 + shape.players * 4 + 14
+        let per_edge = size_of::<f32>() + size_of::<i32>(); // noise, base_visits
+        let per_row = size_of::<f32>() + 2 * size_of::<u32>() + size_of::<u16>(); // epsilon; simulations_left, budget; schedule
+        shape.padded() * per_edge + shape.players * size_of::<f32>() + per_row
     }
 
     /// New simulations of row `b`'s ply that have not started.

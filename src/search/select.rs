@@ -156,30 +156,30 @@ fn puct_edge<S: Simd>(
     puct_table: &PuctTable,
     root: Option<&RootView<'_>>,
 ) -> usize {
-    let rate = puct_table.at(params, row.nodes[node as usize].visits);
+    let exploration_factor = puct_table.at(params, row.nodes[node as usize].visits);
     let unvisited = first_play_urgency::<S>(row, node, params);
     match row.single_vector(node) {
-        Some(edges) => argmax_puct::<S>(&edges, rate, unvisited, root),
-        None => argmax_puct::<S>(&row.used_edges(node), rate, unvisited, root),
+        Some(edges) => argmax_puct::<S>(&edges, exploration_factor, unvisited, root),
+        None => argmax_puct::<S>(&row.used_edges(node), exploration_factor, unvisited, root),
     }
 }
 
-/// The argmax of the PUCT score, given C(s) sqrt(N) as `rate` and the Q of edges without visits.
+/// The argmax of the PUCT score. `exploration_factor` is C(s) sqrt(N), `unvisited` the Q of edges without visits.
 #[inline(always)]
 fn argmax_puct<S: Simd>(
     edges: &NodeEdges<'_>,
-    rate: f32,
+    exploration_factor: f32,
     unvisited: f32,
     root: Option<&RootView<'_>>,
 ) -> usize {
-    let rate = F8::<S>::splat(rate);
+    let exploration_factor = F8::<S>::splat(exploration_factor);
     let mut best = Argmax::default();
     for (group, (mut p, n, w)) in vectors(edges).enumerate() {
         if let Some(root) = root {
             let share = root.dirichlet_epsilon;
             p = F8::splat(1.0 - share) * p + F8::splat(share) * F8::of(lanes(root.noise)[group]);
         }
-        let score = q(n, w, unvisited) + rate * p / (n + I8::splat(1)).to_f32();
+        let score = q(n, w, unvisited) + exploration_factor * p / (n + I8::splat(1)).to_f32();
         if edges.prior.len() == LANES {
             return Argmax::of(score).unwrap_or(0);
         }

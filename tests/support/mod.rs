@@ -5,7 +5,7 @@ use vecaz::backend::{Backend, PlyPlan};
 use vecaz::config::SearchConfig;
 use vecaz::game::Sizes;
 use vecaz::net::{IoShape, Network};
-use vecaz::pass::{PassBuffers, PassMetrics, simulate};
+use vecaz::pass::{PassBuffers, PassMetrics, simulate_many};
 use vecaz::search::SearchParams;
 use vecaz::search::root::{Exploration, RootSummary};
 use vecaz::searcher::SearchRequest;
@@ -30,7 +30,7 @@ pub fn finish(backend: &mut dyn Backend, network: &mut dyn Network) {
     let sizes = *backend.sizes();
     let mut buffers = PassBuffers::new(&sizes, backend.rows() * 32);
     let mut clock = PassMetrics::default();
-    while simulate(backend, network, &mut buffers, &mut clock).expect("finite") > 0 {}
+    while simulate_many(backend, network, &mut buffers, &mut clock, 1).expect("finite") > 0 {}
 }
 
 /// Searches `positions`, one in each row, and leaves the trees where they are.

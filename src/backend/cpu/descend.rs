@@ -2,10 +2,10 @@
 //!
 //! Rows go down in groups, so that the cache misses of one row overlap with the work on the others.
 
-use super::nodes::{Filled, FilledNode, GROUP, NeedsNetwork, NewAt, NewNode, NewNodes, NodeData, RowGroup};
-use super::{Caches, CpuBackend, Leaf, RowData};
+use super::nodes::{Filled, FilledNode, GROUP, NeedsNetwork, NewAt, NewNode, NewNodes, NodeData, next_group};
+use super::{Caches, CpuBackend, RowData};
 use crate::backend::RowBudget;
-use crate::backend::leaf_dedup::FirstOrDuplicate;
+use crate::backend::leaf_dedup::{FirstOrDuplicate, Leaf};
 use crate::game::MAX_PLAYERS;
 use crate::isa::{Isa, per_isa};
 use crate::rng::Purpose;
@@ -260,10 +260,7 @@ impl CpuBackend {
             if count == 0 {
                 break;
             }
-            let mut group = RowGroup::new();
-            for row in tree.rows_from(first).take(count) {
-                group.push(row);
-            }
+            let mut group = next_group(&mut tree.rows_from(first), count);
             for _ in 0..leaves {
                 rows.descend_group::<S>(*isa, first, &mut group, &mut out);
             }

@@ -6,7 +6,7 @@ mod nodes;
 mod rows;
 mod states;
 
-use super::leaf_dedup::LeafDedup;
+use super::leaf_dedup::{Leaf, LeafDedup};
 use super::plan::{BackendPlan, Reuse};
 use super::{Backend, PassStages, PlyPlan, RowBudget, TreeRows, TreeSnapshot};
 use crate::error::Result;
@@ -20,16 +20,6 @@ use crate::search::select::PuctTable;
 use crate::tree::{NO_NODE, ROOT, RowMut, Tree, TreeShape};
 use nodes::{Filled, GameNodes, NewAt, NewNode, NewNodes, NodeData};
 use std::sync::Arc;
-
-/// One leaf of a pass.
-#[derive(Clone, Copy, Debug)]
-struct Leaf {
-    node: i32,
-    /// Index among the M leaves that need the network, or -1.
-    slot: i32,
-    /// Hash of its evaluation cache key.
-    hash: u64,
-}
 
 /// Whether the rows of a pass are still in the processor's caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -234,8 +224,9 @@ impl TreeRows for CpuBackend {
 }
 
 impl PassStages for CpuBackend {
-    fn set_eval_cache(&mut self, cache: Arc<EvalCache>) {
+    fn set_eval_cache(&mut self, cache: Arc<EvalCache>) -> Result<()> {
         self.rows.nodes.cache = Some(cache);
+        Ok(())
     }
 
     fn select(&mut self, budget: RowBudget) -> Result<PassStats> {

@@ -18,6 +18,16 @@ pub(super) const GROUP: usize = 16;
 /// The rows of a group.
 pub(super) type RowGroup<'a> = ArrayVec<RowMut<'a>, GROUP>;
 
+/// The next `count` of `rows`, at most [`GROUP`], as a group.
+#[inline(always)]
+pub(super) fn next_group<'a>(rows: &mut impl Iterator<Item = RowMut<'a>>, count: usize) -> RowGroup<'a> {
+    let mut group = RowGroup::new();
+    for row in rows.take(count) {
+        group.push(row);
+    }
+    group
+}
+
 /// The rows' states, and what new nodes are made with.
 pub(super) struct NodeData {
     pub sizes: Sizes,

@@ -1,7 +1,7 @@
 //! Expansion and backup over all rows, and keeping a row's tree from ply to ply.
 
 use super::descend::{Descent, Descents};
-use super::nodes::{GROUP, NodeData, RowGroup};
+use super::nodes::{GROUP, NodeData, next_group};
 use super::{Caches, CpuBackend, RowData, edge_holds};
 use crate::backend::plan::BackendPlan;
 use crate::isa::per_isa;
@@ -122,10 +122,7 @@ impl CpuBackend {
         if rows.caches == Caches::Cold {
             let mut trees = tree.rows_mut();
             for first in (0..rows.plan.rows).step_by(GROUP) {
-                let mut group = RowGroup::new();
-                for row in trees.by_ref().take(GROUP) {
-                    group.push(row);
-                }
+                let group = next_group(&mut trees, GROUP);
                 rows.prefetch_paths(first, &group);
             }
         }

@@ -331,8 +331,8 @@ impl<D: Device> DevicePasses for KernelBackend<D> {
         Ok(vec![self.rows.decisions()?])
     }
 
-    fn copied(&mut self) -> Copied {
-        self.rows.copied()
+    fn copied(&mut self) -> Result<Copied> {
+        Ok(self.rows.copied())
     }
 }
 

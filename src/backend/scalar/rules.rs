@@ -22,14 +22,14 @@ impl<G: Game> ReferenceSearch<G> {
         let node = &self.nodes[at];
         let n = node.visits as f32;
         let c_base = self.params.c_base;
-        let rate = (math::ln((1.0 + n + c_base) / c_base) + self.params.c_init) * n.sqrt();
+        let exploration_factor = (math::ln((1.0 + n + c_base) / c_base) + self.params.c_init) * n.sqrt();
         let urgency = edges::first_play_urgency(&node.edges, node.mean(), &self.params);
         let share = if at == 0 { self.ply.dirichlet_epsilon } else { 0.0 };
         argmax(node.edges.iter().enumerate().map(|(i, edge)| {
             let prior =
                 if share > 0.0 { (1.0 - share) * edge.prior + share * self.ply.noise[i] } else { edge.prior };
             let q = edge.mean().unwrap_or(urgency);
-            edge.unless_lost(q + rate * prior / (1 + edge.visits) as f32)
+            edge.unless_lost(q + exploration_factor * prior / (1 + edge.visits) as f32)
         }))
     }
 

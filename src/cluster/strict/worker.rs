@@ -464,7 +464,7 @@ impl<'a> StrictPlay<'a> {
         let config = Config { selfplay, search, ..config.clone() };
         let mut selfplay = SelfPlay::new(game, &config, network, slots, self.threads)?;
         if let Some(evaluations) = &self.evaluations {
-            selfplay.share_evaluations(evaluations);
+            selfplay.share_evaluations(evaluations)?;
         }
         Ok(selfplay)
     }

@@ -10,7 +10,7 @@ use vecaz::batch::{AnyGame, Playthrough, any_game};
 use vecaz::config::SearchConfig;
 use vecaz::game::{History, Turn};
 use vecaz::net::{HashNet, IoShape, Network};
-use vecaz::pass::{PassBuffers, PassMetrics, simulate};
+use vecaz::pass::{PassBuffers, PassMetrics, simulate_many};
 use vecaz::rng::{Key, Purpose};
 use vecaz::search::SearchParams;
 use vecaz::search::root::{Exploration, RootSummary, RowKey};
@@ -164,7 +164,7 @@ pub fn finish(backend: &mut dyn Backend, network: &mut dyn Network) -> Counts {
     let sizes = *backend.sizes();
     let mut buffers = PassBuffers::new(&sizes, backend.rows() * 32);
     let mut clock = PassMetrics::default();
-    while simulate(backend, network, &mut buffers, &mut clock).expect("finite") > 0 {}
+    while simulate_many(backend, network, &mut buffers, &mut clock, 1).expect("finite") > 0 {}
     assert!((0..backend.rows()).all(|b| backend.is_done(b).expect("a device")));
     counts(&clock)
 }
