@@ -2,7 +2,8 @@
 //!
 //! [`GameBatch`] plays N games at once with finished slots refilled; [`AnyGame`] is a game whose type has been erased, its
 //! states plain bytes, so that everything above the backend is written once for all games. The `*_batch` operations
-//! cost one dynamic call each, with the loop over states inside; what happens once a ply of a game, as a step of its record, costs one call each. Knows games, no trees.
+//! cost one dynamic call each, with the loop over states inside; operations once a ply of a game, such as a step of its record, cost
+//! one call each. Knows games and no trees.
 
 mod playthrough;
 
@@ -82,7 +83,7 @@ impl<G: Game> GameBatch<G> {
         &self.legal[start..start + usize::from(self.num_legal[slot])]
     }
 
-    /// Makes one ply in every slot whose game goes on. `actions` is `[N]`; entries of finished slots are not read.
+    /// Makes one ply in every slot whose game is not over. `actions` is `[N]`; entries of finished slots are not read.
     pub fn step(&mut self, actions: &[u16]) {
         for (slot, &action) in actions.iter().enumerate() {
             if self.num_legal[slot] > 0 {
@@ -197,8 +198,8 @@ pub trait AnyGame: Send + Sync {
     fn history_key(&self, state: &[u8]) -> u64;
     /// See [`Game::determinise`].
     fn determinise(&self, state: &[u8], player: u8, rng: &mut RngStream) -> Vec<u8>;
-    /// What the player to move sees in each of M states: `states [M, bytes]` -> `out [M, obs]`. Where nobody is to move,
-    /// player 0's view.
+    /// The observation of the player to move in each of M states: `states [M, bytes]` -> `out [M, F]`. At chance nodes and after the end it
+    /// is that of player 0.
     fn observe_batch(&self, states: &[u8], out: &mut [f32]);
     /// M states through one symmetry each: `states [M, bytes]`, `symmetries [M]`, in place.
     fn transform_batch(&self, states: &mut [u8], symmetries: &[u64]);

@@ -30,7 +30,7 @@ pub(crate) const LN: [f32; 9] = [
 pub(crate) const EXP_MIN: f32 = -87.3;
 /// The largest argument of [`exp`]; above it the result stays the same.
 pub(crate) const EXP_MAX: f32 = 88.3;
-/// Added to z and subtracted again it rounds z to nearest for |z| < 2^22: it pushes the fraction out of the mantissa.
+/// z + ROUND - ROUND is z rounded to nearest for |z| < 2^22: the sum pushes the fraction out of the mantissa.
 pub(crate) const ROUND: f32 = 12_582_912.0;
 /// The upper part of ln 2, whose product with an exponent is exact.
 pub(crate) const LN_2_HIGH: f32 = 0.693_359_375;

@@ -169,7 +169,7 @@ impl RngStream {
         }
     }
 
-    /// Fills `out` with one symmetric Dirichlet(alpha) draw, summing to 1.
+    /// Fills `out [n]` with one symmetric Dirichlet(alpha) draw, summing to 1.
     pub fn dirichlet(&mut self, alpha: f32, out: &mut [f32]) {
         let mut sum = 0.0;
         for x in out.iter_mut() {
@@ -181,7 +181,7 @@ impl RngStream {
         }
     }
 
-    /// An index drawn with probability proportional to `weights` (non-negative, not all zero).
+    /// An index drawn with probability proportional to `weights [n]` (non-negative, not all zero).
     pub fn weighted(&mut self, weights: &[f32]) -> usize {
         let total: f32 = weights.iter().sum();
         let mut x = self.uniform() * total;

@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// Passes that a backend makes by itself before the host asks whether any row has simulations left: the question costs as much as a
+/// Passes that a backend makes by itself before the host reads whether any row has simulations left: the read costs as much as a
 /// pass.
 const PASSES_PER_CHECK: u32 = 16;
 
@@ -60,12 +60,12 @@ pub struct Searcher {
     stop: Stop,
 }
 
-/// Who makes the passes of a poll that was started.
+/// The side that makes the passes of a poll that was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PollPasses {
-    /// The device, while the caller goes on: the next poll can be started before this one is finished.
+    /// The device, while the caller continues: the next poll can be started before this one is finished.
     UnderWay,
-    /// The caller; all are made.
+    /// The caller, which has made all of them.
     Made,
 }
 
@@ -135,13 +135,13 @@ impl Searcher {
         self.offer_network()
     }
 
-    /// Offers the network to the backend, which keeps it beside its rows where it can.
+    /// Offers the network to the backend, which keeps it resident on the device of its rows where it can.
     fn offer_network(&mut self) -> Result<()> {
-        let parts = self.network.network_desc_for(&self.devices);
+        let desc = self.network.network_desc_for(&self.devices);
         self.is_network_resident = match self.backend.device() {
             Some(device) => {
-                device.take_network(parts)?;
-                parts.is_some()
+                device.take_network(desc)?;
+                desc.is_some()
             }
             None => false,
         };
@@ -264,7 +264,7 @@ impl Searcher {
         Ok(made)
     }
 
-    /// Waits for the oldest poll that was started: what it decided, one block a device.
+    /// Waits for the oldest poll that was started, and returns its decisions, one block a device.
     ///
     /// # Errors
     /// Those of the network and of the device.
@@ -288,7 +288,7 @@ impl Searcher {
         self.backend.device().map_or(Ok(Copied::default()), |device| device.copied())
     }
 
-    /// Counts what was copied since the backend's counters stood at `before`.
+    /// Counts the bytes copied since the backend's counters stood at `before`.
     fn count_copied(&mut self, before: Copied) -> Result<()> {
         let Copied { inside, total } = self.copied()?;
         self.clock.copied.inside += inside - before.inside;
@@ -326,9 +326,9 @@ impl Searcher {
 /// The device of a backend whose polls are started and finished.
 fn device_of(backend: &mut dyn Backend) -> Result<&mut dyn DevicePasses> {
     backend.device().ok_or_else(|| Error::Mismatch {
-        what: "polls of game slots".into(),
-        found: "rows on the CPU".into(),
-        expected: "rows on a device".into(),
+        what: "backend of polled game slots".into(),
+        found: "the CPU's".into(),
+        expected: "one that makes passes by itself".into(),
     })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The N game slots are split into shards, a few for each thread. Within a shard all rows make the same number of passes, one after
 //! the other; the network evaluates a batch as soon as enough rows have selected leaves for it. A slot whose search is done plays
-//! its action, and starts a new game when its old one is over, without waiting for any other slot. What a slot does depends on its
+//! its action, and starts a new game when its old one is over, whatever the other slots do. The games of a slot depend on its
 //! own number alone, so games depend neither on the shards, nor on the batches, nor on which thread makes which pass.
 
 mod decisions;
@@ -58,18 +58,18 @@ pub struct FinishedGame {
     /// Its samples.
     #[serde(skip)]
     pub samples: Vec<Sample>,
-    /// A result worth saving on its own; see [`crate::game::Game::finding`].
+    /// A result that is saved as a file of its own; see [`crate::game::Game::finding`].
     #[serde(skip)]
     pub finding: Option<serde_json::Value>,
 }
 
 /// How batches reach the network.
 enum Batching {
-    /// Not known before the first poll with these weights.
+    /// Chosen at the first poll with these weights.
     Undecided,
     /// Each thread evaluates the leaves of the shard that it works on.
     Shards,
-    /// The network evaluates one half of the shards while all threads work on the other.
+    /// The network evaluates the batch of one group of shards while all threads work on the other group.
     DoubleBuffered(Box<dyn DoubleBufferedNetwork>),
 }
 
@@ -136,7 +136,7 @@ impl SelfPlay {
                 Searcher::with_backend(game.as_ref(), network.fork(), backend, arrays, config.run.device)?;
             shards.push(Shard::new(game.clone(), plan, searcher, part));
         }
-        // An evaluation that costs nothing is not worth a look-up.
+        // Without observations an evaluation costs less than a look-up.
         let evaluations = if network.needs_observations() { eval_cache(config, game.as_ref()) } else { None };
         if let Some(cache) = &evaluations {
             shards.iter_mut().try_for_each(|s| s.searcher.backend.set_eval_cache(cache.clone()))?;
@@ -153,12 +153,12 @@ impl SelfPlay {
         })
     }
 
-    /// From now on a poll ends in the middle with [`Error::Stopped`] once `stop` is requested. The games cannot go on then.
+    /// From now on a poll ends early with [`Error::Stopped`] once `stop` is requested. The games cannot be continued after that.
     pub fn stop_by(&mut self, stop: &Stop) {
         self.shards.iter_mut().for_each(|shard| shard.searcher.stop_by(stop));
     }
 
-    /// Takes new weights: all trees are discarded, games in progress go on, new games start from `cache`.
+    /// Takes new weights: all trees are discarded, games in progress continue, new games start from `cache`.
     ///
     /// # Errors
     /// Those of the device.
@@ -167,7 +167,7 @@ impl SelfPlay {
         self.begin_plies(cache)
     }
 
-    /// The first half of [`SelfPlay::set_network`]: takes the weights and clears the table of evaluations, which can be filled before
+    /// The first step of [`SelfPlay::set_network`]: takes the weights and clears the table of evaluations, which can be filled before
     /// [`SelfPlay::begin_plies`].
     ///
     /// # Errors
@@ -179,7 +179,7 @@ impl SelfPlay {
         self.replace_network_keep_cache(network)
     }
 
-    /// [`SelfPlay::replace_network`] that leaves the table of evaluations as it is: they are by this network.
+    /// [`SelfPlay::replace_network`] that keeps the table of evaluations, which must be by this network.
     ///
     /// # Errors
     /// Those of the device.
@@ -218,7 +218,7 @@ impl SelfPlay {
         Ok(())
     }
 
-    /// The second half of [`SelfPlay::set_network`]: every game in progress begins its ply with a new tree, new games start from
+    /// The second step of [`SelfPlay::set_network`]: every game in progress begins its ply with a new tree, new games start from
     /// `cache`.
     ///
     /// # Errors
@@ -234,7 +234,7 @@ impl SelfPlay {
 
     /// One poll: `selfplay.passes_per_poll` passes in every slot. Returns the games that finished, by pass and slot.
     ///
-    /// A device that drives self-play has then been given the passes of the next poll, which it makes while the caller goes on.
+    /// A device that drives self-play has then been given the passes of the next poll, which it makes while the caller continues.
     ///
     /// # Errors
     /// Those of the network and of the device; a failure of passes that run ahead is reported here or by the next poll.
@@ -290,8 +290,8 @@ impl SelfPlay {
         })
     }
 
-    /// Times the parts of up to `passes` further passes, with [`crate::backend::DevicePasses::profile_passes`]. None where no device drives self-play with a
-    /// resident network. The games end here: the passes are timed, not played on the host.
+    /// Times the parts of up to `passes` further passes, with [`crate::backend::DevicePasses::profile_passes`]. None where no device drives
+    /// self-play with a resident network. Consumes the games: the host does not play the decisions of these passes.
     ///
     /// # Errors
     /// Those of the network and of the device.
@@ -302,7 +302,7 @@ impl SelfPlay {
         device.profile_passes(passes.min(max_passes))
     }
 
-    /// What kernels and copies took in one more poll, and the poll's seconds, where the network is double buffered; None elsewhere.
+    /// Makes one more poll and returns the times of its kernels and copies, and its seconds; None if the network is not double buffered.
     ///
     /// # Errors
     /// As [`SelfPlay::poll`].
@@ -366,7 +366,7 @@ fn num_shards(config: &Config, threads: usize, batch_multiple: Option<usize>) ->
     let several = several.clamp(threads, MOST * threads);
     let is_double_buffered = config.run.device.is_cpu() && !config.network_devices().is_cpu();
     match threads {
-        // All threads work on one half at a time.
+        // All threads work on one of the two groups of shards at a time.
         _ if is_double_buffered => several.max(2 * threads).min(games),
         1 => 1,
         _ => several,

@@ -24,7 +24,7 @@ pub unsafe trait Register<T: Copy>: Copy {
     /// The lanes, the lowest first.
     #[inline(always)]
     fn lanes(&self) -> &[T] {
-        // SAFETY: the type is so many T (see the trait).
+        // SAFETY: the type is a whole number of T (see the trait).
         unsafe {
             std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Self>() / size_of::<T>())
         }
@@ -33,7 +33,7 @@ pub unsafe trait Register<T: Copy>: Copy {
     /// The lanes, to be written.
     #[inline(always)]
     fn lanes_mut(&mut self) -> &mut [T] {
-        // SAFETY: the type is so many T, of any bits (see the trait).
+        // SAFETY: the type is a whole number of T, of any bits (see the trait).
         unsafe {
             std::slice::from_raw_parts_mut(
                 std::ptr::from_mut(self).cast(),
@@ -89,7 +89,7 @@ pub trait Simd: Copy + Debug + PartialEq {
     /// Writes the first `count` lanes, or all where `count` is larger, to `p`.
     ///
     /// # Safety
-    /// `p` is valid for so many numbers.
+    /// `p` is valid for writes of these lanes.
     #[inline(always)]
     unsafe fn store_first(p: *mut f32, a: Self::F32, count: usize) {
         let lanes = a.lanes();
@@ -161,7 +161,7 @@ pub trait Simd: Copy + Debug + PartialEq {
         select(|i| x.lanes()[i] == y.lanes()[i], yes, no)
     }
 
-    /// The sum, joined by halves: of eight lanes 0 with 4 to 3 with 7, then 0 with 2 and 1 with 3, then 0 with 1.
+    /// The sum as a binary tree: of eight lanes 0 with 4 to 3 with 7, then 0 with 2 and 1 with 3, then 0 with 1.
     #[inline(always)]
     fn reduce_sum(a: Self::F32) -> f32 {
         tree_reduce(a, |a: f32, b| a + b)

@@ -1,6 +1,6 @@
 //! The search trees of B rows as fixed-shape arrays. Knows no game.
 //!
-//! | array | shape | what |
+//! | array | shape | content |
 //! |---|---|---|
 //! | `nodes` | `[B, T]` | [`Node`]: parent, visits, player to move, proven bounds |
 //! | `edges` | `[B, T, 4, Ep]` | prior, visits, value sum and child of each edge; a node's four arrays are contiguous |
@@ -178,11 +178,11 @@ struct Line([u32; 16]);
 /// B trees.
 pub struct Tree {
     shape: TreeShape,
-    nodes: Vec<Node>,
-    edges: Vec<Line>,
-    actions: Vec<u16>,
-    values: Vec<f32>,
-    counts: Vec<u32>,
+    nodes: Vec<Node>,  // [B, T]
+    edges: Vec<Line>,  // [B, T, 4, Ep] 32-bit words
+    actions: Vec<u16>, // [B, T, Ep]
+    values: Vec<f32>,  // [B, T, P]
+    counts: Vec<u32>,  // [B]
 }
 
 impl Tree {

@@ -1,4 +1,4 @@
-//! The edge network: what permuting vertices does to it, one set of weights at several n, and that it learns.
+//! The edge network: its outputs under permutations of the vertices, one set of weights at several n, and its learning.
 
 use std::sync::Arc;
 use vecaz::batch::{AnyGame, Playthrough, any_game};

@@ -1,5 +1,5 @@
 //! Golden trees, small enough to read: tic-tac-toe, a uniform network, every node with its visits, mean value for the player
-//! who moves there, and what is proven.
+//! to move there, and the proven values.
 
 mod support;
 
@@ -100,8 +100,8 @@ fn puct_with_twelve_simulations() {
 }
 
 /// Checked by hand, the same position. Four considered moves of sixteen simulations give two rounds: two sweeps over all four
-/// (simulations 1 to 8), then sweeps over the better two. Scores stay equal, so c1 and a2 go on: 9 and 10 try c2 below
-/// them, 11 and 12 find X's win at a3 and refute both. Nobody then has the four visits that the schedule asks for, the
+/// (simulations 1 to 8), then sweeps over the better two. Scores stay equal, so c1 and a2 remain: 9 and 10 try c2 below
+/// them, 11 and 12 find X's win at a3 and refute both. No action then has the four visits that the schedule demands, the
 /// best of all is taken, the lower first: 13 and 14 lead c2 to the same end, 15 and 16 are left for a3. Three simulations
 /// brought O -1, so the root's mean is -3/17.
 #[test]

@@ -133,9 +133,9 @@ fn a_start_has_a_tree_as_deep_as_its_games_justify() {
     assert_eq!(depths(19.0), [] as [u32; 0], "1.9 games begin at the empty board");
     // 2 games x 40 simulations / 4.
     assert_eq!(depths(20.0), [20]);
-    // 20 games at the empty board; 6.43 behind each of 7 first plies; 0.92 behind each of 49 second plies.
+    // 20 games at the empty board; 6.43 after each of 7 first plies; 0.92 after each of 49 second plies.
     assert_eq!(depths(200.0), [200, 64, 64, 64, 64, 64, 64, 64]);
-    // 200; 64.3; 9.18; 1.31 behind each third ply, but 105 positions are reached by two orders of the first player's plies.
+    // 200; 64.3; 9.18; 1.31 after each third ply, but 105 positions are reached by two orders of the first player's plies.
     let many = depths(2000.0);
     assert_eq!((&many[..3], many.len()), ([1000, 642, 642].as_slice(), 1 + 7 + 49 + 105));
     for games in [20.0, 200.0, 2000.0] {
@@ -262,7 +262,7 @@ fn play(config: &Config, game: &Arc<dyn AnyGame>, cache: RootCache, threads: usi
     games
 }
 
-/// What the first ply of a game finds whose root is `tree`, or a root alone.
+/// The search result of the first ply of a game whose root is `tree`, or a root alone.
 fn first_ply(
     config: &Config,
     game: &dyn AnyGame,

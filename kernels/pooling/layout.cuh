@@ -11,7 +11,7 @@ enum class PoolStatistics : u32 {
     ReluMeanMax = 1, // Of relu(x) the mean, the mean times `board_factor`, and the maximum; first the means of all channels.
 };
 
-// What a pooling layer's output does.
+// The effect of a pooling layer's output on the channels.
 enum class ChannelEffect : u32 {
     Bias = 0, // It is added.
     Scale = 1, // Its sigmoid is a factor.

@@ -56,7 +56,7 @@ enum class Fpu : u32 {
     Loss = 3, // -1, a loss (AlphaZero's published pseudocode).
 };
 
-// Whether proven values are kept.
+// Whether values are proven (MCTS-Solver).
 enum class MctsSolver : u32 {
     Off = 0, // Every value is an estimate.
     On = 1, // MCTS-Solver, for two-player zero-sum games without chance and hidden information.
@@ -70,7 +70,7 @@ struct SearchParams {
     f32 c_init; // c_init of PUCT.
     f32 c_base; // c_base of PUCT.
     Fpu fpu; // First-play urgency of PUCT: the Q of an edge without visits.
-    f32 fpu_reduction; // What first-play urgency subtracts from the parent's value.
+    f32 fpu_reduction; // The reduction of first-play urgency from the parent's value.
     f32 dirichlet_epsilon; // Share of Dirichlet noise in the root's priors.
     f32 dirichlet_alpha; // Dirichlet alpha; 0 stands for 10 / legal actions.
     u32 max_num_considered_actions; // The most actions that sequential halving considers.

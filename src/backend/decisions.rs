@@ -1,4 +1,4 @@
-//! What a device decided in a poll, read in place from the bytes that its kernels wrote: no copy and no allocation a decision.
+//! The decisions of a device in a poll, read in place from the bytes that its kernels wrote, without a copy or an allocation a decision.
 //! The arrays of a summary are those of `Summary` in `kernels/search/root.cuh`.
 
 use super::device_selfplay::DecidedPly;
@@ -86,7 +86,7 @@ impl<'a> SummaryView<'a> {
         bytemuck::cast_slice(&self.bytes[HEAD_BYTES..HEAD_BYTES + 4 * self.format.players])
     }
 
-    /// The array of 32-bit numbers with this index: visits, new visits, prior, Q, policy. `[E]`
+    /// The array of 32-bit elements with this index: visits, new visits, prior, Q, policy. `[E]`
     fn array<T: Pod>(&self, index: usize) -> &'a [T] {
         let start = HEAD_BYTES + 4 * self.format.players + 4 * self.format.padded_edges * index;
         bytemuck::cast_slice(&self.bytes[start..start + 4 * self.num_edges()])

@@ -1,4 +1,4 @@
-//! Self-play that a device drives by itself: what it takes from the host when game slots are attached, and what it gives back.
+//! Self-play that a device drives by itself: its inputs from the host when game slots are attached, and its outputs.
 
 use crate::config::Config;
 use crate::device_struct::device_constants;
@@ -64,7 +64,7 @@ pub struct SlotStart<'a> {
     pub state: &'a [u8],
 }
 
-/// Who drives self-play: who plays the decided plies at the end of a pass, and begins the next.
+/// The side that drives self-play: it plays the decided plies at the end of a pass, and begins the next ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PassDriver {
     /// The caller of the backend.
@@ -76,8 +76,8 @@ pub enum PassDriver {
     },
 }
 
-/// One decided ply: the action and the search result behind it. Chance outcomes and the next game's opening follow from keyed
-/// random numbers, which host and device draw alike.
+/// One decided ply: the action and the search result from which it was chosen. Chance outcomes and the next game's opening follow from keyed
+/// random numbers, of which host and device draw the same ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DecidedPly<'a> {
     /// The player to move.

@@ -1,5 +1,5 @@
 //! Where states and trees live. A [`Backend`] holds those of B rows and does the stages of a pass on all of them; [`crate::pass`] calls
-//! it. The game's type ends here: above, states are bytes.
+//! it. Only backends have the game as a type parameter; modules above them see states as bytes.
 
 pub mod plan;
 pub mod row_budget;
@@ -47,8 +47,9 @@ pub struct PlyPlan {
 /// [`TreeRows::is_done`], [`TreeRows::summarise`], [`TreeRows::advance`].
 ///
 /// # Errors
-/// Those of the device, where the rows are on one; the CPU has none. No error is kept for later: a call returns what it meets. But on a device
-/// commands to rows are launched together by the next call that needs their results, and CUDA reports a kernel's failure after its launch.
+/// Those of the device, where the rows are on one; the CPU has none. A call returns the errors of its own work. On a device this is not the
+/// work of the same call: commands to rows are launched together by the next call that needs their results, and CUDA reports a kernel's
+/// failure after its launch.
 pub trait TreeRows {
     /// The sizes of the game.
     fn sizes(&self) -> &Sizes;
@@ -79,7 +80,7 @@ pub trait TreeRows {
 
     /// Moves row `b`'s root along `actions`, which were played and dealt, to `state`, where a player must be to move; `history`: keys of
     /// the positions before it. Keeps the tree below `state` where the plan says so and the tree reaches it. The caller has stepped the
-    /// game, so that a backend on the host does not; a device steps its own state, since a step costs less there than a copy to it.
+    /// game, so that a backend on the host need not; a device steps its own state, since a step costs less there than a copy to it.
     fn advance(&mut self, b: usize, actions: &[u16], state: &[u8], history: &[u64]) -> Result<()>;
 
     /// The state at row `b`'s root.
@@ -129,7 +130,7 @@ pub trait DevicePasses {
     /// Keeps a resident network, or replaces the weights of the one that is there. None removes the one that was given so.
     ///
     /// # Errors
-    /// [`crate::Error::Memory`] where it does not fit beside the rows.
+    /// [`crate::Error::Memory`] where the network does not fit into the memory that the rows leave.
     fn take_network(&mut self, network: Option<&NetworkDesc>) -> Result<()>;
 
     /// Makes up to `passes` whole passes in every row for a network that gives every leaf the same `logits [A]` and `values [P]`.

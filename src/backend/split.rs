@@ -53,7 +53,7 @@ impl SplitBackend {
         let (d, games, num) = (rows_per_game.max(1), plan.rows / rows_per_game.max(1), devices.len());
         if games < num || num == 0 {
             let what = format!("{games} games on {num} devices");
-            return Err(Error::unsupported(what, "every device needs a game at least"));
+            return Err(Error::unsupported(what, "every device needs at least one game"));
         }
         let made = devices.iter().enumerate().map(|(i, &device)| {
             let rows = d * (games * i / num)..d * (games * (i + 1) / num);
@@ -100,7 +100,7 @@ impl SplitBackend {
 }
 
 impl DeviceRows {
-    /// [`PassStages::observe`] on all `parts`, each with its share of `obs`: `width` numbers for each leaf that needs the network.
+    /// [`PassStages::observe`] on all `parts`, each with its share of `obs`: `width` elements for each leaf that needs the network.
     fn observe(parts: &mut [Self], obs: &mut [f32], width: usize) -> Result<()> {
         if let [part] = parts {
             return part.backend.observe(obs);
@@ -132,7 +132,10 @@ impl DeviceRows {
     fn device(&mut self) -> Result<&mut dyn DevicePasses> {
         let name = self.device;
         self.backend.device().ok_or_else(|| {
-            Error::unsupported(format!("rows of several devices on {name}"), "it makes no passes by itself")
+            Error::unsupported(
+                format!("passes on {name} without the host"),
+                "rows on several devices need a backend on each that makes passes by itself",
+            )
         })
     }
 
@@ -166,7 +169,7 @@ fn all_of<T>(results: Vec<(DeviceName, Result<T>)>, rows_per_game: usize) -> Res
     least.map_or(Ok(all), |(_, error)| Err(error))
 }
 
-/// The results that all devices gave; None where none did. `what` are the devices that gave one.
+/// The results of all devices; None if no device has a result. `what` names the devices that have one, for the error.
 fn all_or_none<T>(results: Vec<Option<T>>, what: &str) -> Result<Option<Vec<T>>> {
     let num = results.len();
     let given: Vec<T> = results.into_iter().flatten().collect();

@@ -1,11 +1,11 @@
-//! One game in the making, for command lines and players.
+//! One game in progress, for command lines and players.
 
 use super::AnyGame;
 use crate::error::{Error, Result};
 use crate::game::{History, Turn};
 use std::sync::Arc;
 
-/// One game in the making, its type erased: the position, how it came about, and the keys that rules about repetition
+/// One game in progress, its type erased: the position, the actions that led to it, and the keys that rules about repetition
 /// need. For command lines and players, not for the hot path.
 #[derive(Clone)]
 pub struct Playthrough {
@@ -37,12 +37,12 @@ impl Playthrough {
         &self.history
     }
 
-    /// What has been played and dealt so far.
+    /// The actions and outcomes so far.
     pub fn actions(&self) -> &[u16] {
         &self.actions
     }
 
-    /// Who decides next.
+    /// The side that decides next: a player or chance.
     pub fn turn(&self) -> Turn {
         self.game.turn(&self.state)
     }
@@ -92,7 +92,7 @@ impl Playthrough {
             .filter(|action| legal.contains(action))
     }
 
-    /// The names of what has been played and dealt so far.
+    /// The names of the actions and outcomes so far.
     pub fn names(&self) -> Vec<String> {
         let mut again = Self::new(self.game.clone());
         let name = |&action: &u16| {

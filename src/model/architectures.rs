@@ -102,7 +102,7 @@ fn mlp(spec: &NetSpec) -> Model {
 /// A residual network on the edges of K_n: messages over shared vertices, products around triangles; one logit an edge, the value
 /// from the mean over the edges.
 ///
-/// Sums at vertices alone cannot tell two triangles from a hexagon; the products around triangles can, and cost little beside the
+/// Sums at vertices alone cannot tell two triangles from a hexagon; the products around triangles can, and cost little compared with the
 /// products with weights. No parameter's shape depends on n, so that one network serves every n.
 fn edge(spec: &NetSpec) -> Result<Model> {
     let vertices = CompleteGraph::of_observation(spec.obs, spec.num_actions)?.vertices;

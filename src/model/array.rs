@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub struct Array {
     /// Lengths of the axes.
     pub shape: Vec<usize>,
-    /// The numbers, as many as the product of `shape`.
+    /// The elements, as many as the product of `shape`.
     pub data: Vec<f32>,
 }
 

@@ -24,7 +24,7 @@ impl ModelBuilder {
     /// A layer of `kind` called `name` that reads `inputs`.
     ///
     /// # Panics
-    /// Where the kind does not take such inputs: the functions in `architectures.rs` only combine what fits.
+    /// If the kind does not take inputs of these shapes; the functions in `architectures.rs` combine only shapes that fit.
     pub fn layer(&mut self, name: impl Into<String>, kind: LayerKind, inputs: &[usize]) -> usize {
         let shapes: Vec<ActivationShape> = inputs.iter().map(|&input| self.layers[input].shape).collect();
         let shape =
@@ -65,12 +65,12 @@ impl ModelBuilder {
         self.layer("", LayerKind::Add, &[x, y])
     }
 
-    /// All numbers as a vector.
+    /// All elements as a vector.
     pub fn flatten(&mut self, x: usize) -> usize {
         self.layer("", LayerKind::Flatten, &[x])
     }
 
-    /// Logits, one of each action, out of a vector.
+    /// Logits, one for each action, from a vector.
     pub fn logits(&mut self, x: usize, num_actions: usize) -> usize {
         self.layer("policy.linear", LayerKind::Linear { outputs: num_actions, gain: Gain::Output }, &[x])
     }

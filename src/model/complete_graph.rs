@@ -30,7 +30,7 @@ impl CompleteGraph {
     /// The K_n whose edges are the rows of an observation `[C, n (n - 1) / 2, 1]`, with an action for each of them.
     ///
     /// # Errors
-    /// [`Error::Config`] where observation and actions are no edges of K_n, 3 <= n <= [`MAX_VERTICES`].
+    /// [`Error::Config`] where observation and actions are not the edges of K_n, 3 <= n <= [`MAX_VERTICES`].
     pub fn of_observation(obs: ObsShape, num_actions: usize) -> Result<Self> {
         let vertices = (3..=MAX_VERTICES).find(|n| n * (n - 1) / 2 == obs.height);
         match vertices {
@@ -58,7 +58,7 @@ impl CompleteGraph {
         1.0 / (self.vertices - 1) as f32
     }
 
-    /// What keeps a sum over the triangles at an edge, of which there are n - 2, as large as one of them.
+    /// 1 / sqrt(n - 2): keeps the variance of a sum over the n - 2 triangles at an edge equal to that of one term.
     pub fn triangle_scale(&self) -> f32 {
         1.0 / ((self.vertices - 2) as f32).sqrt()
     }

@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 /// Per-channel factors and terms: BatchNorm as relu(scale * x + offset).
 #[derive(Clone, Debug)]
 pub(crate) struct Affine {
-    pub scale: Vec<f32>,
-    pub offset: Vec<f32>,
+    pub scale: Vec<f32>,  // [channels]
+    pub offset: Vec<f32>, // [channels]
 }
 
 /// BatchNorm layer `layer` with its running statistics as scale * x + offset.
@@ -40,7 +40,7 @@ pub(crate) fn head_norm(model: &Model, weights: &Weights, [policy, value]: [Head
     Ok(both)
 }
 
-/// Refuses a weight or bias that folding has made infinite.
+/// Refuses a weight or bias that is infinite after folding.
 pub(crate) fn check_folded(numbers: impl IntoIterator<Item = f32>) -> Result<()> {
     match numbers.into_iter().find(|x| !x.is_finite()) {
         Some(value) => {

@@ -1,4 +1,4 @@
-//! The kinds of layer: what each computes, its parameters, its output's shape and its multiply-adds.
+//! The kinds of layer: the function, the parameters, the output's shape and the multiply-adds of each.
 
 use super::pooling::{ChannelEffect, GlobalPooling, PoolStatistics};
 use super::role::{Gain, Role};

@@ -2,17 +2,17 @@
 //!
 //! [`NetSpec`], the configuration's sizes, becomes a [`Model`] by one short function per architecture (`architectures.rs`). From the
 //! list alone come names, shapes and order of the parameters, first weights, BatchNorm folding, multiply-adds, the memory
-//! plan, the description in exported files, and what the executors in [`crate::net`] run.
+//! plan, the description in exported files, and the layers that the executors in [`crate::net`] run.
 //!
-//! In: sizes. Out: layers and their parameters. Knows no executor, no game and no file.
+//! In: sizes. Out: layers and their parameters. Knows no executor, game or file.
 
 mod architectures; // the networks: one function each
 mod builder; // adds layers to a list
 mod complete_graph; // the edges of K_n
 pub(crate) mod fold; // BatchNorm as scale and offset
-mod kind; // what a layer computes: its parameters, shape and multiply-adds
-mod pooling; // a bias or scale of each channel out of a whole board
-mod role; // what a parameter is
+mod kind; // kinds of layer: parameters, shape and multiply-adds
+mod pooling; // a bias or scale of each channel from a whole board
+mod role; // roles of parameters: first values, gradients, weight decay
 mod params; // parameters: names, roles, places in flat arrays
 mod tower; // the normal form of fused executors
 mod spec; // the sizes that a configuration gives
@@ -36,7 +36,7 @@ use std::ops::Range;
 /// Sizes of a network's input and output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoShape {
-    /// F: numbers in one observation.
+    /// F: elements of one observation.
     pub obs_len: usize,
     /// A: logits.
     pub num_actions: usize,
@@ -52,12 +52,12 @@ device_constants! {
     pub const BN_MOMENTUM: f64 = 0.1;
 }
 
-/// One layer: what it computes, of which earlier layers, and which parameters are its own.
+/// One layer: its kind, its inputs and its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Layer {
-    /// What its parameters' names begin with; empty where it has none.
+    /// The prefix of its parameters' names; empty where it has none.
     pub name: String,
-    /// What it computes.
+    /// The kind.
     #[serde(flatten)]
     pub kind: LayerKind,
     /// The layers that it reads, by their index in [`Model::layers`].
@@ -120,13 +120,13 @@ impl Model {
         self.layers[self.value].shape.len()
     }
 
-    /// What layer `index` computes out of a whole board, where it is of such a kind.
+    /// The sizes and form of layer `index`, where it is a pooling layer.
     pub fn pooling(&self, index: usize) -> Option<GlobalPooling> {
         let Layer { kind, inputs, .. } = &self.layers[index];
         kind.pooling(self.layers[*inputs.first()?].shape)
     }
 
-    /// The shapes of what layer `index` reads.
+    /// The shapes of the inputs of layer `index`.
     pub fn input_shapes(&self, index: usize) -> Vec<ActivationShape> {
         self.layers[index].inputs.iter().map(|&input| self.layers[input].shape).collect()
     }
@@ -142,7 +142,7 @@ impl Model {
         (0..self.layers.len()).map(|index| self.layer_multiply_adds(index)).sum()
     }
 
-    /// Numbers that layers with matrices put out for one observation: what a training pass keeps.
+    /// Output elements of all layers with matrices for one observation: the activations that a training pass keeps.
     pub fn activations(&self) -> usize {
         let has_matrix =
             |layer: &&Layer| self.params[layer.params.clone()].iter().any(|param| param.role.decays());

@@ -1,4 +1,4 @@
-//! Parameters: names, shapes, roles, and their places in two flat arrays: what the optimiser moves, and the running statistics.
+//! Parameters: names, shapes, roles, and their places in two flat arrays: parameters that the optimiser moves, and running statistics.
 
 use super::array::{Array, Weights};
 use super::role::Role;
@@ -13,13 +13,13 @@ pub struct Param {
     pub name: String,
     /// Its shape, in torch's layout.
     pub shape: Vec<usize>,
-    /// What it is.
+    /// Its role.
     pub role: Role,
     /// Its place among the flat parameters, or among the flat statistics.
     pub range: Range<usize>,
 }
 
-/// Numbers of the flat arrays that are taken so far.
+/// Elements of the flat arrays that are assigned so far.
 #[derive(Default)]
 pub(super) struct FlatRanges {
     parameters: usize,
@@ -47,12 +47,12 @@ impl Model {
         self.params.iter().filter(|param| param.role.is_statistic())
     }
 
-    /// Numbers that gradients move.
+    /// Elements of the parameters that gradients move.
     pub fn num_parameters(&self) -> usize {
         self.trained().last().map_or(0, |param| param.range.end)
     }
 
-    /// Numbers of running means and variances.
+    /// Elements of the running means and variances.
     pub fn num_statistics(&self) -> usize {
         self.statistics().last().map_or(0, |param| param.range.end)
     }
@@ -76,7 +76,7 @@ impl Model {
         mask
     }
 
-    /// Flat parameters and statistics out of `weights`.
+    /// The flat parameters and statistics of `weights`.
     ///
     /// # Errors
     /// As [`Model::check`].

@@ -1,13 +1,13 @@
-//! Layers that compute a bias or a scale of each channel out of a whole board, as one form for fused executors.
+//! Layers that compute a bias or a scale of each channel from a whole board, as one form for fused executors.
 //!
-//! statistics of the first channels over the squares -> a hidden layer with a ReLU, or none -> one number for each of the last channels
+//! statistics of the first channels over the squares -> a hidden layer with a ReLU, or none -> one output for each of the last channels
 //! -> added to that channel at every square, or multiplied with it. The layer's parameters are, in this order: weight and bias of the
 //! hidden layer, where there is one; the output's weight; the output's bias, where the effect is a scale.
 
 use crate::device_struct::device_enum;
 use bytemuck::NoUninit;
 
-/// Such a layer's sizes and forms.
+/// The sizes and forms of a pooling layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GlobalPooling {
     /// The first channels, whose statistics are taken.
@@ -16,7 +16,7 @@ pub struct GlobalPooling {
     pub statistics: PoolStatistics,
     /// Units of the hidden layer; 0 where there is none.
     pub hidden: usize,
-    /// What the output does to the channels.
+    /// The effect of the output on the channels.
     pub effect: ChannelEffect,
     /// The first of the channels that the output is for, up to the last.
     pub first: usize,
@@ -36,7 +36,7 @@ device_enum! {
 }
 
 device_enum! {
-    /// What a pooling layer's output does.
+    /// The effect of a pooling layer's output on the channels.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, NoUninit)]
     pub enum ChannelEffect: u32 {
         /// It is added.
@@ -53,7 +53,7 @@ pub fn board_factor(squares: usize) -> f64 {
 }
 
 impl GlobalPooling {
-    /// Numbers that are pooled.
+    /// The number of statistics: inputs of the first linear layer.
     pub fn inputs(self) -> usize {
         match self.statistics {
             PoolStatistics::Mean => self.pooled,
@@ -61,23 +61,23 @@ impl GlobalPooling {
         }
     }
 
-    /// Numbers of the output.
+    /// The number of outputs, one for each of the last channels.
     pub fn outputs(self) -> usize {
         self.channels - self.first
     }
 
-    /// Numbers that the output's layer reads.
+    /// The number of inputs of the output's linear layer.
     pub fn output_inputs(self) -> usize {
         if self.hidden > 0 { self.hidden } else { self.inputs() }
     }
 
-    /// Numbers of each parameter of the layer, 0 for absent ones: the hidden layer's weight and bias, the output's weight and bias.
+    /// Elements of each parameter of the layer, 0 for absent ones: the hidden layer's weight and bias, the output's weight and bias.
     pub fn param_sizes(self) -> [usize; 4] {
         let bias = if self.effect == ChannelEffect::Scale { self.outputs() } else { 0 };
         [self.hidden * self.inputs(), self.hidden, self.outputs() * self.output_inputs(), bias]
     }
 
-    /// Numbers that are computed for one board: statistics, hidden units, outputs.
+    /// Values that are computed for one board: statistics, hidden units, outputs.
     pub fn values_per_board(self) -> usize {
         self.inputs() + self.hidden + self.outputs()
     }

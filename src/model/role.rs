@@ -1,6 +1,6 @@
-//! What a parameter is: how its first values are drawn, and what the optimiser does with it.
+//! The role of a parameter: how its first values are drawn, and whether gradients and weight decay apply to it.
 
-/// How wide first weights are drawn: normal with variance gain / fan-in.
+/// The spread of first weights: normal with variance gain / fan-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gain {
     /// 2, which keeps the variance through a ReLU (He et al. 2015, eq. 10).
@@ -10,7 +10,7 @@ pub enum Gain {
     Output,
 }
 
-/// What a parameter is to its layer, its first values and the optimiser.
+/// The role of a parameter in its layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A matrix or kernel: drawn at random, moved by gradients, subject to weight decay.

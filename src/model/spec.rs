@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::game::ObsShape;
 use serde::{Deserialize, Serialize};
 
-/// Files do not mention sizes of layers that a network does not have.
+/// True for the size of an absent layer, which files leave out.
 fn is_zero(size: &usize) -> bool {
     *size == 0
 }
@@ -15,7 +15,7 @@ fn is_zero(size: &usize) -> bool {
 /// Everything that fixes a network's layers, as a configuration gives it and files keep it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetSpec {
-    /// LayerKind of network.
+    /// The architecture.
     pub arch: Arch,
     /// Residual blocks.
     pub blocks: usize,
@@ -33,7 +33,7 @@ pub struct NetSpec {
     /// Units of the squeezed layer in every block (resnet); 0: no squeeze-and-excitation.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub se: usize,
-    /// ActivationShape of one observation.
+    /// The shape of one observation.
     pub obs: ObsShape,
     /// A: logits.
     pub num_actions: usize,
@@ -44,9 +44,9 @@ pub struct NetSpec {
 }
 
 impl Default for NetSpec {
-    /// The default network, for observations of one number, one action and two players whose returns sum to 0.
+    /// The default network, for observations of one element, one action and two players whose returns sum to 0.
     fn default() -> Self {
-        Self::on_one_number(&NetConfig::default())
+        Self::on_one_element(&NetConfig::default())
     }
 }
 
@@ -58,11 +58,11 @@ impl NetSpec {
             num_actions: sizes.num_actions,
             num_players: sizes.num_players,
             zero_sum_pair: sizes.num_players == 2 && sizes.zero_sum,
-            ..Self::on_one_number(net)
+            ..Self::on_one_element(net)
         }
     }
 
-    fn on_one_number(net: &NetConfig) -> Self {
+    fn on_one_element(net: &NetConfig) -> Self {
         Self {
             arch: net.arch,
             blocks: net.blocks,
@@ -79,7 +79,7 @@ impl NetSpec {
         }
     }
 
-    /// Checks the sizes of the layers against the ranges of the configuration's keys, as one does for a spec that a file gives.
+    /// Checks the sizes of the layers against the ranges of the configuration's keys; needed for a spec that was read from a file.
     ///
     /// # Errors
     /// [`crate::Error::Config`] with the first key out of range.

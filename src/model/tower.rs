@@ -5,7 +5,7 @@
 
 use super::{ActivationShape, ChannelEffect, Layer, LayerKind, Model};
 
-/// A residual tower with a policy and a value head. All numbers are indices of [`Model::layers`].
+/// A residual tower with a policy and a value head. All fields are indices of [`Model::layers`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tower {
     /// The first layer with weights: a convolution, a linear layer on the flattened observation, or one at every edge.
@@ -32,9 +32,9 @@ pub struct ResidualBlock {
     pub norms: [usize; 2],
     /// The layers: of one kind, but on edges a message and a layer at every edge.
     pub layers: [usize; 2],
-    /// Channels that are mixed around triangles before the second layer; 0 off the edges of a graph.
+    /// Channels that are mixed around triangles before the second layer; 0 where the stream is not on the edges of K_n.
     pub triangle_channels: usize,
-    /// The layer between the second BatchNorm and its ReLU, whose effect is a bias, and the one behind the second layer, whose
+    /// The layer between the second BatchNorm and its ReLU, whose effect is a bias, and the one after the second layer, whose
     /// effect is a scale.
     pub pooling: [Option<usize>; 2],
 }
@@ -80,7 +80,7 @@ impl Tower {
     /// The normal form of `model`.
     ///
     /// # Errors
-    /// In words what of the model has no place in it.
+    /// The first layer of the model that does not fit, and the kind that would fit.
     pub fn of(model: &Model) -> Result<Self, String> {
         let mut matcher = Matcher { model, seen: vec![false; model.layers.len()] };
         let tower = matcher.tower()?;
@@ -127,12 +127,12 @@ impl<'a> Matcher<'a> {
         self.input_of(index, "a ReLU", |kind| kind == LayerKind::Relu)
     }
 
-    /// What the BatchNorm `index` reads.
+    /// The input of the BatchNorm `index`.
     fn input_of_norm(&mut self, index: usize) -> Result<usize, String> {
         self.input_of(index, "BatchNorm", |kind| kind == LayerKind::BatchNorm)
     }
 
-    /// What a layer of a block reads, which maps the tower's shape to itself.
+    /// The input of a block's layer, which maps the tower's shape to itself.
     fn input_of_inner(
         &mut self,
         index: usize,
@@ -247,7 +247,7 @@ impl<'a> Matcher<'a> {
         Ok(ResidualBlock { norms, layers, triangle_channels, pooling: [bias, scale] })
     }
 
-    /// Layer `index` if it computes this effect out of a whole board, and what it reads; else none, and `index`.
+    /// Layer `index` if it is a pooling layer with this effect, and its input; else None and `index`.
     fn pooling(&mut self, index: usize, effect: ChannelEffect) -> (Option<usize>, usize) {
         match self.model.pooling(index) {
             Some(pooling) if pooling.effect == effect => (Some(index), self.layer(index).inputs[0]),
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tower_is_named() {
+    fn the_layer_that_does_not_fit_is_named() {
         let heads = |mut b: ModelBuilder, x: usize| {
             let policy = b.logits(x, 7);
             let value = b.values(x, 5, 1);

@@ -45,7 +45,7 @@ impl Model {
         })
     }
 
-    /// Weights whose numbers `numbers` makes, given a parameter, its own random stream and how many it has.
+    /// Weights whose elements `numbers` makes, given a parameter, its own random stream and its number of elements.
     fn draw(&self, key: Key, numbers: impl Fn(&Param, &mut RngStream, usize) -> Vec<f32>) -> Weights {
         let array = |(index, param): (usize, &Param)| {
             let data = numbers(param, &mut key.with(index as u64).stream(), param.range.len());

@@ -36,7 +36,7 @@ impl CandleNet {
     /// `model` with `weights` on `device`.
     ///
     /// # Errors
-    /// As [`Model::check`], and [`Error::Candle`] where the device has no room.
+    /// As [`Model::check`], and [`Error::Candle`] where the device has too little memory.
     pub fn on(device: &Device, model: impl Into<Arc<Model>>, weights: &Weights) -> Result<Self> {
         let model = model.into();
         model.check(weights)?;

@@ -215,7 +215,7 @@ impl GraphTensors {
         self.ends.broadcast_matmul(x)
     }
 
-    /// The first `channels` of `[B, E, C]` multiplied around triangles, beside the others.
+    /// The first `channels` of `[B, E, C]` multiplied around triangles, followed by the others.
     fn mix(&self, z: &Tensor, channels: usize) -> Result<Tensor> {
         let (boards, _, all) = z.dims3()?;
         if channels == 0 {

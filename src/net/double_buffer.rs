@@ -1,59 +1,60 @@
-//! Networks that evaluate two batches in turn: while a device evaluates one, the caller fills the other.
+//! Networks with two alternating batches: a device evaluates one while the caller fills the other.
 
 use super::number::bf16_bits;
 use crate::error::Result;
 use crate::kernel_times::KernelTime;
 
-/// Room for the observations of some leaves, in the number format in which they travel.
+/// A buffer for the observations of some leaves, in the number format in which they are copied to the device.
 #[derive(Debug)]
 pub enum ObsBuffer<'a> {
     /// 32-bit floats. `[M, F]`
     F32(&'a mut [f32]),
-    /// Upper halves of 32-bit floats, rounded to the nearest. `[M, F]`
+    /// bf16 bit patterns, rounded to the nearest. `[M, F]`
     Bf16(&'a mut [u16]),
 }
 
 impl<'a> ObsBuffer<'a> {
-    /// The first `numbers` numbers of the buffer, and the rest.
+    /// The first `len` elements of the buffer, and the rest.
     ///
     /// # Panics
     /// If there are fewer.
-    pub fn split_at(self, numbers: usize) -> (Self, Self) {
+    pub fn split_at(self, len: usize) -> (Self, Self) {
         match self {
             Self::F32(buffer) => {
-                let (first, rest) = buffer.split_at_mut(numbers);
+                let (first, rest) = buffer.split_at_mut(len);
                 (Self::F32(first), Self::F32(rest))
             }
             Self::Bf16(buffer) => {
-                let (first, rest) = buffer.split_at_mut(numbers);
+                let (first, rest) = buffer.split_at_mut(len);
                 (Self::Bf16(first), Self::Bf16(rest))
             }
         }
     }
 
-    /// Has `write` fill the buffer, by way of `between` where the buffer's numbers are others; both have as many numbers.
+    /// Fills the buffer with the observations that `write` writes. A bf16 buffer is converted from `scratch`, which has as many elements as
+    /// the buffer.
     ///
     /// # Panics
-    /// If `between` has fewer or more.
-    pub fn fill_by(self, between: &mut [f32], write: impl FnOnce(&mut [f32])) {
+    /// If the lengths of `scratch` and a bf16 buffer differ.
+    pub fn fill_by(self, scratch: &mut [f32], write: impl FnOnce(&mut [f32])) {
         match self {
             Self::F32(buffer) => write(buffer),
             buffer @ Self::Bf16(_) => {
-                write(between);
-                buffer.fill(between);
+                write(scratch);
+                buffer.fill(scratch);
             }
         }
     }
 
-    /// Fills the buffer with `obs`, as many numbers as it has.
+    /// Fills the buffer with `obs`, which has as many elements as the buffer.
     ///
     /// # Panics
-    /// If there are more or fewer.
+    /// If the lengths differ.
     pub fn fill(self, obs: &[f32]) {
         match self {
             Self::F32(buffer) => buffer.copy_from_slice(obs),
             Self::Bf16(buffer) => {
-                assert_eq!(buffer.len(), obs.len(), "as many numbers as there is buffer for");
+                assert_eq!(buffer.len(), obs.len(), "observations have the length of the buffer");
                 buffer.iter_mut().zip(obs).for_each(|(to, &x)| *to = bf16_bits(x) as u16);
             }
         }
@@ -69,10 +70,10 @@ pub struct NetOutputs<'a> {
     pub values: &'a [f32],
 }
 
-/// A network with two batches, 0 and 1, of which one is evaluated while the other is made. For each batch in turn:
+/// A network with two batches, 0 and 1, of which one is evaluated while the other is filled. The batches alternate; the calls for each are
 /// [`Self::input_buffer`], [`Self::start`], [`Self::finish`].
 pub trait DoubleBufferedNetwork: Send {
-    /// Room for the observations of `leaves` leaves of batch `batch`, which is not being evaluated. `[leaves, F]`
+    /// The buffer of the observations of `leaves` leaves of batch `batch`, which is not being evaluated. `[leaves, F]`
     ///
     /// # Errors
     /// Those of the device.
@@ -90,13 +91,13 @@ pub trait DoubleBufferedNetwork: Send {
     /// [`crate::Error::NotFinite`] where an output is not a finite number, and those of the device.
     fn finish(&mut self, batch: usize) -> Result<NetOutputs<'_>>;
 
-    /// Bytes copied to where the network is and back so far.
+    /// Bytes copied so far between the host and the device of the network, both ways.
     fn copied(&self) -> u64;
 
-    /// From here to [`Self::end_timing`] every launch and every copy is timed by itself. No batch is being evaluated.
+    /// Starts to time every launch and every copy by itself, until [`Self::end_timing`]. No batch may be under evaluation.
     fn begin_timing(&mut self);
 
-    /// What kernels and copies ([`crate::kernel_times::COPY_IN`], [`crate::kernel_times::COPY_OUT`]) of both batches took, the
+    /// The times of kernels and copies ([`crate::kernel_times::COPY_IN`], [`crate::kernel_times::COPY_OUT`]) of both batches, the
     /// longest first.
     ///
     /// # Errors
@@ -109,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn observations_arrive_in_the_format_of_the_room() {
+    fn observations_arrive_in_the_format_of_the_buffer() {
         let obs = [1.0, -2.5, 1.003_906_3, 3.0e38];
         let mut floats = [0.0; 4];
         let (first, rest) = ObsBuffer::F32(&mut floats).split_at(1);

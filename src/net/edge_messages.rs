@@ -1,29 +1,29 @@
-//! The edges of K_n, and what an edge network passes over shared vertices: sums at vertices, sums over an edge's ends,
-//! products around triangles.
+//! The messages of an edge network between edges of K_n that share vertices: sums at vertices, sums over an edge's ends, products
+//! around triangles.
 //!
 //! Arrays are `[positions, L]`, positions being edges in lexicographic order (0-1, 0-2, .., 1-2, ..) or vertices, and L any
-//! number of rows and columns side by side. Plain Rust compiled for each instruction set; sums have one fixed order and
+//! product of rows and columns. Plain Rust compiled for each instruction set; sums have one fixed order and
 //! no fused multiply-adds, so the bits are the same on all.
 
 use super::number::{Activation, Bf16};
 use crate::isa::for_each_isa;
 use crate::model::{CompleteGraph, MAX_VERTICES};
 
-/// Numbers that the kernels take at once.
+/// Elements of one vector of the kernels.
 const LANES: usize = 16;
 
 type Lanes = [f32; LANES];
-/// A block of columns of every edge, at (i, j) and (j, i); the diagonal stays 0.
+/// [`LANES`] columns of every edge as a symmetric matrix: edge (i, j) is at (i, j) and (j, i), the diagonal is 0.
 type AdjacencyTile = [[Lanes; MAX_VERTICES]; MAX_VERTICES];
 
 /// Some rows of edges and the columns of them that are multiplied around triangles.
 #[derive(Clone, Copy, Debug)]
 pub struct TriangleColumns {
-    /// Numbers of one row of one edge.
+    /// Elements of one row of one edge.
     pub width: usize,
-    /// Columns from the first on; the others are let alone.
+    /// Columns from the first on; the others stay as they are.
     pub columns: usize,
-    /// What the sums are multiplied by.
+    /// The factor of the sums.
     pub scale: f32,
 }
 

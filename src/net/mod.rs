@@ -1,7 +1,6 @@
-//! Networks: arrays of observations in, arrays of logits and values out. Knows nothing of games, trees or players'
-//! numbers.
+//! Networks: arrays of observations in, arrays of logits and values out. Knows no games, no trees and no seats of players.
 //!
-//! [`Network`] is what search calls. [`UniformNet`] and [`HashNet`] need no weights: the first makes search the only
+//! [`Network`] is what search calls. [`UniformNet`] and [`HashNet`] need no weights: the first leaves search as the only
 //! work, the second gives every observation its own reproducible outputs, for tests of whole searches.
 
 pub mod reference; // every layer in 64-bit floats: the truth in tests
@@ -9,10 +8,10 @@ pub mod candle; // every layer on a device of candle, forward and by autograd
 mod candle_layers; // the layers as candle's operations
 pub mod number; // f32 and bfloat16 in memory
 pub mod edge_messages; // messages between the edges of K_n
-pub mod pooling; // biases and scales of channels out of a whole board
+pub mod pooling; // biases and scales of channels from a whole board
 pub mod cpu_train; // fused training passes
 pub mod cpu; // the fused CPU forward
-pub mod double_buffer; // two batches in turn
+pub mod double_buffer; // two alternating batches
 
 pub use crate::model::{IoShape, NetSpec, Weights};
 pub use candle::CandleNet;
@@ -22,7 +21,7 @@ use crate::config::{Devices, Precision, TensorCores};
 use crate::error::Result;
 use crate::rng::{Key, Purpose};
 
-/// All that determines a network's outputs, for a device that computes them beside its rows.
+/// The description of a network: all that determines its outputs, for a device that computes them where its rows are resident.
 #[derive(Clone, Debug)]
 pub struct NetworkDesc {
     /// Its sizes.
@@ -31,7 +30,7 @@ pub struct NetworkDesc {
     pub weights: Weights,
     /// Its number format.
     pub precision: Precision,
-    /// What multiplies 16-bit numbers on a GPU.
+    /// The instructions that multiply 16-bit matrices on a GPU.
     pub tensor_cores: TensorCores,
 }
 
@@ -58,25 +57,25 @@ pub trait Network: Send {
         true
     }
 
-    /// Observations in a batch that wastes nothing, as one of any multiple does; None where that hardly matters.
+    /// The number of observations of which a batch should be a multiple so that no tile stays partly empty; None where the gain is small.
     fn batch_multiple(&self) -> Option<usize> {
         None
     }
 
-    /// What a backend with its rows on `devices` needs to compute this network's outputs there, with nothing copied to the host;
-    /// None where only the network itself computes them.
+    /// The description from which a backend with its rows on `devices` computes this network's outputs there, without copies to the
+    /// host; None where only the network itself computes them.
     fn network_desc_for(&self, devices: &Devices) -> Option<&NetworkDesc> {
         let _ = devices;
         None
     }
 
-    /// The network for two batches in turn, of at most `most` leaves each, where it evaluates one while the caller fills the other;
-    /// None where [`Network::forward`] is all there is.
+    /// The network with two alternating batches of at most `max_leaves` leaves each, of which it evaluates one while the caller fills the
+    /// other; None where it has only [`Network::forward`].
     ///
     /// # Errors
     /// Those of the device.
-    fn double_buffered(&self, most: usize) -> Result<Option<Box<dyn DoubleBufferedNetwork>>> {
-        let _ = most;
+    fn double_buffered(&self, max_leaves: usize) -> Result<Option<Box<dyn DoubleBufferedNetwork>>> {
+        let _ = max_leaves;
         Ok(None)
     }
 

@@ -22,7 +22,7 @@ pub struct PooledLayer {
 pub struct BoardRows {
     /// Boards.
     pub boards: usize,
-    /// Numbers of a row.
+    /// Elements of a row.
     pub width: usize,
 }
 
@@ -155,7 +155,7 @@ for_each_isa! {
 }
 
 for_each_isa! {
-    /// Adds to `dx` what the gradients `d [boards, inputs]` of the statistics of `x` give, regardless of their ReLU.
+    /// Adds to `dx` the gradient of `x`, given the gradients `d [boards, inputs]` of its statistics; the statistics' ReLU is ignored.
     fn statistics_gradient(d: &[f32], x: &[f32], rows: BoardRows, shape: GlobalPooling, dx: &mut [f32]) {
         let BoardRows { boards, width } = rows;
         let squares = x.len() / (boards * width);
@@ -243,7 +243,7 @@ impl PooledLayer {
         self.params = params;
     }
 
-    /// Numbers of all parameters.
+    /// The number of elements of all parameters.
     pub fn num_params(&self) -> usize {
         self.params.len()
     }
@@ -284,7 +284,7 @@ impl PooledLayer {
         }
     }
 
-    /// Computes the layer on `x`, in place.
+    /// Computes the layer on `x [squares, boards, width]`, in place. `scratch` has [`PooledLayer::scratch_len`] elements a board.
     pub fn forward(&self, isa: Isa, rows: BoardRows, x: &mut [f32], scratch: &mut [f32]) {
         let (mut parts, _) = self.parts(rows.boards, scratch);
         self.compute(isa, x, rows, &mut parts);
@@ -294,6 +294,9 @@ impl PooledLayer {
     /// Backward pass of a layer whose output goes through a ReLU with the output `active`: adds to `d`, the gradient of that, the
     /// gradient of the statistics, so that passed back through the ReLU it is the gradient of the layer's input. Adds the gradient of
     /// the parameters to `params`.
+    ///
+    /// # Shapes
+    /// `active` and `d` `[squares, boards, width]`; `params [num_params]`; `scratch` of twice [`PooledLayer::scratch_len`] a board.
     pub fn bias_backward(
         &self,
         isa: Isa,
@@ -311,8 +314,11 @@ impl PooledLayer {
         statistics_gradient(isa, gradient.statistics, active, rows, self.shape, d);
     }
 
-    /// Backward pass of a layer whose output scales `x`: `dx` out of the gradient `d` of the product. Adds the gradient of the parameters to
+    /// Backward pass of a layer whose output scales `x`: writes `dx`, given the gradient `d` of the product. Adds the gradient of the parameters to
     /// `params`.
+    ///
+    /// # Shapes
+    /// `x`, `d` and `dx` `[squares, boards, width]`; `params [num_params]`; `scratch` of twice [`PooledLayer::scratch_len`] a board.
     pub fn scale_backward(
         &self,
         isa: Isa,
@@ -364,7 +370,7 @@ impl PooledLayer {
 mod tests {
     use super::*;
 
-    /// Two squares of two boards, rows of two channels and a number that is no channel.
+    /// Two squares of two boards, rows of two channels and an element that belongs to no channel.
     const ROWS: BoardRows = BoardRows { boards: 2, width: 3 };
     const X: [f32; 12] = [1.0, 5.0, 9.0, 0.0, 1.0, 9.0, -3.0, 6.0, 9.0, 2.0, -1.0, 9.0];
 
@@ -387,7 +393,7 @@ mod tests {
             first: 1,
             channels: 2,
         };
-        // The first channel's means behind the ReLU are 0.5 and 1, its maxima 1 and 2.
+        // The first channel's means after the ReLU are 0.5 and 1, its maxima 1 and 2.
         let bias = [2.0 * 0.5 + 10.0, 2.0 * 1.0 + 20.0];
         let right = [1.0, 5.0 + bias[0], 9.0, 0.0, 1.0 + bias[1], 9.0];
         let right = [right, [-3.0, 6.0 + bias[0], 9.0, 2.0, -1.0 + bias[1], 9.0]].concat();

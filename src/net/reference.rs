@@ -1,5 +1,5 @@
-//! The executor that is obviously right: one observation at a time, every layer as its formula reads, in 64-bit floats. The others are
-//! held to it in tests.
+//! The plainest executor: one observation at a time, every layer as its formula reads, in 64-bit floats. Tests compare
+//! the other executors with it.
 
 use crate::error::Result;
 use crate::model::{ActivationShape, Array, BN_EPS, CompleteGraph, Layer, LayerKind, Model, Weights};
@@ -43,7 +43,7 @@ pub fn activations(model: &Model, weights: &Weights, obs: &[f32]) -> Result<Vec<
     Ok(done)
 }
 
-/// What a layer reads. `x [channels, positions]`
+/// The input of a layer. `x [channels, positions]`
 struct LayerInput<'a> {
     shape: ActivationShape,
     x: &'a [f64],
@@ -76,7 +76,7 @@ fn run(layer: &Layer, params: &[&Array], inputs: &[LayerInput<'_>]) -> Vec<f64> 
 fn edges_of(shape: ActivationShape) -> CompleteGraph {
     match shape {
         ActivationShape::Edges { vertices, .. } => CompleteGraph::new(vertices),
-        ActivationShape::Vector(_) | ActivationShape::Board { .. } => panic!("{shape} are no edges of K_n"),
+        ActivationShape::Vector(_) | ActivationShape::Board { .. } => panic!("{shape} are not edges of K_n"),
     }
 }
 
@@ -86,7 +86,7 @@ fn mean(x: &[f64]) -> f64 {
 
 /// Convolution with zeros around the board. `weight [outputs, inputs, 3, 3]`
 fn conv3x3(weight: &Array, x: &[f64], shape: ActivationShape) -> Vec<f64> {
-    let ActivationShape::Board { channels, height, width } = shape else { panic!("{shape} are no boards") };
+    let ActivationShape::Board { channels, height, width } = shape else { panic!("{shape} are not boards") };
     let sum = |output: usize, row: usize, column: usize| -> f64 {
         let taps = (0..channels * 9).filter_map(|tap| {
             let (input, y, z) = (tap / 9, row + tap / 3 % 3, column + tap % 3);

@@ -56,7 +56,7 @@ impl Case {
     fn new(spec: NetSpec) -> Self {
         let model = spec.model().expect("a network");
         let mut weights = model.random_weights(Key::new(7, Purpose::Weights));
-        // What is multiplied around triangles must not grow from block to block.
+        // Products around triangles must not grow from block to block.
         for layer in model.layers.iter().filter(|layer| layer.kind == LayerKind::EdgeMessage) {
             for param in &model.params[layer.params.clone()] {
                 let array = weights.get_mut(&param.name).expect("its own");
@@ -157,7 +157,7 @@ fn candle_computes_every_layer_as_the_reference_does() {
     }
 }
 
-/// All kinds. A new one does not compile here until it is listed, and then wants a network in `specs` that has it.
+/// All kinds. The match below does not compile without a new kind, and the test fails until a network in `specs` has it.
 const KINDS: [&str; 14] = [
     "input",
     "conv3x3",

@@ -36,7 +36,7 @@ impl PassBuffers {
         self.max_leaves
     }
 
-    /// The first `len` numbers of the observations, as scratch for observations in another format.
+    /// The first `len` elements of the observations, as scratch for observations in another format.
     pub fn obs_mut(&mut self, len: usize) -> &mut [f32] {
         &mut self.obs[..len]
     }

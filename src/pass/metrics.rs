@@ -4,7 +4,7 @@ use crate::backend::device_selfplay::Copied;
 use crate::search::PassStats;
 use std::time::Instant;
 
-/// Seconds of each stage of some passes, and what the passes did.
+/// Seconds of each stage of some passes, and the passes' counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PassMetrics {
     /// Seconds of selection, new states and observations.
@@ -66,7 +66,7 @@ impl PassMetrics {
         self.inherited_visits += u64::from(inherited.unwrap_or(0));
     }
 
-    /// Adds another clock's seconds and counts.
+    /// Adds the seconds and counts of `other`.
     pub fn add(&mut self, other: &Self) {
         self.select += other.select;
         self.forward += other.forward;

@@ -2,8 +2,8 @@
 //!
 //! A pass takes every row that has simulations left through up to L of them. A [`Backend`] holds the states and trees and does the work
 //! on each row by the rules of [`crate::search`]; a [`Network`] evaluates the leaves. A pass is either staged, with the host calling
-//! one stage after the other, or made by the backend itself, where the network is beside the rows on the device or gives every leaf the
-//! same answer.
+//! one stage after the other, or made by the backend itself, where the network is resident on the device of the rows or has one output
+//! for all leaves.
 
 mod buffers;
 mod metrics;
@@ -39,7 +39,7 @@ pub fn simulate_many(
     Ok(leaves)
 }
 
-/// Makes one pass over the rows of `budget`; a backend that cannot take a part of its rows takes all. Returns what it selected.
+/// Makes one pass over the rows of `budget`; a backend that cannot visit a part of its rows visits all. Returns the counts of its selection.
 ///
 /// # Errors
 /// As [`simulate_many`].
@@ -86,7 +86,7 @@ fn staged_pass(
     Ok(stats)
 }
 
-/// All passes in one call, where the backend has the resident network or the network gives every leaf the same answer; None
+/// All passes in one call, where the backend has the resident network or the network has one output for all leaves; None
 /// elsewhere.
 fn unstaged_passes(
     backend: &mut dyn Backend,
@@ -112,7 +112,7 @@ fn unstaged_passes(
     Ok(stats)
 }
 
-/// The output of a network that gives every leaf the same answer: logits `[A]`, values `[P]`.
+/// The output of a network that has one output for all leaves: logits `[A]`, values `[P]`.
 fn constant_output<'b>(
     sizes: &Sizes,
     network: &mut dyn Network,

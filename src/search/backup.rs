@@ -108,7 +108,7 @@ pub fn backup(row: &mut RowMut<'_>, leaf: i32, virtual_loss: VirtualLoss, root_s
     }
 }
 
-/// Propagates the changed bounds of `child` behind `edge` to its parent, a decision node. If the parent's bounds meet, `value`
+/// Propagates the changed bounds of `child`, which `edge` leads to, to its parent, a decision node. If the parent's bounds meet, `value`
 /// becomes its proven value. Idempotent. Cold, since bounds change rarely.
 #[cold]
 #[inline]

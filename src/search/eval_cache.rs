@@ -142,7 +142,7 @@ impl EvalCache {
     }
 }
 
-// Two numbers a word, an odd last one alone. The length of the chunks is a constant: a division at run time cost 1 % of a search.
+// Two f32 in a word, an odd last one alone. The length of the chunks is a constant: a division at run time cost 1 % of a search.
 
 #[inline(always)]
 fn pack(words: &[AtomicU64], numbers: &[f32]) {

@@ -1,7 +1,7 @@
-//! The rules of search, as functions on the tree of one row. They see trees and the numbers that a network gave, and know neither the
-//! game nor where the arrays live. [`crate::pass`] applies them to all rows.
+//! The rules of search, as functions on the tree of one row. They read trees and outputs of a network. Of the game they know only its
+//! sizes, and of the arrays not where they live. [`crate::pass`] applies them to all rows.
 //!
-//! - [`params`]: what the rules read of the configuration.
+//! - [`params`]: the settings of the configuration that the rules read.
 //! - [`select`]: PUCT and Gumbel on the way down.
 //! - [`expand`]: priors and values into a new node.
 //! - [`backup`]: values and proofs on the way up.

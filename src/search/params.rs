@@ -21,7 +21,7 @@ device_struct! {
         pub c_base: f32,
         /// First-play urgency of PUCT: the Q of an edge without visits.
         pub fpu: Fpu,
-        /// What first-play urgency subtracts from the parent's value.
+        /// The reduction of first-play urgency from the parent's value.
         pub fpu_reduction: f32,
         /// Share of Dirichlet noise in the root's priors.
         pub dirichlet_epsilon: f32,
@@ -45,7 +45,7 @@ device_struct! {
 }
 
 device_enum! {
-    /// Whether proven values are kept.
+    /// Whether values are proven (MCTS-Solver).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, NoUninit)]
     pub enum MctsSolver: u32 {
         /// Every value is an estimate.

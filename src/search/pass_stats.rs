@@ -1,6 +1,6 @@
 //! Counts of one selection over all rows.
 
-/// What one selection produced, or several together.
+/// Counts of one selection, or of several together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PassStats {
     /// Rows that it visited, with or without simulations left.
@@ -13,7 +13,7 @@ pub struct PassStats {
     pub evaluations: usize,
     /// Leaves whose evaluation was in the evaluation cache or is that of an earlier leaf of the pass.
     pub cached: usize,
-    /// Leaves that are simulations (the evaluation of a new root is none).
+    /// Leaves that are simulations (the evaluation of a new root is not one).
     pub simulations: usize,
     /// Sum of the leaves' depths.
     pub depth_sum: u64,

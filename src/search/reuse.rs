@@ -25,7 +25,7 @@ impl ReuseScratch {
     }
 }
 
-/// Makes the child behind root edge `edge` the new root and drops all nodes outside its subtree. If the subtree has more than
+/// Makes the child of root edge `edge` the new root and drops all nodes outside its subtree. If the subtree has more than
 /// `limit` nodes, the most visited ones stay (ties: lower index first); this set is closed under parents. Returns false and
 /// leaves the row unchanged if the edge has no child.
 pub fn keep_subtree(row: &mut RowMut<'_>, edge: usize, limit: usize, scratch: &mut ReuseScratch) -> bool {

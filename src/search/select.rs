@@ -117,7 +117,7 @@ impl PuctTable {
     /// The most entries: 16 KiB.
     const MAX_ENTRIES: usize = 4096;
 
-    /// The table for trees of T = `nodes`; empty unless the rule is PUCT.
+    /// The table for trees of T = `nodes`; empty unless the algorithm is PUCT.
     pub fn new(params: &SearchParams, nodes: usize) -> Self {
         let entries =
             if params.algorithm == Algorithm::Puct { (nodes + 1).min(Self::MAX_ENTRIES) } else { 0 };

@@ -1,4 +1,4 @@
-//! Applies what a device decided to the host's game slots, on all threads.
+//! Applies the decisions of a device to the host's game slots, on all threads.
 
 use super::GameSlot;
 use crate::backend::decisions::{Decision, DecisionBlock};
@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::threads;
 use std::ops::Range;
 
-/// The fewest decisions that are worth a thread.
+/// The fewest decisions for which starting one more thread saves time.
 const MIN_DECISIONS_PER_THREAD: usize = 512;
 
 /// How many threads apply `decisions` decisions.
@@ -14,10 +14,10 @@ pub(super) fn threads_for(decisions: usize) -> usize {
     (decisions / MIN_DECISIONS_PER_THREAD).clamp(1, rayon::current_num_threads())
 }
 
-/// Calls `apply` with every decision and its slot, and collects what it returns; those of one slot in the order of their passes.
+/// Calls `apply` with every decision and its slot, and collects its results; those of one slot in the order of their passes.
 ///
 /// Each of `threads` threads reads all decisions and applies those of its own range of slots, so that nothing is sorted or copied.
-/// The threads are not the pool's: a thread of the pool that waits for the others could take up a pass of another shard meanwhile.
+/// The threads are not the pool's: a blocked thread of the pool could start a pass of another shard.
 ///
 /// # Errors
 /// [`Error::Unsupported`](crate::Error::Unsupported) if a thread cannot be started; some of the slots are then without their decisions.

@@ -1,5 +1,5 @@
-//! Double-buffered passes: while the network, on another device, evaluates the batch of one half of the shards, all threads work on
-//! the trees of the other half.
+//! Double-buffered passes: while the network, on another device, evaluates the batch of one group of shards, all threads work on
+//! the trees of the other group.
 
 use super::shard::Shard;
 use crate::backend::RootCache;
@@ -71,7 +71,7 @@ impl<'a> ShardGroup<'a> {
         }
         let start = Instant::now();
         let outputs = network.finish(self.batch)?;
-        // All threads waited.
+        // All threads are idle during the wait.
         let waited = start.elapsed().as_secs_f64() * rayon::current_num_threads() as f64;
         self.shards[0].searcher.clock.forward += waited;
         end(self.shards, outputs, cache)

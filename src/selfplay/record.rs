@@ -1,4 +1,4 @@
-//! Records of finished games: what does not follow from a game's key and the rules, and the replay that gives back the rest.
+//! Records of finished games: the data that does not follow from a game's key and the rules, and the replay that computes the rest.
 
 use super::slot::{GameSlot, Proof, is_fast, new_slot};
 use super::{FinishedGame, Sample, is_policy, is_value};
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use std::iter::{Copied, Peekable};
 use std::slice::Iter;
 
-/// Plies of one game, without what its key and the rules give: the opening, positions, legal actions, players and results. They are
-/// those after the opening, or those that follow earlier records of the same game.
+/// Plies of one game, without the data that follows from its key and the rules: the opening, positions, legal actions, players and
+/// results. The plies are those after the opening, or those that follow earlier records of the same game.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GameRecord {
     /// The slot it was played in.
@@ -80,24 +80,28 @@ impl GameRecord {
     }
 
     /// Plays the game again: opening and chance outcomes by its key, each action only where it is legal. The samples and the result
-    /// are those that this gives, so no record leads to a game outside the rules.
+    /// are those of this replay, so every game that it returns is within the rules.
     ///
     /// # Errors
-    /// What the record says that the game does not give.
+    /// The first difference between the record and the game.
     pub fn replay(&self, game: &dyn AnyGame, plan: &PlayPlan) -> Result<FinishedGame, String> {
         let mut slot = new_slot(self.slot);
         slot.game = self.game;
         slot.open(game, plan);
         let finished = self.extend(&mut slot, game, plan)?;
-        finished
-            .ok_or_else(|| self.wrong(format!("ends at ply {}, where it is not over", slot.actions.len())))
+        finished.ok_or_else(|| {
+            self.wrong(format!(
+                "ends at ply {}, expected plies up to the end of the game",
+                slot.actions.len()
+            ))
+        })
     }
 
-    /// Plays the record's plies in `slot`, and opens its next game where they end this one, which is returned. After an error the slot is
-    /// of no use.
+    /// Plays the record's plies in `slot`, and opens its next game where they end this one, which is returned. After an error the slot
+    /// must be dropped.
     ///
     /// # Errors
-    /// What the record says that the game does not give.
+    /// The first difference between the record and the game.
     pub fn play_in(
         &self,
         slot: &mut GameSlot,
@@ -120,13 +124,13 @@ impl GameRecord {
     ) -> Result<Option<FinishedGame>, String> {
         let wrong = |what: String| self.wrong(what);
         if (slot.slot, slot.game) != (self.slot, self.game) {
-            return Err(wrong(format!("where slot {} has game {}", slot.slot, slot.game)));
+            return Err(wrong(format!("expected slot {}, game {}", slot.slot, slot.game)));
         }
         let (first, first_sample) = (self.first as usize, slot.samples.len());
         if !(slot.opening as usize..=slot.actions.len()).contains(&first) {
+            let (opening, played) = (slot.opening, slot.actions.len());
             return Err(wrong(format!(
-                "action {first} is the first one, where {} were played",
-                slot.actions.len()
+                "begins with action {first}, expected one from {opening} to {played}"
             )));
         }
         let mut targets = Targets {
@@ -146,9 +150,9 @@ impl GameRecord {
             };
             let Target { policy, value, proven } = match is_fast(plan, slot.key(plan, 0)) {
                 true => Target { policy: &[], value: &[], proven: false },
-                false => targets
-                    .take(actions.len(), slot.samples.len() - first_sample)
-                    .map_err(|what| wrong(format!("{what} at ply {ply}")))?,
+                false => targets.take(actions.len(), slot.samples.len() - first_sample).map_err(
+                    |(found, expected)| wrong(format!("{found} at ply {ply}, expected {expected}")),
+                )?,
             };
             let decided = DecidedPly { player, proven, actions: &actions, policy, value, action_index };
             if let Some(finished) = slot.play_on(game, plan, &decided) {
@@ -164,11 +168,16 @@ impl GameRecord {
 
     /// Compares the record's actions with those that its plies and the key gave.
     fn check_dealt(&self, played: &[u16]) -> Result<(), String> {
-        match played == self.actions {
-            true => Ok(()),
-            false => {
-                Err(self
-                    .wrong("has chance outcomes that its key does not deal, or plies after its end".into()))
+        if let Some(i) = (0..played.len().min(self.actions.len())).find(|&i| played[i] != self.actions[i]) {
+            let (found, dealt, ply) = (self.actions[i], played[i], self.first as usize + i);
+            return Err(
+                self.wrong(format!("chance outcome {found} at ply {ply}, expected {dealt} by its key"))
+            );
+        }
+        match (self.actions.len(), played.len()) {
+            (found, expected) if found == expected => Ok(()),
+            (found, expected) => {
+                Err(self.wrong(format!("has {found} plies, expected {expected} to its end")))
             }
         }
     }
@@ -195,11 +204,13 @@ struct Targets<'a> {
 }
 
 impl<'a> Targets<'a> {
-    /// The targets of the record's sample number `sample`, which has so many legal actions.
-    fn take(&mut self, actions: usize, sample: usize) -> Result<Target<'_>, String> {
+    /// The targets of the record's sample number `sample`, which has `actions` legal actions. The error is what was found and what was
+    /// expected.
+    fn take(&mut self, actions: usize, sample: usize) -> Result<Target<'_>, (String, &'static str)> {
         let policy = self.policies.take(actions)?;
         if !is_policy(policy) {
-            return Err("no probabilities that sum to 1".into());
+            let total: f32 = policy.iter().sum();
+            return Err((format!("a policy target with sum {total}"), "probabilities that sum to 1"));
         }
         if self.valued.next_if(|&i| i as usize == sample).is_none() {
             return Ok(Target { policy, value: &self.no_value, proven: false });
@@ -207,7 +218,7 @@ impl<'a> Targets<'a> {
         let value = self.values.take(self.no_value.len())?;
         match value.iter().copied().all(is_value) {
             true => Ok(Target { policy, value, proven: true }),
-            false => Err("a value target beyond [-1, 1]".into()),
+            false => Err((format!("value targets {value:?}"), "values in [-1, 1]")),
         }
     }
 
@@ -215,19 +226,22 @@ impl<'a> Targets<'a> {
     fn check_end(&mut self) -> Result<(), String> {
         let all =
             self.policies.rest.is_empty() && self.values.rest.is_empty() && self.valued.peek().is_none();
-        if all { Ok(()) } else { Err("has targets of more samples than it has".into()) }
+        if all { Ok(()) } else { Err("has targets left after its last sample, expected none".into()) }
     }
 }
 
-/// Arrays that lie one behind the other.
+/// Arrays that follow one another.
 struct RecordArrays<'a> {
     rest: &'a [f32],
 }
 
 impl<'a> RecordArrays<'a> {
-    fn take(&mut self, count: usize) -> Result<&'a [f32], String> {
-        let (part, rest) =
-            self.rest.split_at_checked(count).ok_or_else(|| "has targets of too few samples".to_string())?;
+    fn take(&mut self, count: usize) -> Result<&'a [f32], (String, &'static str)> {
+        let left = self.rest.len();
+        let (part, rest) = self
+            .rest
+            .split_at_checked(count)
+            .ok_or_else(|| (format!("{left} target elements left for {count}"), "targets of every sample"))?;
         self.rest = rest;
         Ok(part)
     }
@@ -293,19 +307,22 @@ mod tests {
             assert!(error.contains(part), "{error}");
         };
         refused(&|record| record.game += 1, "slot 7, game 4: ");
-        refused(&|record| record.actions.truncate(record.actions.len() - 1), "targets of more samples");
+        refused(
+            &|record| record.actions.truncate(record.actions.len() - 1),
+            "targets left after its last sample",
+        );
         let first = (record.slot, record.game, record.first);
         let begun = |(slot, game, first)| GameRecord { slot, game, first, ..GameRecord::default() };
-        refused(&|record| *record = begun(first), "where it is not over");
-        refused(&|record| record.first += 1, "is the first one, where");
-        refused(&|record| record.actions.push(0), "plies after its end");
+        refused(&|record| *record = begun(first), "expected plies up to the end");
+        refused(&|record| record.first += 1, "begins with action");
+        refused(&|record| record.actions.push(0), "to its end");
         refused(&|record| record.actions[0] = u16::MAX, "action 65535 is not legal");
-        refused(&|record| record.policy[0] = f32::NAN, "no probabilities that sum to 1");
-        refused(&|record| record.policy[0] += 0.5, "no probabilities that sum to 1");
-        refused(&|record| record.policy.push(0.0), "targets of more samples");
-        refused(&|record| record.policy.clear(), "targets of too few samples");
-        refused(&|record| record.valued.push(u32::MAX), "targets of more samples");
-        refused(&|record| record.values[0] = 1.5, "a value target beyond [-1, 1]");
+        refused(&|record| record.policy[0] = f32::NAN, "expected probabilities that sum to 1");
+        refused(&|record| record.policy[0] += 0.5, "expected probabilities that sum to 1");
+        refused(&|record| record.policy.push(0.0), "targets left after its last sample");
+        refused(&|record| record.policy.clear(), "expected targets of every sample");
+        refused(&|record| record.valued.push(u32::MAX), "targets left after its last sample");
+        refused(&|record| record.values[0] = 1.5, "expected values in [-1, 1]");
         let dice = record.actions.iter().position(|&action| action != record.actions[0]).expect("two kinds");
         refused(&|record| record.actions[dice] ^= 1, "slot 7, game 3: ");
     }

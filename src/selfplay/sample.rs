@@ -32,7 +32,7 @@ impl Sample {
     }
 }
 
-/// What policies and values of samples may be off by rounding.
+/// The tolerance of policies and values of samples for rounding.
 const ROUNDING: f32 = 1e-3;
 
 /// Whether these are probabilities that sum to 1, or none at all.

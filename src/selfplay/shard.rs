@@ -77,9 +77,9 @@ impl Shard {
         }
     }
 
-    /// Makes `passes` passes that the backend drives, in polls of at most `max_passes`, and applies what they decided.
+    /// Makes `passes` passes that the backend drives, in polls of at most `max_passes`, and applies their decisions.
     ///
-    /// The next poll is started before the decisions of a poll are read and applied, so that the device never waits for the host.
+    /// The next poll is started before the decisions of a poll are read and applied, so that the device is never idle.
     /// The passes of a poll that is started and never applied are lost with the trees when new weights come: the host's slots are
     /// those after the last applied poll.
     fn poll_device(
@@ -107,7 +107,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Waits for the oldest poll that was started, and plays in the host's slots what it decided.
+    /// Waits for the oldest poll that was started, and plays its decisions in the host's slots.
     fn apply_poll(&mut self, cache: &RootCache) -> Result<()> {
         let (plan, game, attached_at) = (&self.plan, self.game.as_ref(), self.attached_at);
         let decisions = self.searcher.finish_poll()?;

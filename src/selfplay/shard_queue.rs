@@ -1,5 +1,5 @@
 //! The queue of shards from which threads take their work, first in, first out. All shards stay within a pass of one another
-//! whatever the threads' speeds, so that no thread waits longer than a pass at the end of a poll. Threads of equal speed take the
+//! whatever the threads' speeds, so that no thread is idle for longer than a pass at the end of a poll. Threads of equal speed take the
 //! same shards again and again, whose trees are still in their caches.
 
 use super::shard::Shard;

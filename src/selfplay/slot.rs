@@ -69,10 +69,10 @@ impl GameSlot {
         SlotStart { slot, game, plies: self.actions.len() as u32, opening, state }
     }
 
-    /// Replays the game and compares what it gives with what a file says: the way in which a slot that was read is checked.
+    /// Replays the game and compares the result with the slot's fields: the check of a slot that was read from a file.
     ///
     /// # Errors
-    /// What differs.
+    /// The first difference.
     pub fn check(&self, game: &dyn AnyGame, slot: u64) -> std::result::Result<(), String> {
         let sizes = game.sizes();
         let wrong = |what: &str| Err(format!("slot {slot}: {what}"));
@@ -206,7 +206,7 @@ impl GameSlot {
         self.proven.push(if ply.proven { Proof::Exact } else { Proof::None });
     }
 
-    /// Takes the finished game out of the slot, whose next game has the next number.
+    /// Moves the finished game from the slot, whose next game has the next number.
     fn finish(&mut self, game: &dyn AnyGame) -> FinishedGame {
         let returns = game.returns(&self.state);
         let mut samples = std::mem::take(&mut self.samples);
@@ -292,7 +292,7 @@ mod tests {
                     refused += 1;
                     continue;
                 }
-                // Only what play does not depend on has changed.
+                // Only fields on which play does not depend have changed.
                 taken += 1;
                 assert_eq!((&changed.state, &changed.actions), (&slot.state, &slot.actions), "{name}");
                 changed.finish(game.as_ref());

@@ -3,7 +3,7 @@
 use super::{F8, Portable, Register, Simd};
 use proptest::prelude::*;
 
-/// What is compared: the lanes of one result as bits, or a number.
+/// A compared value: the lanes of one result as bits, or a number.
 fn bits<R: Register<f32>>(x: R) -> Vec<u32> {
     x.lanes().iter().map(|x| x.to_bits()).collect()
 }
@@ -57,7 +57,7 @@ fn results<S: Simd>(
     let mut stored = Vec::new();
     for count in 0..=S::LANES + 1 {
         let mut memory = vec![7.0; 2 * S::LANES];
-        // SAFETY: there is room for a register behind the first number; a register is read from the start.
+        // SAFETY: the array has a whole register after the first element; a register is read from the start.
         unsafe {
             S::store_first(memory.as_mut_ptr().add(1), a, count);
             S::store(memory.as_mut_ptr().add(1), S::max(S::load(memory.as_ptr().add(1)), b));

@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Avx2;
 
-/// AVX-512 F. The row loops have eight lanes and take [`Avx2`] beside it, so what they alone need has no instruction here.
+/// AVX-512 F. The row loops have eight lanes and use [`Avx2`] on these machines too, so operations that only they need are absent here.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Avx512;
 
@@ -31,7 +31,7 @@ macro_rules! methods {
     };
 }
 
-/// Joins eight lanes by halves, three joins deep: 0 with 4, then 0 with 2, then 0 with 1.
+/// Joins eight lanes as a binary tree, three joins deep: 0 with 4, then 0 with 2, then 0 with 1.
 macro_rules! tree_reduce {
     ($a:expr, $cast:ident, $high:ident, $join:expr, $shuffle:ident) => {{
         let four = $join($cast($a), $high::<1>($a));

@@ -110,7 +110,7 @@ impl RowMut<'_> {
         }
     }
 
-    /// The child behind `edge` of node `n`, or [`NO_NODE`].
+    /// The child of `edge` of node `n`, or [`NO_NODE`].
     #[inline(always)]
     pub fn child(&self, n: i32, edge: usize) -> i32 {
         self.edges[(n as usize * 4 + 3) * self.padded + edge] as i32
@@ -205,7 +205,7 @@ impl RowMut<'_> {
         (&self.actions[at * ep..][..ep], bytemuck::cast_slice_mut(prior))
     }
 
-    /// Prefetches what a descent reads of node `n`: its scalars and the prior, visits and value sum of `num_edges` edges. The
+    /// Prefetches the data of node `n` that a descent reads: its scalars and the prior, visits and value sum of `num_edges` edges. The
     /// caller passes the parent's edge count as an estimate, since the node's own count is not in cache yet.
     #[inline(always)]
     pub fn prefetch(&self, n: i32, num_edges: usize) {
@@ -225,7 +225,7 @@ impl RowMut<'_> {
         self.prefetch_scalars(n);
     }
 
-    /// Prefetches what creating and expanding node `n` writes: its scalars and the first cache lines of its edge block.
+    /// Prefetches the data of node `n` that its creation and expansion write: its scalars and the first cache lines of its edge block.
     #[inline(always)]
     pub fn prefetch_new(&self, n: i32) {
         let block = n as usize * 4 * self.padded;
@@ -240,7 +240,7 @@ impl RowMut<'_> {
         prefetch(self.values, n as usize * self.shape.players);
     }
 
-    /// Prefetches what backup reads and writes on the step from node `n` to its parent. Returns the parent.
+    /// Prefetches the data that backup reads and writes on the step from node `n` to its parent. Returns the parent.
     #[inline(always)]
     pub fn prefetch_parent(&self, n: i32) -> i32 {
         let Node { parent, parent_edge, .. } = self.nodes[n as usize];
@@ -259,7 +259,7 @@ impl RowMut<'_> {
         prefetch(self.actions, n as usize * self.padded);
     }
 
-    /// Prefetches what adding a child to `parent` reads and writes.
+    /// Prefetches the data that the addition of a child to `parent` reads and writes.
     #[inline(always)]
     pub fn prefetch_child(&self, parent: i32) {
         prefetch(self.actions, parent as usize * self.padded);
@@ -312,7 +312,7 @@ impl RowMut<'_> {
         ROOT
     }
 
-    /// Adds the child of `parent` behind `edge` and returns its index. The row must not be full.
+    /// Adds the child of `edge` of `parent` and returns its index. The row must not be full.
     #[inline(always)]
     pub fn add(&mut self, parent: i32, edge: usize) -> i32 {
         let child = *self.count as i32;

@@ -1,4 +1,4 @@
-//! Trees that outlive their ply stay trees and prove nothing false.
+//! Trees that are kept from ply to ply stay trees, and their proofs stay true.
 
 use super::random::{minimax, random_game};
 use super::support::{finish, io_shape, plan};
@@ -17,10 +17,10 @@ use vecaz::rng::{Key, Purpose};
 use vecaz::search::root::{Exploration, RootSummary, RowKey};
 use vecaz::tree::{NO_NODE, NodeKind, Tree};
 
-/// What a tree has been through.
+/// The history of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grown {
-    /// Every node that was made is there.
+    /// No node was removed.
     Whole,
     /// Only the most visited were kept at some time.
     Trimmed,

@@ -1,4 +1,4 @@
-//! Random trees: one-outcome chance is none, edge visits add up, what is proven is exact.
+//! Random trees: chance with one outcome equals no chance, edge visits add up, proven values are exact.
 
 use super::kept::{Grown, check_tree};
 use super::support::{io_shape, plan, search};

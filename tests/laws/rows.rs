@@ -89,7 +89,7 @@ fn games(text: &str, threads: usize) -> Vec<FinishedGame> {
     polls.into_iter().flat_map(|poll| poll.finished).collect()
 }
 
-/// What a poll of self-play leaves behind.
+/// The state of self-play after a poll.
 #[derive(PartialEq)]
 struct Poll {
     finished: Vec<FinishedGame>,
@@ -142,7 +142,7 @@ impl Network for ByBatches {
     }
 }
 
-/// A pass ends where the network has enough to answer, and the next begins with the row after: what rows do is the same.
+/// A pass ends as soon as its leaves fill a batch, and the next begins with the row after; games must not depend on where passes end.
 #[test]
 fn games_do_not_depend_on_when_the_network_is_evaluated() {
     for (game, simulations, leaves, determinisations) in [
@@ -195,7 +195,7 @@ fn games_do_not_depend_on_the_number_of_threads() {
     }
 }
 
-/// Evaluations are shared by all games and threads, so what is found in the table is chance; what is played must not be.
+/// Evaluations are shared by all games and threads, so the hits in the table depend on timing; games must not.
 #[test]
 fn games_do_not_depend_on_the_evaluation_cache() {
     for (game, search) in [

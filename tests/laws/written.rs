@@ -40,9 +40,9 @@ fn a_chance_node_is_worth_its_expectation() {
 }
 
 #[test]
-fn three_players_each_look_after_themselves() {
+fn each_of_three_players_maximises_its_own_value() {
     // Player 0 chooses between what player 1 and player 2 then choose: (0.2, 0.7, -0.9) or (0.4, -0.6, 0.2). The prizes of
-    // 0.9 for player 0 are not what the others will let happen.
+    // 0.9 for player 0 are never reached, since players 1 and 2 choose other ends.
     let end = |values: [f32; 3]| Place::Ends(values.to_vec());
     let places = vec![
         Place::Moves(0, vec![1, 2]),

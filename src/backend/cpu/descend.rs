@@ -1,6 +1,6 @@
 //! Selection over all rows: descents, new nodes, and which leaves need the network.
 //!
-//! Rows go down in groups, so that the cache misses of one row overlap with the work on the others.
+//! The rows of a group descend together, so that the cache misses of one row overlap with the work on the others.
 
 use super::nodes::{Filled, FilledNode, GROUP, NeedsNetwork, NewAt, NewNode, NewNodes, NodeData, next_group};
 use super::{Caches, CpuBackend, RowData};
@@ -101,7 +101,7 @@ impl RowData {
 
     /// Selects one leaf in each row of a group that has simulations left; the group's first row is row `first`. All rows descend, then all
     /// add their new nodes, then all look these up in the evaluation cache, so that the memory of one row is fetched while the others are
-    /// worked on. A descent goes on below a new chance node.
+    /// worked on. A descent continues below a new chance node.
     #[inline(always)]
     fn descend_group<S: Simd>(
         &mut self,
@@ -127,7 +127,7 @@ impl RowData {
     }
 
     /// Takes all descents to their leaves or to edges without a child, which become `expansions`. At each level the edges of all descents
-    /// are chosen before any is taken: the branch after a choice is unpredictable, and the choices of the other rows need not wait for it.
+    /// are chosen before any is taken: the branch after a choice is unpredictable, and the processor computes the choices of the other rows before it resolves the branch.
     #[inline(always)]
     fn descend_all<S: Simd>(
         &mut self,
@@ -142,7 +142,7 @@ impl RowData {
             for (choice, &Descent { place, node }) in choices.iter_mut().zip(descents.iter()) {
                 *choice = self.choose::<S>(first + place, &group[place], node);
             }
-            // The descents that go on move to the front, which has been read by then.
+            // The descents that continue move to the front, whose entries have been read before.
             let mut left = 0;
             for (&choice, i) in choices.iter().zip(0..descents.len()) {
                 let Descent { place, node } = descents[i];
@@ -162,7 +162,7 @@ impl RowData {
         }
     }
 
-    /// Adds the nodes of `expansions`, then looks them up in the evaluation cache; descents go on below chance nodes.
+    /// Adds the nodes of `expansions`, then looks them up in the evaluation cache; descents continue below chance nodes.
     #[inline(always)]
     fn add_children(
         &mut self,
@@ -253,7 +253,7 @@ impl CpuBackend {
         let most = budget.rows.min(all);
         let mut first = budget.first;
         while out.visited < most {
-            // So few rows that the budget holds if every leaf needs the network.
+            // The number of rows that keeps to the budget even if every leaf needs the network.
             let wanted = budget.evaluations.saturating_sub(out.evaluations) / leaves;
             let wanted = if out.visited == 0 { wanted.max(1) } else { wanted };
             let count = GROUP.min(wanted).min(most - out.visited).min(all - first);
@@ -277,11 +277,11 @@ impl CpuBackend {
 /// Edges of a root that are prefetched before its number of edges is read.
 const ROOT_EDGES: usize = 64;
 
-/// How a descent goes on after one step.
+/// The state of a descent after one step.
 enum Next {
-    /// At this child.
+    /// It continues at this child.
     Down(i32),
-    /// At the child behind this edge, which has to be added.
+    /// It continues at the child of this edge, which is not in the tree yet.
     Expand(usize),
     /// It has ended.
     Nothing,

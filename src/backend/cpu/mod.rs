@@ -21,12 +21,12 @@ use crate::tree::{NO_NODE, ROOT, RowMut, Tree, TreeShape};
 use nodes::{Filled, GameNodes, NewAt, NewNode, NewNodes, NodeData};
 use std::sync::Arc;
 
-/// Whether the rows of a pass are still in the processor's caches.
+/// Where the rows of a pass are in the memory hierarchy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Caches {
-    /// They are: nothing large ran since the selection.
+    /// In L1 or L2: nothing large ran since the selection.
     Warm,
-    /// The network's forward evicted them to L3 or DRAM.
+    /// In L3 or DRAM: the network's forward evicted them.
     Cold,
 }
 
@@ -129,7 +129,7 @@ impl RowData {
     }
 }
 
-/// True where `node` is proven to be no loss and `edge` is proven to reach its value.
+/// True where `node` is proven not to be lost and `edge` is proven to reach its value.
 fn edge_holds(row: &RowMut<'_>, node: i32, edge: usize) -> bool {
     let scalars = &row.nodes[node as usize];
     scalars.is_proven() && scalars.lower > -1.0 && row.edge_bounds(node, edge).0 >= scalars.lower

@@ -1,5 +1,5 @@
-//! What only the game knows of the nodes: new nodes from the rules, observations, keys of the evaluation cache. The game's type is
-//! erased once per group of rows: the loops over nodes are inside.
+//! The operations on nodes that need the game: new nodes by the rules, observations, keys of the evaluation cache. The game's type is
+//! erased at one call per group of rows; the loops over nodes are inside that call.
 
 use super::RowData;
 use super::states::States;
@@ -28,7 +28,7 @@ pub(super) fn next_group<'a>(rows: &mut impl Iterator<Item = RowMut<'a>>, count:
     group
 }
 
-/// The rows' states, and what new nodes are made with.
+/// The rows' states, and the data for new nodes.
 pub(super) struct NodeData {
     pub sizes: Sizes,
     pub solver: MctsSolver,
@@ -41,7 +41,7 @@ pub(super) struct NodeData {
     pub cache: Option<Arc<EvalCache>>,
     /// The evaluation cache key of the current leaf of every row of a group. `[GROUP, state bytes / 8]`
     pub cache_keys: [Vec<u64>; GROUP],
-    /// History keys of the path to a node.
+    /// History keys of the path to a node. `[depth]`
     path: Vec<u64>,
     /// Probabilities of outcomes. `[Ep]`
     probs: Vec<f32>,
@@ -59,7 +59,7 @@ pub(super) struct NewNode {
 pub(super) enum NewAt {
     /// At this index, with its state.
     Here(i32),
-    /// Behind this edge of its parent.
+    /// The child of this edge of its parent.
     Below { parent: i32, edge: usize },
 }
 
@@ -87,7 +87,7 @@ pub(super) type Filled = ArrayVec<FilledNode, GROUP>;
 
 /// Nodes of a group to fill.
 pub(super) struct NewNodes<'a, 'row> {
-    /// Number of the group's first row.
+    /// Index of the group's first row.
     pub first: usize,
     pub group: &'a mut [RowMut<'row>],
     /// At most one in each row.
@@ -99,7 +99,7 @@ pub(super) struct NewNodes<'a, 'row> {
 /// A game whose type has been erased, for the nodes of many rows.
 ///
 /// The loops over nodes are functions of this trait, not of the rows, because the compiler puts a trait's function into the codegen
-/// unit of `Self`: each game's copies are compiled beside its own module.
+/// unit of `Self`: each game's copies are compiled together with its own module.
 pub(super) trait GameNodes: Send + Sync {
     /// Fills new nodes: the player to move, the edges, the result. Those that the network must evaluate get their key of the evaluation
     /// cache, whose entry is prefetched.
@@ -177,7 +177,7 @@ impl<G: Game> GameNodes for G {
 }
 
 impl NodeData {
-    /// Of inactive rows.
+    /// The data of inactive rows.
     pub fn new<G: Game>(game: &G, plan: &BackendPlan, shape: TreeShape) -> Self {
         Self {
             sizes: game.sizes(),
@@ -192,7 +192,7 @@ impl NodeData {
         }
     }
 
-    /// The number of the state of `node` in row `b`.
+    /// The index of the state of `node` in row `b`.
     #[inline(always)]
     pub fn index(&self, b: usize, node: i32) -> usize {
         b * self.nodes + node as usize
@@ -224,7 +224,7 @@ impl NodeData {
         }
     }
 
-    /// Adds the child of `parent` behind `edge`, with its state, and returns both.
+    /// Adds the child of `edge` of `parent`, with its state, and returns both.
     #[inline(always)]
     fn add_child<G: Game>(
         &mut self,

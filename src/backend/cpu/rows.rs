@@ -15,7 +15,7 @@ use crate::tree::{NO_NODE, NodeKind, ROOT, RowMut};
 const AHEAD: usize = 8;
 
 impl RowData {
-    /// Prefetches what the expansion of row `b`'s leaves reads and writes.
+    /// Prefetches the data that the expansion of row `b`'s leaves reads and writes.
     #[inline(always)]
     fn prefetch_leaves(&self, b: usize, row: &RowMut<'_>) {
         for leaf in self.leaves_of(b).iter().filter(|leaf| leaf.slot >= 0) {
@@ -62,7 +62,7 @@ impl RowData {
                 }
             }
             while !paths.is_empty() {
-                // Those that go on move to the front.
+                // The paths that continue move to the front.
                 let mut left = 0;
                 for i in 0..paths.len() {
                     let Descent { place, node } = paths[i];
@@ -90,7 +90,7 @@ impl RowData {
             }
         }
         for leaf in leaves {
-            // The evaluation of a new root is no simulation and got no virtual loss when it was selected.
+            // The evaluation of a new root is not a simulation: its selection applied no virtual loss.
             let is_new_root = row.nodes[leaf.node as usize].visits == 0;
             let virtual_loss = if is_new_root { VirtualLoss::None } else { virtual_loss };
             backup(row, leaf.node, virtual_loss, self.roots.value_sum_mut(b));
@@ -131,8 +131,8 @@ impl CpuBackend {
         }
     }
 
-    /// Makes the child behind `action` the root of row `b`. Returns false where there is no such child, it was never evaluated or its proof
-    /// does not stand alone; the row's tree is then of no use.
+    /// Makes the child of `action` the root of row `b`. Returns false if there is no such child, if it was never evaluated, or if the node
+    /// that proves its value was trimmed; the caller must then start a new tree.
     pub(super) fn keep(&mut self, b: usize, action: u16) -> bool {
         let mut row = self.tree.row_mut(b);
         let num_edges = usize::from(row.nodes[ROOT as usize].num_edges);
@@ -158,7 +158,7 @@ impl CpuBackend {
         self.rows.game.move_states(&mut self.rows.nodes.states, first, self.reuse.targets());
     }
 
-    /// False where the root is proven better than lost but trimming removed the child that proves it.
+    /// False if the root's value is proven and not a loss, but trimming removed the child that proves it.
     fn proof_stands(&mut self, b: usize) -> bool {
         let row = self.tree.row_mut(b);
         let root = &row.nodes[ROOT as usize];

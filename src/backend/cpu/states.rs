@@ -1,11 +1,11 @@
-//! The states of all nodes, whose type only the game knows.
+//! The states of all nodes, stored without their type, which only the game's code has.
 
 use crate::isa::prefetch_at;
 use bytemuck::Pod;
 
 /// One state of the game for every node. `[B, T]`
 pub(super) struct States {
-    /// The states without gaps, and zeros behind the last: states are aligned to at most 8 bytes.
+    /// The states without gaps, and zeros after the last one. States are aligned to at most 8 bytes.
     words: Vec<u64>,
     /// Bytes of a state.
     size: usize,
@@ -14,7 +14,7 @@ pub(super) struct States {
 }
 
 impl States {
-    /// `count` times `state`.
+    /// `count` copies of `state`.
     pub fn new<S: Pod>(state: &S, count: usize) -> Self {
         let size = size_of::<S>();
         let mut states = Self { words: vec![0; (count * size).div_ceil(8)], size, count };
@@ -22,7 +22,7 @@ impl States {
         states
     }
 
-    /// All of them.
+    /// All states.
     ///
     /// # Panics
     /// If S is not the type of [`Self::new`].
@@ -31,7 +31,7 @@ impl States {
         bytemuck::cast_slice(&bytemuck::cast_slice::<u64, u8>(&self.words)[..self.count * size_of::<S>()])
     }
 
-    /// All of them, to be written.
+    /// All states, mutable.
     ///
     /// # Panics
     /// As [`Self::typed`].
@@ -41,7 +41,7 @@ impl States {
         bytemuck::cast_slice_mut(&mut bytes[..self.count * size_of::<S>()])
     }
 
-    /// State number `index`. One check of the bounds, where [`Self::typed`] checks the whole array.
+    /// State number `index`. Cheaper than [`Self::typed`], which checks alignment and size of the whole array.
     ///
     /// # Panics
     /// If S is not the type of [`Self::new`], or out of range.

@@ -27,7 +27,7 @@ struct Node<S> {
     kind: NodeKind,
     /// The player to move; 0 at chance and end nodes.
     player: usize,
-    edges: Vec<Edge>,
+    edges: Vec<Edge>, // [E]
     /// The node's own evaluation, or its proven value. `[P]`
     value: Vec<f32>,
     visits: i32,
@@ -68,7 +68,7 @@ struct Ply {
     key: RowKey,
     simulations: u32,
     run: u32,
-    /// One number per root edge: a Dirichlet draw (PUCT) or Gumbel variates; 0 without noise.
+    /// For each root edge: an element of a Dirichlet draw (PUCT) or a Gumbel variate; 0 without noise. `[E]`
     noise: Vec<f32>,
     /// Weight of the noise in the root's priors (PUCT).
     dirichlet_epsilon: f32,
@@ -83,11 +83,11 @@ pub struct ReferenceSearch<G: Game> {
     sizes: Sizes,
     params: SearchParams,
     max_nodes: usize,
-    nodes: Vec<Node<G::State>>,
-    /// Keys of the positions before the root.
+    nodes: Vec<Node<G::State>>, // [nodes in use]
+    /// Keys of the positions before the root. `[plies]`
     history: Vec<u64>,
     ply: Ply,
-    leaf_paths: Vec<LeafPath>,
+    leaf_paths: Vec<LeafPath>, // [leaves of the pass]
 }
 
 impl<G: Game> ReferenceSearch<G> {
@@ -350,7 +350,7 @@ impl<G: Game> ReferenceSearch<G> {
     }
 
     /// Backs up the value of `leaf_path`'s leaf. Every proven node on the path replaces the value by its own, and every edge
-    /// takes over the bounds of its child.
+    /// takes the bounds of its child.
     fn backup_path(&mut self, leaf_path: &LeafPath) {
         let loss = self.virtual_loss();
         let leaf = &mut self.nodes[leaf_path.leaf];

@@ -72,7 +72,7 @@ unsafe fn end() {
     unsafe { asm!("tilerelease", options(nomem, nostack, preserves_flags)) }
 }
 
-/// Addresses that a multiplication reads.
+/// The addresses that one multiplication reads.
 #[derive(Clone, Copy)]
 struct TileAddrs {
     x: *const f32,
@@ -105,7 +105,7 @@ impl TileAddrs {
 /// positions stay.
 ///
 /// # Safety
-/// As for [`begin`], which this thread has called; what is read and written are whole tiles inside their arrays.
+/// As for [`begin`], which this thread has called; reads and writes are whole tiles inside their arrays.
 #[inline(always)]
 unsafe fn step<F: Multiply, const ROWS: usize, const VECTORS: usize>(at: TileAddrs) {
     let row_bytes = at.x_row * size_of::<f32>();
@@ -141,10 +141,10 @@ unsafe fn step<F: Multiply, const ROWS: usize, const VECTORS: usize>(at: TileAdd
     }
 }
 
-/// Multiplies tiles of loaded numbers: tiles of zeros are multiplied twice as fast on a busy machine.
+/// Multiplies tiles that are not 0: on a busy machine tiles of zeros are multiplied twice as fast.
 ///
 /// # Safety
-/// As for [`begin`], which this thread has called; what is read and written are whole tiles inside their arrays.
+/// As for [`begin`], which this thread has called; reads and writes are whole tiles inside their arrays.
 unsafe fn peak<F: Multiply>(rounds: usize) -> f32 {
     let numbers = SumBuffer([f32::from_bits(0x3F00_3F00); 4 * TILE]).0;
     // SAFETY: the caller has AMX, and this thread its configuration; there are four tiles of numbers.
@@ -173,7 +173,7 @@ macro_rules! kernels {
 
             impl Multiply for $format {
                 /// # Safety
-                /// As for [`begin`], which this thread has called; what is read and written are whole tiles inside their arrays.
+                /// As for [`begin`], which this thread has called; reads and writes are whole tiles inside their arrays.
                 #[inline(always)]
                 unsafe fn product<const S: usize, const X: usize, const W: usize>() {
                     // SAFETY: the caller's promise.
@@ -199,7 +199,7 @@ macro_rules! kernels {
             }
 
             /// # Safety
-            /// As for [`begin`], which this thread has called; what is read and written are whole tiles inside their arrays.
+            /// As for [`begin`], which this thread has called; reads and writes are whole tiles inside their arrays.
             #[target_feature(enable = $features)]
             unsafe fn kernel<const ROWS: usize, const VECTORS: usize>(t: &Tile<'_>) {
                 let mut sums = MaybeUninit::<SumBuffer>::uninit();
@@ -220,7 +220,7 @@ macro_rules! kernels {
             }
 
             /// # Safety
-            /// As for [`begin`], which this thread has called; what is read and written are whole tiles inside their arrays.
+            /// As for [`begin`], which this thread has called; reads and writes are whole tiles inside their arrays.
             #[target_feature(enable = $features)]
             unsafe fn strip<const VECTORS: usize>(s: &Strip<'_>) {
                 // SAFETY: the caller's promise, and this function enables the instructions.

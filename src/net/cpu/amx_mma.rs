@@ -1,4 +1,4 @@
-//! The products of one multiplication of a strip's tile, and the loads that replace its operands.
+//! The products of one matrix multiply of a strip's tile, and the loads that replace its operands.
 
 use super::amx_tile::{LINE_BYTES, Multiply, TILE, TILE_ROWS, flush, load, load_nontemporal, store};
 use super::tile::{Tap, TileColumns};
@@ -103,7 +103,7 @@ pub(super) unsafe fn first_mma_step<F: Multiply, const VECTORS: usize, const PAR
 /// Stores the sums of four tiles, those of the second and fourth `below` words after those of the first and third.
 ///
 /// # Safety
-/// The machine has AMX, and this thread the tiles' configuration; there is room for the sums.
+/// The machine has AMX, and this thread the tiles' configuration; `sums` has capacity for all sums.
 #[inline(always)]
 pub(super) unsafe fn store_all(sums: *mut f32, below: usize) {
     // SAFETY: the caller's promise.

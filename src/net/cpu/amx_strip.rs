@@ -107,7 +107,8 @@ tile_schedules! {
     Generic<const ROWS_PER_MMA> as generic;
 }
 
-/// A strip on its context. Assembly may write anywhere for all that the compiler knows: what is read between its blocks is a copy.
+/// A strip with copies of everything that is read between blocks of assembly. The compiler must assume that assembly writes to any memory, and
+/// would otherwise load these values again after every block.
 pub(super) struct StripContext<'a, F: Format, E, const VECTORS: usize> {
     s: &'a Strip<'a>,
     columns: TileColumns,
@@ -138,7 +139,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
             load_first::<VECTORS>(self.first(now));
             while let Some(run) = self.s.runs.get(now.run) {
                 let next = self.after(now, run);
-                // What is loaded after the last tile is not used.
+                // The operands loaded after the last tile are not used.
                 let loaded = if next.run < self.s.runs.len() { next } else { now };
                 self.tile(TileTask { taps: &run.taps, x: self.x(now), next: self.first(loaded), pending });
                 pending = PendingTile { place: self.place(now), rows: self.rows };
@@ -255,7 +256,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
         }
     }
 
-    /// The Nth multiplication, counted from 0, if there are so many, with its rows of the pending tile.
+    /// Multiplication N, counted from 0, with its rows of the pending tile; does nothing if N >= `count`.
     ///
     /// # Safety
     /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
@@ -367,7 +368,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
         }
     }
 
-    /// A quarter of ROWS_PER_MMA rows, the first quarters being the larger ones.
+    /// The rows that follow `mma_step` PART of a multiplication: ROWS_PER_MMA rows in four parts, the first ones being the larger.
     ///
     /// # Safety
     /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.

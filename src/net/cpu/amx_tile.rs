@@ -11,7 +11,7 @@ pub(super) const TILE: usize = TILE_ROWS * TILE_ROWS;
 /// Bytes from a row to the next in the blocked layout.
 pub(super) const LINE_BYTES: usize = TILE_ROWS * size_of::<f32>();
 
-/// Room for the sums of four tiles.
+/// A buffer for the sums of four tiles.
 #[repr(C, align(64))]
 pub(super) struct SumBuffer(pub [f32; 4 * TILE]);
 
@@ -62,7 +62,7 @@ pub(super) unsafe fn load_nontemporal<const T: usize>(from: *const f32, row_byte
 /// Stores the sums in tile T.
 ///
 /// # Safety
-/// As for [`zero`]; there is room for the sums.
+/// As for [`zero`]; `to` has capacity for a tile of sums.
 #[inline(always)]
 pub(super) unsafe fn store<const T: usize>(to: *mut f32) {
     // SAFETY: the caller's promise.

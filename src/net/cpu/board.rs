@@ -7,7 +7,7 @@ use super::tile::Tap;
 use crate::model::CompleteGraph;
 
 /// The `count` positions `first`, `first + step`, ..., all with these taps, in the order of the layer's weights. In a network on the
-/// edges of K_n the positions are edges: all share the vertex `ends[0]`, and the other vertex counts up from `ends[1]`.
+/// edges of K_n the positions are edges: all have the vertex `ends[0]`, and the other vertex counts up from `ends[1]`.
 #[derive(Debug, PartialEq)]
 pub(super) struct TapRun {
     pub first: usize,

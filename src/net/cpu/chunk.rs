@@ -5,7 +5,7 @@ use super::layer::LINE;
 use super::pooled::FusedPooling;
 use crate::model::ActivationShape;
 
-/// Most boards of a chunk.
+/// The most boards of a chunk.
 const MAX_BOARDS: usize = 192;
 
 /// The number of boards of each chunk: as equal as multiples of `batch_multiple` allow, the rest in the last one. A remainder of at
@@ -59,8 +59,8 @@ pub(super) struct ChunkLayout {
 
 impl ChunkLayout {
     /// Words of each array for `boards`, each a whole number of cache lines: observations, stream, activations twice, heads, hidden,
-    /// value; for an edge network also sums at the vertices, vertex messages, pooled activations, logits by edge; for pooling layers what
-    /// they read, and scratch.
+    /// value; for an edge network also sums at the vertices, vertex messages, pooled activations, logits by edge; for pooling layers
+    /// their input and scratch.
     pub(super) fn words(&self, boards: usize) -> [usize; 13] {
         let squares = self.positions * boards;
         let (vertices, edge_boards) = (self.vertices * boards, self.vertices.min(1) * boards);

@@ -6,8 +6,8 @@ use super::tile::Tile;
 /// A kernel of fixed shape.
 ///
 /// # Safety
-/// The machine has the kernel's instructions, and every pointer of the tile is valid for what MR rows, NV vectors, the taps, the
-/// depth and the epilogue access.
+/// The machine has the kernel's instructions, and every pointer of the tile is valid for the accesses of MR rows, NV vectors, the taps,
+/// the depth and the epilogue.
 pub(super) type TileFn = unsafe fn(&Tile<'_>);
 
 /// Cuts `count` rows into as few tiles of at most `most` rows as possible, as equal as multiples of `multiple` allow. Yields each
@@ -29,7 +29,7 @@ pub(super) fn row_tiles(count: usize, most: usize, multiple: usize) -> impl Iter
 pub(super) struct Strip<'a> {
     /// The tile of no rows at position 0.
     pub start: Tile<'a>,
-    /// Rows of a matrix, of which a tile has two: the thread's tile configuration is for so many.
+    /// Rows of a matrix, of which a tile has two: the thread's tile configuration has this number of rows.
     pub rows: usize,
     pub runs: &'a [TapRun],
     /// Words from one position of the residual stream and of the output to the next.
@@ -51,7 +51,7 @@ pub(super) struct Matrices {
     pub units: usize,
     /// Kernels for strips of one and two vectors.
     pub strips: [StripFn; 2],
-    /// Configures the thread for matrices of so many rows (`rows`, except for strips), and undoes that.
+    /// Configures the thread for matrices of the given number of rows (`rows`, except for strips), and undoes that.
     pub begin: unsafe fn(usize),
     pub end: unsafe fn(),
 }

@@ -8,12 +8,12 @@ use crate::model::fold::{Affine, check_folded};
 use crate::net::number::bf16_pair;
 use bytemuck::{Pod, Zeroable};
 
-/// 16 words on a cache line.
+/// A cache line of 16 words.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(64))]
 pub(super) struct Line([f32; 16]);
 
-/// Numbers of a [`Line`].
+/// Words of a [`Line`].
 pub(super) const LINE: usize = 16;
 
 /// A vector of `words` zeros on cache lines.
@@ -21,7 +21,7 @@ pub(super) fn lines(words: usize) -> Vec<Line> {
     vec![Line::zeroed(); words.div_ceil(LINE)]
 }
 
-/// Weights as numbers, before packing.
+/// The weights of a layer before packing.
 pub(super) struct UnpackedLayer<'a> {
     pub outputs: usize,
     /// Channels of a row as written: `outputs` or more, the others 0.
@@ -30,7 +30,7 @@ pub(super) struct UnpackedLayer<'a> {
     pub inputs: usize,
     /// Weight of (output, tap, input).
     pub weight: &'a dyn Fn(usize, usize, usize) -> f32,
-    /// Zeros where the epilogue is ResidualAddBnRelu, which adds none.
+    /// Zeros where the epilogue is ResidualAddBnRelu, which adds no bias. `[outputs]`
     pub bias: Vec<f32>,
     /// The BatchNorm after the residual stream (StemBnRelu, ResidualAddBnRelu).
     pub norm: Option<Affine>,
@@ -70,11 +70,11 @@ pub(super) struct PackedLayer {
     depth: usize,
     /// Words of a full weight block.
     block: usize,
-    weights: Vec<Line>,
-    bias: Vec<Line>,
-    dequant_scale: Vec<Line>,
-    scale: Vec<Line>,
-    offset: Vec<Line>,
+    weights: Vec<Line>,       // units [blocks, taps, depth, BLOCK, lanes]
+    bias: Vec<Line>,          // f32 [vectors, lanes]
+    dequant_scale: Vec<Line>, // f32 [vectors, lanes]
+    scale: Vec<Line>,         // f32 [vectors, lanes]
+    offset: Vec<Line>,        // f32 [vectors, lanes]
 }
 
 /// The layout of an array of `boards` rows per position, each made of channel blocks: its start, and the words from one position, row
@@ -87,7 +87,7 @@ pub(super) struct RowLayout {
     pub block_stride: usize,
 }
 
-/// Lays out the rows of so many boards, each of so many words, in an array.
+/// Lays out rows in an array; the arguments are the array, the number of boards and the words of a row.
 pub(super) type RowPlacement = fn(&mut [f32], usize, usize) -> RowLayout;
 
 impl RowLayout {
@@ -115,8 +115,8 @@ impl RowLayout {
     }
 }
 
-/// Where a layer reads and writes. Stream and out may not overlap the source. `ends` is what every vertex sends (VertexAddRelu), a
-/// vertex being a position.
+/// The arrays that a layer reads and writes. Stream and out may not overlap the source. `ends` holds the message of every vertex
+/// (VertexAddRelu); a vertex is a position there.
 #[derive(Clone, Copy)]
 pub(super) struct Buffers {
     pub source: RowLayout,
@@ -135,7 +135,7 @@ impl PackedLayer {
         let has_bias = unpacked.bias.iter().any(|x| *x != 0.0);
         assert!(
             !(has_bias && unpacked.epilogue == Epilogue::ResidualAddBnRelu),
-            "a layer that leaves a block adds no bias"
+            "a layer with ResidualAddBnRelu has a bias, which belongs in the next BatchNorm"
         );
         let vectors = unpacked.width.div_ceil(kernels.lanes);
         let depth = unpacked.inputs.div_ceil(kernels.unit).next_multiple_of(kernels.units());
@@ -165,7 +165,7 @@ impl PackedLayer {
         })
     }
 
-    /// What tiles from `vector` on share.
+    /// The operands common to the tiles from vector `vector` on.
     pub(super) fn columns(&self, boards: usize, buffers: &Buffers, vector: usize) -> TileColumns {
         let lane = vector * self.kernels.lanes;
         let from = |numbers: &[Line]| words(numbers).wrapping_add(lane);
@@ -194,7 +194,7 @@ fn words(lines: &[Line]) -> *const f32 {
     lines.as_ptr().cast()
 }
 
-/// Numbers padded with zeros to `len` and whole lines.
+/// `numbers` padded with zeros to `len` elements and to whole lines.
 fn padded(numbers: &[f32], len: usize) -> Vec<Line> {
     let mut out = lines(len);
     bytemuck::cast_slice_mut::<Line, f32>(&mut out)[..numbers.len()].copy_from_slice(numbers);

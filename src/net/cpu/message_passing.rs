@@ -1,4 +1,4 @@
-//! What an edge network does between its layers, and its heads.
+//! The messages of an edge network between its layers, and its heads.
 
 use super::Net;
 use super::layer::{Buffers, PackedLayer, RowLayout};
@@ -7,13 +7,13 @@ use crate::model::CompleteGraph;
 use crate::net::edge_messages::{self, TriangleColumns};
 use crate::net::number::Bf16;
 
-/// The messages of an edge network; the factors of its means are folded into the weights that read them.
+/// The messages of an edge network. The factors 1 / (n - 1) of means and those of triangles are folded into the weights that read them.
 pub(super) struct EdgeMessages {
     pub edges: CompleteGraph,
     pub isa: Isa,
-    /// For every block the channels that are mixed around triangles.
+    /// For every block the channels that are mixed around triangles. `[blocks]`
     pub triangle_channels: Vec<usize>,
-    /// For every block what is sent from each vertex to its edges.
+    /// For every block the layer that makes the messages of the vertices. `[blocks]`
     pub vertex: Vec<PackedLayer>,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct EdgeMessages {
 pub(super) struct MessageRows {
     /// Sums of activations at every vertex.
     pub sums: RowLayout,
-    /// What is sent from every vertex, f32.
+    /// The message of every vertex, f32.
     pub ends: RowLayout,
     /// Means of activations over all edges, f32.
     pub pooled: RowLayout,
@@ -33,7 +33,7 @@ pub(super) struct MessageRows {
 /// `positions` times `boards` rows as a slice.
 ///
 /// # Safety
-/// The rows are there, as numbers of type T, and nothing else refers to them.
+/// The rows lie inside their array, hold elements of type T, and nothing else refers to them.
 unsafe fn slice<'a, T>(rows: RowLayout, positions: usize, boards: usize) -> &'a mut [T] {
     let words = positions * boards * rows.row;
     // SAFETY: the caller's promise; T is a plain number no larger than a word.
@@ -41,7 +41,7 @@ unsafe fn slice<'a, T>(rows: RowLayout, positions: usize, boards: usize) -> &'a 
 }
 
 impl EdgeMessages {
-    /// Sends the activations `a` of block `number` over the vertices: `rows.ends`.
+    /// Writes the messages of the vertices in block `number` to `rows.ends`, given the activations `a`.
     ///
     /// # Safety
     /// The arrays are those of the layout for `boards` boards, distinct, with activations in `format`.
@@ -130,7 +130,7 @@ pub(super) enum Activations {
 }
 
 impl Net {
-    /// The format of the tower's activations; bytes do not come here.
+    /// The format of the tower's activations; edge networks have no byte format.
     pub(super) fn activations(&self) -> Activations {
         if self.kernel_set.tower.out == 1 { Activations::F32 } else { Activations::Bf16 }
     }

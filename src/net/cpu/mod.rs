@@ -60,14 +60,14 @@ use std::sync::Arc;
 
 pub use kernel_set::{available_isas, check_precision, choose_isa};
 
-/// Sees the number and activations of a tower layer.
+/// A callback with the index and the activations of a tower layer.
 type LayerHook<'a> = &'a mut dyn FnMut(usize, &[f32]);
 
 /// A network packed for the CPU. Clones share the weights and own their work space.
 pub struct CpuNet {
     net: Arc<Net>,
     work: Workspace,
-    /// Observations, logits and values of a chunk with boards that do not count.
+    /// Observations, logits and values of a chunk that is padded with boards. `[boards, F]`, `[boards, A]`, `[boards, P]`
     padded: [Vec<f32>; 3],
 }
 
@@ -76,7 +76,7 @@ pub struct CpuNet {
 struct Workspace {
     /// Observations as the stem reads them, and activations.
     arrays: Vec<Line>,
-    /// Between observations and im2col patches.
+    /// Scratch on the way from observations to im2col patches.
     boards: Boards,
 }
 
@@ -142,7 +142,7 @@ impl CpuNet {
         Ok(Self::of(Arc::new(Net { model, tower, packed, kernel_set })))
     }
 
-    /// An evaluator with no work space yet.
+    /// An evaluator with an empty work space.
     fn of(net: Arc<Net>) -> Self {
         Self { net, work: Workspace::default(), padded: Default::default() }
     }
@@ -159,7 +159,7 @@ impl CpuNet {
         Ok(largest.into_iter().map(|x| if x > 0.0 { x / 255.0 } else { 1.0 }).collect())
     }
 
-    /// [`Network::forward`] that shows `hook` each tower layer's number and activations.
+    /// [`Network::forward`] that calls `hook` with the index and the activations of each tower layer.
     fn forward_with_hook(
         &mut self,
         obs: &[f32],
@@ -188,7 +188,7 @@ impl CpuNet {
         Ok(())
     }
 
-    /// Pads a chunk to `whole` boards and evaluates it. The padding repeats the last board, so that it makes nothing infinite that was finite.
+    /// Pads a chunk to `whole` boards and evaluates it. The padding repeats the last board, so that it adds no infinite output.
     fn padded_chunk(
         &mut self,
         whole: usize,
@@ -217,13 +217,13 @@ impl CpuNet {
         self.net.kernel_set.tower.name
     }
 
-    /// Multiplications that one observation needs, counting only taps on the board.
+    /// Multiply-adds that one observation needs; only taps on the board count.
     pub fn macs_per_sample(&self) -> usize {
         self.net.model.multiply_adds()
     }
 
-    /// Multiplies as fast as this machine can with the tower's kernels, `rounds` rounds, and returns how many multiplications
-    /// that were: the measure of [`CpuNet::macs_per_sample`] a second.
+    /// Runs `rounds` rounds of the tower's kernels at the machine's peak rate, from registers alone. Returns the number of multiply-adds, in
+    /// the unit of [`CpuNet::macs_per_sample`].
     pub fn measure_peak(&self, rounds: usize) -> usize {
         let kernels = self.net.kernel_set.tower;
         // SAFETY: the kernels' instructions were detected when the network was packed, and the thread is made ready for them.
@@ -272,7 +272,7 @@ fn check_len(what: &str, found: usize, expected: usize) -> Result<()> {
 }
 
 fn check_finite(what: &str, numbers: &[f32]) -> Result<()> {
-    // No early exit: the compiler makes vectors of this, and all is well nearly always.
+    // Without an early exit the compiler vectorises the loop, and nearly all arrays are finite.
     if numbers.iter().fold(true, |finite, x| finite & x.is_finite()) {
         return Ok(());
     }
@@ -367,7 +367,7 @@ impl Net {
         out
     }
 
-    /// Writes what the stem reads. `tower` lays out rows as the tower has them.
+    /// Writes the stem's input. `tower` is the layout of rows in the tower.
     fn observe(
         &self,
         layout: &ChunkLayout,
@@ -404,7 +404,7 @@ impl Net {
     ) {
         let ends = message_rows.ends;
         let words = self.layout().positions * a.position;
-        // SAFETY: the caller's promise; no layer writes what it reads; `a` and `b` hold `words` words.
+        // SAFETY: the caller's promise; the output of a layer is never its input; `a` and `b` hold `words` words.
         unsafe {
             // From the first layer on that reads the blocked layout, all layers that multiply matrices run in strips.
             let tower = self.kernel_set.tower;
@@ -419,13 +419,13 @@ impl Net {
                     messages.send(i, boards, self.activations(), a, message_rows);
                 }
                 let buffers = Buffers { source: a, stream, out: b, ends };
-                FusedPooling::run_behind(bias, first, boards, buffers, pooling);
+                FusedPooling::run_after(bias, first, boards, buffers, pooling);
                 hook(2 * i + 1, std::slice::from_raw_parts(b.start, words));
                 if let Some(messages) = &self.packed.messages {
                     messages.mix(i, boards, self.activations(), b);
                 }
                 let buffers = Buffers { source: b, stream, out: a, ends };
-                FusedPooling::run_behind(scale, second, boards, buffers, pooling);
+                FusedPooling::run_after(scale, second, boards, buffers, pooling);
                 hook(2 * i + 2, std::slice::from_raw_parts(a.start, words));
             }
         }

@@ -28,7 +28,7 @@ impl Observations {
         }
     }
 
-    /// The same as pairs of bf16, an odd last channel beside a 0.
+    /// The same as pairs of bf16, an odd last channel with a 0.
     pub(super) fn bf16_units(&self, obs: &[f32], rows: &mut [f32]) {
         let Self { boards, channels, positions, row } = *self;
         self.zero_padding(channels.div_ceil(2), rows);
@@ -60,7 +60,7 @@ impl Observations {
 }
 
 for_each_isa! {
-    /// `[board, channel]` -> `[board, row]` pairs, an odd last channel beside a 0; what is behind them stays.
+    /// `[board, channel]` -> `[board, row]` pairs, an odd last channel with a 0; the rest of the row stays as it is.
     fn pair_rows(obs: &[f32], channels: usize, rows: &mut [f32], row: usize) {
         for (obs, units) in obs.chunks_exact(channels).zip(rows.chunks_exact_mut(row)) {
             let (pairs, last) = obs.as_chunks::<2>();

@@ -1,4 +1,4 @@
-//! A network's weights -> layers ready to run, BatchNorm folded away.
+//! A network's weights -> layers ready to run, with BatchNorm folded into them.
 
 use super::board::Runs;
 use super::im2col::Im2col;
@@ -20,18 +20,18 @@ pub(super) struct PackedLayers {
     pub im2col: Option<Im2col>,
     pub stem: PackedLayer,
     pub blocks: Vec<[PackedLayer; 2]>,
-    /// The pooling layers behind the layers of each block.
+    /// The pooling layers after the layers of each block.
     pub pooled: Vec<[Option<FusedPooling>; 2]>,
     /// The 1x1 convolutions of both heads as one: policy channels, then value channels.
     pub head: Option<PackedLayer>,
-    /// What an edge network does between layers.
+    /// The messages between the layers of an edge network.
     pub messages: Option<EdgeMessages>,
     pub policy: PackedLayer,
     pub hidden: PackedLayer,
     pub value: PackedLayer,
 }
 
-/// Packs `weights`. `steps`: the dequantisation scale of each layer's byte activations, stem first; none for floats.
+/// Packs the layers of `model`. `steps`: the dequantisation scale of each layer's byte activations, stem first; none for floats.
 pub(super) fn pack(
     model: &Model,
     tower: &Tower,
@@ -60,8 +60,8 @@ struct Packer<'a> {
     edges: Option<CompleteGraph>,
 }
 
-/// One layer of the tower: which of the model's it is, its BatchNorm to fold in, the norm after it, what becomes of its sums, its
-/// number.
+/// One layer of the tower: its index in the model, the BatchNorm to fold into it, the BatchNorm after it, its epilogue, its index in the
+/// tower.
 struct TowerLayer {
     layer: usize,
     fold: Option<Affine>,
@@ -172,7 +172,7 @@ impl Packer<'_> {
     fn block(&self, i: usize) -> Result<[PackedLayer; 2]> {
         let block = &self.tower.blocks[i];
         let epilogue = if self.edges.is_some() { Epilogue::VertexAddRelu } else { Epilogue::BiasRelu };
-        // A pooling layer reads numbers.
+        // A pooling layer reads f32 without an activation function.
         let [first_epilogue, last_epilogue] = [(0, epilogue), (1, Epilogue::ResidualAddBnRelu)]
             .map(|(layer, own)| if block.pooling[layer].is_some() { Epilogue::BiasF32 } else { own });
         let first = TowerLayer {
@@ -239,7 +239,7 @@ impl Packer<'_> {
         };
         let inputs = data.len() / channels / taps;
         let triangle_scale = self.edges.as_ref().map_or(1.0, CompleteGraph::triangle_scale);
-        // Numbers for a pooling layer are written with their padding, which must be 0.
+        // Rows for a pooling layer are written with their padding, which must be 0.
         let outputs = if at.epilogue == Epilogue::BiasF32 { self.width() } else { channels };
         let factor = |co: usize| at.fold.as_ref().map_or(1.0, |f| f.scale[co]);
         let scale = |co: usize, ci: usize| {
@@ -343,7 +343,8 @@ impl Packer<'_> {
         PackedLayer::new(self.kernel_set.tower, Runs::pointwise(edges.len()), &unpacked)
     }
 
-    /// What block `i` sends from every vertex, out of sums over its edges; whole vectors, so that padding is 0.
+    /// The layer of block `i` that turns sums over the edges of a vertex into the vertex's message; it writes whole vectors, so that padding
+    /// is 0.
     fn vertex(&self, i: usize, edges: &CompleteGraph) -> Result<PackedLayer> {
         let (block, channels) = (&self.tower.blocks[i], self.stream.channels());
         let data = self.param(self.model.param_index(block.layers[0], 1));

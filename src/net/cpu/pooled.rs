@@ -1,4 +1,5 @@
-//! The pooling layers of a block. The convolution before one writes f32 rows, which become activations once the whole board is there.
+//! The pooling layers of a block. The convolution before a pooling layer writes f32 rows; the pooling layer turns them into activations
+//! after the whole board is written.
 
 use super::layer::{Buffers, PackedLayer, RowLayout};
 use super::tile::{CHANNEL_BLOCK, in_row};
@@ -7,11 +8,11 @@ use crate::model::fold::Affine;
 use crate::net::number::bf16_pair;
 use crate::net::pooling::{self, PooledLayer};
 
-/// A pooling layer and what follows it.
+/// A pooling layer fused with the operations after it.
 pub(super) struct FusedPooling {
     pub layer: PooledLayer,
     pub isa: Isa,
-    /// Behind a block's last layer: the sum with the residual stream, and the BatchNorm that reads it.
+    /// After a block's last layer: the sum with the residual stream, and the BatchNorm that reads it.
     pub norm: Option<Affine>,
     /// Activations are written in this step, as bytes.
     pub step: f32,
@@ -24,7 +25,7 @@ pub(super) struct FusedPooling {
 /// Arrays of pooling layers for one chunk.
 #[derive(Clone, Copy)]
 pub(super) struct PoolingRows {
-    /// What they read, f32.
+    /// Their input, f32.
     pub numbers: RowLayout,
     /// Scratch, a row for each board.
     pub scratch: RowLayout,
@@ -45,11 +46,11 @@ impl FusedPooling {
         self.layer.scratch_len()
     }
 
-    /// The convolution `layer`, and behind it the pooling layer `pooled` if there is one.
+    /// Runs the convolution `layer`, and after it the pooling layer `pooled` if there is one.
     ///
     /// # Safety
     /// As for [`PackedLayer::run`]; the arrays of `rows` are those of the layout for `boards` boards, and distinct.
-    pub(super) unsafe fn run_behind(
+    pub(super) unsafe fn run_after(
         pooled: Option<&Self>,
         layer: &PackedLayer,
         boards: usize,
@@ -64,10 +65,10 @@ impl FusedPooling {
         }
     }
 
-    /// From the convolution's numbers to activations.
+    /// Turns the convolution's f32 output into activations.
     ///
     /// # Safety
-    /// As for [`FusedPooling::run_behind`].
+    /// As for [`FusedPooling::run_after`].
     unsafe fn finish(&self, squares: usize, boards: usize, buffers: Buffers, rows: PoolingRows) {
         let PoolingRows { numbers, scratch } = rows;
         let words = |rows: RowLayout| squares * rows.position;

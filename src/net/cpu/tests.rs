@@ -39,7 +39,7 @@ fn stream(seed: u64) -> RngStream {
 
 fn weights(spec: &NetSpec, seed: u64) -> Weights {
     let mut weights = spec.model().expect("a network").random_weights(Key::new(seed, Purpose::Weights));
-    // What is multiplied around triangles must not grow from block to block.
+    // Products around triangles must not grow from block to block.
     let inner =
         weights.iter_mut().filter(|(name, _)| [".edge.", ".vertex."].iter().any(|part| name.contains(part)));
     inner.for_each(|(_, array)| array.data.iter_mut().for_each(|x| *x *= 0.3));
@@ -147,7 +147,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_path_agrees_with_the_naive_forward(spec in any_spec(), rows in 0..8usize, seed in any::<u64>()) {
+    fn every_kernel_agrees_with_the_naive_forward(spec in any_spec(), rows in 0..8usize, seed in any::<u64>()) {
         check_against_naive(&spec, rows, seed);
     }
 
@@ -205,7 +205,7 @@ fn rows_keep_their_bits_across_chunks() {
     }
 }
 
-/// Batches that matrices are made of, with odd numbers of boards and blocks of channels, and of so few boards that none are.
+/// Batches large enough for matrix kernels, with odd numbers of boards and of channel blocks, and batches too small for them.
 #[test]
 fn rows_keep_their_bits_on_any_board_with_any_channels() {
     let boards = [[2, 6, 7], [3, 1, 5], [1, 2, 1], [40, 3, 3]];
@@ -224,7 +224,7 @@ fn rows_keep_their_bits_on_any_board_with_any_channels() {
     }
 }
 
-/// Boards that fill a tile up are no reason to refuse a batch: this network has infinite logits for an empty board.
+/// Boards that pad a tile must not make a batch fail: this network has infinite logits for an empty board.
 #[test]
 fn boards_beyond_the_batch_change_no_output() {
     let spec = NetSpec { blocks: 0, policy_channels: 1, ..spec(Arch::Resnet, [1, 1, 1], 16) };
@@ -255,12 +255,12 @@ fn boards_beyond_the_batch_change_no_output() {
 
 /// AVX-512 and AVX2 fuse the same products in the same order.
 #[test]
-fn paths_with_fused_multiply_add_agree_to_the_bit() {
-    check_fused_paths(&spec(Arch::Resnet, [2, 6, 7], 40));
-    check_fused_paths(&edge_spec(6, 40));
+fn kernels_with_fused_multiply_add_agree_to_the_bit() {
+    check_fused_kernels(&spec(Arch::Resnet, [2, 6, 7], 40));
+    check_fused_kernels(&edge_spec(6, 40));
 }
 
-fn check_fused_paths(spec: &NetSpec) {
+fn check_fused_kernels(spec: &NetSpec) {
     let weights = weights(spec, 12);
     let obs = observations(spec, 21, 13);
     for precision in [Precision::F32, Precision::Bf16] {
@@ -273,9 +273,9 @@ fn check_fused_paths(spec: &NetSpec) {
     }
 }
 
-/// bf16 keeps 8 bits: what it rounds away is small beside the outputs, and not nothing.
+/// bf16 keeps 8 bits: the rounding error is small next to the outputs, and it is not 0.
 #[test]
-fn bf16_is_near_f32_on_every_path() {
+fn bf16_is_near_f32_on_every_kernel() {
     let specs = [(Arch::Resnet, [3, 6, 7]), (Arch::Mlp, [31, 1, 1])]
         .map(|(arch, board)| NetSpec { num_actions: 50, ..spec(arch, board, 33) });
     for spec in specs.into_iter().chain([edge_spec(7, 33)]) {
@@ -349,7 +349,7 @@ fn denormal_weights_are_computed_with_and_huge_ones_reported() {
 }
 
 #[test]
-fn observations_that_are_no_numbers_are_reported() {
+fn observations_that_are_nan_are_reported() {
     for spec in [spec(Arch::Mlp, [5, 1, 1], 20), spec(Arch::Resnet, [2, 3, 3], 20), edge_spec(4, 20)] {
         let mut obs = observations(&spec, 2, 10);
         obs[7] = f32::NAN;
@@ -363,7 +363,7 @@ fn observations_that_are_no_numbers_are_reported() {
     }
 }
 
-/// Arrays lie elsewhere in batches of another size, so that what a refused batch left may be where rows end in padding.
+/// The arrays have other places in batches of another size: values that a refused batch left may then lie in the padding of rows.
 #[test]
 fn a_refused_batch_leaves_nothing_behind() {
     for spec in [spec(Arch::Mlp, [70, 1, 1], 40), spec(Arch::Resnet, [3, 5, 5], 40), edge_spec(5, 40)] {
@@ -387,7 +387,7 @@ fn a_refused_batch_leaves_nothing_behind() {
     }
 }
 
-/// What 8 bits round away is small beside the outputs, and not nothing.
+/// The rounding error of 8 bits is small next to the outputs, and it is not 0.
 #[test]
 fn int8_is_near_f32_on_observations_like_those_it_was_calibrated_on() {
     for (arch, board) in [(Arch::Resnet, [3, 6, 7]), (Arch::Mlp, [31, 1, 1])] {
@@ -412,9 +412,9 @@ fn int8_is_near_f32_on_observations_like_those_it_was_calibrated_on() {
     }
 }
 
-/// Sums of bytes are integers: what multiplies them does not matter.
+/// Sums of products of bytes are integers, equal on every kernel.
 #[test]
-fn int8_paths_agree_to_the_bit() {
+fn int8_kernels_agree_to_the_bit() {
     let specs = [(Arch::Resnet, [3, 6, 7], 37), (Arch::Resnet, [2, 9, 9], 64), (Arch::Mlp, [31, 1, 1], 130)];
     for (arch, board, channels) in specs {
         let spec = NetSpec { num_actions: 50, ..spec(arch, board, channels) };
@@ -469,7 +469,7 @@ fn chunks_hold_all_rows_and_are_batch_multiples_but_for_the_last() {
 
 /// However the stem is multiplied: 3x3 taps on the board, both heads' 1x1 convolutions and three linear layers.
 #[test]
-fn products_are_those_on_the_board_on_every_path() {
+fn products_are_those_on_the_board_on_every_kernel() {
     for [planes, height, width] in [[2, 6, 7], [17, 9, 9], [1, 1, 1], [40, 3, 4]] {
         let spec = spec(Arch::Resnet, [planes, height, width], 24);
         let (taps, squares) = ((3 * height - 2) * (3 * width - 2), height * width);

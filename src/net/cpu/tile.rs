@@ -28,7 +28,7 @@ pub(super) struct Tap {
     pub index: usize,
 }
 
-/// What a sum p of products becomes; s = p + bias, and bn_relu(x) = relu(scale * x + offset).
+/// The operation on a sum p of products; s = p + bias, and bn_relu(x) = relu(scale * x + offset).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Epilogue {
     /// Residual stream = s; activations = bn_relu(s).
@@ -45,7 +45,7 @@ pub(super) enum Epilogue {
     BiasF32,
 }
 
-/// What the tiles of a layer that begin at the same output channel share. Strides are in 32-bit words.
+/// The operands common to the tiles of a layer that begin at the same output channel. Strides are in 32-bit words.
 #[derive(Clone, Copy)]
 pub(super) struct TileColumns {
     /// Units of a tap.
@@ -84,9 +84,9 @@ pub(super) struct Tile<'a> {
     /// Residual stream, first row of the tile (StemBnRelu, ResidualAddBnRelu).
     pub stream: *mut f32,
     pub stream_row: usize,
-    /// Message of the vertex that changes with the row's position, first row of the tile (VertexAddRelu).
+    /// Message of the vertex that differs from row to row, for the first row of the tile (VertexAddRelu).
     pub row_endpoint: *const f32,
-    /// Message of the vertex that all rows share, first board (VertexAddRelu).
+    /// Message of the vertex that all positions of the run share, for the first board (VertexAddRelu).
     pub run_endpoint: *const f32,
     /// Board of the first row (VertexAddRelu).
     pub board: usize,
@@ -290,7 +290,7 @@ impl TileRows {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn opaque(mut p: *const f32) -> *const f32 {
-    // SAFETY: there are no instructions.
+    // SAFETY: the assembly has no instructions.
     unsafe { asm!("/* {} */", inout(reg) p, options(pure, readonly, nostack, preserves_flags)) }
     p
 }

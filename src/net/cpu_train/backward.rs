@@ -27,25 +27,26 @@ enum StreamGrad<'a> {
 struct LayerOutput<'a> {
     isa: Isa,
     above: &'a CpuBatchNorm,
-    y: &'a [f32],
-    dz: &'a mut [f32],
+    y: &'a [f32],      // [positions, rows, columns] in chunks
+    dz: &'a mut [f32], // [positions, rows, columns] in chunks
     stream: StreamGrad<'a>,
 }
 
 /// One partition at the input of a layer.
 struct LayerInput<'a> {
     layer: &'a PreActLayer,
-    x: &'a [f32],
-    /// Output: dz of the layer's normalisation.
+    x: &'a [f32], // [positions, rows, width] in chunks
+    /// Output: dz of the layer's normalisation. `[positions, rows, width]` in chunks
     next: &'a mut [f32],
-    /// Scratch for a chunk's activations after the ReLU.
+    /// Scratch for a chunk's activations after the ReLU. `[positions, rows, width]`
     active: &'a mut [f32],
-    /// Scratch for the layer's message.
+    /// Scratch for the layer's message. `[rows, scratch_len]`
     message: &'a mut [f32],
     /// The layer's output before its scale, empty where there is none, and scratch for a chunk's gradient of that.
+    /// `[positions, rows, columns]`
     unscaled: &'a [f32],
     d_unscaled: &'a mut [f32],
-    /// Scratch for the layer's pooling layers.
+    /// Scratch for the layer's pooling layers. `[rows, scratch_len]`
     pooling: &'a mut [f32],
 }
 
@@ -55,7 +56,7 @@ struct PartitionSums<'a> {
     weights: &'a mut [f32],
     /// Weight gradient of the message's own layer. `[inputs, columns]`
     message: &'a mut [f32],
-    /// Gradient of the parameters of the layer's pooling layers: the bias's, then the scale's.
+    /// Gradient of the parameters of the layer's pooling layers: the bias's, then the scale's. `[num_params]`
     pooling: &'a mut [f32],
     /// `[columns]`
     bias: Vec<f32>,
@@ -205,9 +206,9 @@ impl CpuTrainNet {
         let jobs: Vec<_> = outputs.into_iter().zip(split.parts(obs, x_floats)).zip(scratch).collect();
         let sums =
             jobs.into_par_iter().zip(&split.partitions).map(|(((mut output, x), scratch), partition)| {
-                let rooms = [&mut scratch.weights, &mut scratch.message_weights];
+                let scratches = [&mut scratch.weights, &mut scratch.message_weights];
                 let mut sums =
-                    PartitionSums::new([Some(&*stem), None], rooms.map(|scratch| &mut scratch[..]));
+                    PartitionSums::new([Some(&*stem), None], scratches.map(|scratch| &mut scratch[..]));
                 let mut done = 0;
                 for boards in split.chunks(partition) {
                     let rows = boards.len();
@@ -333,8 +334,8 @@ impl LayerInput<'_> {
 
 impl<'a> PartitionSums<'a> {
     /// Sums of a layer and of its message's layer, each in its scratch array.
-    fn new(layers: [Option<&Linear>; 2], rooms: [&'a mut [f32]; 2]) -> Self {
-        let [weights, message] = rooms;
+    fn new(layers: [Option<&Linear>; 2], scratches: [&'a mut [f32]; 2]) -> Self {
+        let [weights, message] = scratches;
         let [len, message_len] = layers.map(|layer| layer.map_or(0, |linear| linear.gradient.len()));
         let (weights, message) = (&mut weights[..len], &mut message[..message_len]);
         weights.fill(0.0);
@@ -414,7 +415,7 @@ fn head_gradient(isa: Isa, split: &BatchSplit, linear: &mut Linear, x: &[f32], w
     norm::add_rows(isa, dy, &mut linear.bias_gradient);
 }
 
-/// Rows of `width` numbers padded with 0 to `columns`.
+/// Rows of `width` elements padded with 0 to `columns`.
 fn widen(x: &[f32], width: usize, columns: usize) -> Vec<f32> {
     let mut out = vec![0.0; x.len() / width * columns];
     for (row, wide) in x.chunks_exact(width).zip(out.chunks_exact_mut(columns)) {

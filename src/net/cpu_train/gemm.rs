@@ -1,6 +1,6 @@
 //! Matrix products over (position, tap) pairs, with register tiles for each instruction set.
 //!
-//! Sums run over taps and input channels in a fixed order, so a row's result does not depend on the rows beside it.
+//! Sums run over taps and input channels in a fixed order, so a row's result does not depend on the other rows.
 
 use super::tap_map::{TapLink, TapLists};
 use crate::isa::Isa;
@@ -49,7 +49,7 @@ pub struct PackedWeights {
 }
 
 impl PackedWeights {
-    /// Room for `taps x inputs x columns` weights, `columns` a multiple of [`LANES`].
+    /// Zeros for `taps x inputs x columns` weights, `columns` a multiple of [`LANES`].
     pub fn new(taps: usize, inputs: usize, columns: usize) -> Self {
         assert!(columns.is_multiple_of(LANES), "padded columns");
         Self { taps, inputs, columns, data: vec![0.0; taps * inputs * columns] }

@@ -14,7 +14,7 @@ struct WeightTensor {
     column: usize,
 }
 
-/// A linear map: convolution, linear layer, or several with one input side by side.
+/// A linear map: a convolution, a linear layer, or several of them that read one input and write adjacent columns.
 #[derive(Clone, Debug)]
 pub struct Linear {
     pub tap_map: TapMap,
@@ -35,8 +35,8 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// The layers with these weights side by side, reading the columns `inputs`; a bias is the first one's. Weights and bias by
-    /// their index in [`Model::params`].
+    /// The layers with these weights in adjacent columns, which read the columns `inputs`; the bias is that of the first layer. Weights and
+    /// bias are indices of [`Model::params`].
     pub fn new(
         model: &Model,
         weights: &[usize],
@@ -65,7 +65,7 @@ impl Linear {
         }
     }
 
-    /// Takes the weights out of the flat parameters.
+    /// Copies the weights from the flat `parameters [num_parameters]`.
     pub fn pack(&mut self, model: &Model, parameters: &[f32]) {
         let per_output = self.inputs.len() * self.tap_map.taps;
         for block in &self.blocks {
@@ -86,12 +86,12 @@ impl Linear {
         self.bias_slot.is_some()
     }
 
-    /// Tensors this layer's gradient goes to.
+    /// The tensors of this layer's gradient, as indices of [`Model::params`].
     pub fn slots(&self) -> impl Iterator<Item = usize> + '_ {
         self.blocks.iter().map(|b| b.slot).chain(self.bias_slot)
     }
 
-    /// Adds the gradient to the tensors of [`Linear::slots`], in their order.
+    /// Adds the gradient to `tensors`, those of [`Linear::slots`] in their order: weights `[outputs, inputs, taps]`, bias `[outputs]`.
     pub fn add_gradient(&self, tensors: &mut [&mut [f32]]) {
         let (inputs, taps) = (self.inputs.len(), self.tap_map.taps);
         for (block, tensor) in self.blocks.iter().zip(tensors.iter_mut()) {
@@ -111,7 +111,7 @@ impl Linear {
         }
     }
 
-    /// `out += x W`, for one chunk of `rows` boards; `out` starts from the bias with [`Linear::start`].
+    /// `out [positions, rows, columns] += x W`, `x [positions, rows, width]`, for one chunk of `rows` boards; `out` starts from the bias with [`Linear::start`].
     pub fn forward(&self, isa: Isa, rows: usize, x: View<'_>, out: ViewMut<'_>) {
         let x = View { offset: self.inputs.start, ..x };
         product(isa, &self.tap_map.forward, rows, x, &self.weights, out);
@@ -126,7 +126,7 @@ impl Linear {
         }
     }
 
-    /// Fills `out [.., columns]` with `stream` and the bias, where there is one: the start of a residual layer.
+    /// Fills `out [.., columns]` with `stream [.., columns]` plus the bias, where there is one: the start of a residual layer.
     pub fn start_from(&self, stream: &[f32], out: &mut [f32]) {
         out.copy_from_slice(stream);
         if !self.bias.is_empty() {
@@ -135,7 +135,7 @@ impl Linear {
         }
     }
 
-    /// `dx += dy W^T`, for one chunk; `dx` has `width` columns in all.
+    /// `dx [positions, rows, width] += dy W^T`, `dy [positions, rows, columns]`, for one chunk of `rows` boards.
     pub fn backward(&self, isa: Isa, rows: usize, dy: &[f32], dx: &mut [f32], width: usize) {
         let dy = View { data: dy, width: self.columns, offset: 0 };
         let dx = ViewMut { data: dx, width, offset: self.inputs.start };
@@ -166,7 +166,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Moments of `rows` rows, not yet known.
+    /// Uninitialised moments of `rows` rows: all zeros.
     pub fn new(rows: usize, width: usize) -> Self {
         Self { rows, mean: vec![0.0; width], deviations: vec![0.0; width] }
     }
@@ -179,14 +179,14 @@ pub struct CpuBatchNorm {
     pub width: usize,
     blocks: Vec<NormBlock>,
     count: usize,
-    mean: Vec<f32>,
-    variance: Vec<f64>,
-    scale: Vec<f32>,
-    shift: Vec<f32>,
-    slope: Vec<f32>,
-    offset: Vec<f32>,
-    weight_gradient: Vec<f32>,
-    bias_gradient: Vec<f32>,
+    mean: Vec<f32>,            // [width]
+    variance: Vec<f64>,        // [width]
+    scale: Vec<f32>,           // [width]
+    shift: Vec<f32>,           // [width]
+    slope: Vec<f32>,           // [width]
+    offset: Vec<f32>,          // [width]
+    weight_gradient: Vec<f32>, // [width]
+    bias_gradient: Vec<f32>,   // [width]
 }
 
 impl CpuBatchNorm {
@@ -216,7 +216,8 @@ impl CpuBatchNorm {
         }
     }
 
-    /// Takes the batch's moments from its chunks, in order (Chan, Golub, LeVeque 1983), and weight and bias from the parameters.
+    /// Computes the batch's moments from those of its `chunks` in order (Chan, Golub, LeVeque 1983), and takes weight and bias from the flat
+    /// `parameters [num_parameters]`.
     pub fn prepare(&mut self, model: &Model, parameters: &[f32], chunks: &[Moments]) {
         self.count = chunks.iter().map(|chunk| chunk.rows).sum();
         for column in 0..self.width {
@@ -243,7 +244,7 @@ impl CpuBatchNorm {
         }
     }
 
-    /// Moves the running statistics towards this batch's (the variance as an unbiased estimate, as PyTorch does).
+    /// Moves the running statistics, flat `[num_statistics]`, towards this batch's (the variance as an unbiased estimate, as PyTorch does).
     pub fn update_statistics(&self, model: &Model, statistics: &mut [f32]) {
         let unbiased = self.count as f64 / (self.count.max(2) - 1) as f64;
         let mix = |old: &mut f32, new: f64| {
@@ -264,12 +265,12 @@ impl CpuBatchNorm {
         }
     }
 
-    /// What the forward direction does to each column.
+    /// The forward normalisation of each column.
     pub fn columns(&self) -> Columns<'_> {
         Columns { mean: &self.mean, scale: &self.scale, shift: &self.shift }
     }
 
-    /// Takes the sums of dz and dz (x - mean) over each chunk, in order: `chunks [..][2, width]`.
+    /// Computes the gradients from the sums of dz and dz (x - mean) over each chunk, in order: `chunks [chunks][2, width]`.
     pub fn prepare_gradient(&mut self, chunks: &[Vec<f32>]) {
         for column in 0..self.width {
             let total = |at: usize| chunks.iter().map(|sums| f64::from(sums[at])).sum::<f64>();
@@ -283,12 +284,12 @@ impl CpuBatchNorm {
         }
     }
 
-    /// What the backward direction does to each column.
+    /// The backward normalisation of each column.
     pub fn gradient_columns(&self) -> GradientColumns<'_> {
         GradientColumns { mean: &self.mean, scale: &self.scale, slope: &self.slope, offset: &self.offset }
     }
 
-    /// Adds the gradients of weights and biases to the flat gradient's parts, one for each slot.
+    /// Adds the gradients of weights and biases to `parts`, the flat gradient's parts, one for each of [`Model::params`]: `[channels]`.
     pub fn add_gradient(&self, parts: &mut [&mut [f32]]) {
         for block in &self.blocks {
             let columns = block.column..block.column + block.channels;

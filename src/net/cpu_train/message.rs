@@ -1,4 +1,4 @@
-//! Messages between the edges of K_n beside a layer's linear layer, forward and backward, one chunk at a time.
+//! Messages between the edges of K_n, which a layer adds to its linear map, forward and backward, one chunk at a time.
 
 use super::gemm::{View, ViewMut, weight_gradient};
 use super::layer::Linear;
@@ -7,7 +7,7 @@ use crate::model::CompleteGraph;
 use crate::net::edge_messages::{self, TriangleColumns};
 use std::sync::Arc;
 
-/// The message beside a layer's linear layer.
+/// The message that a layer adds to its linear map.
 #[derive(Clone, Debug)]
 pub(super) enum LayerMessage {
     /// Nothing.

@@ -1,7 +1,7 @@
 //! The training step's arithmetic on CPU: fused forward and backward passes of a [`CpuTrainNet`](crate::model::Tower).
 //!
 //! In: parameters as flat arrays, observations, gradients of the outputs. Out: outputs, gradients of the parameters.
-//! Knows nothing of losses, optimisers or games. The tests compare outputs and gradients with candle's, the latter by autograd.
+//! Knows no losses, optimisers or games. The tests compare outputs and gradients with candle's, the latter by autograd.
 //!
 //! Every layer with weights is one kind of operation: its `TapMap` lists which input positions are connected to which output
 //! positions by which tap. A 3x3 convolution has nine taps, a 1x1 convolution one, a linear layer on a flattened board one for each

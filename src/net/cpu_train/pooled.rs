@@ -1,4 +1,4 @@
-//! The pooling layers of a layer: a bias of channels before its ReLU, a scale of channels behind its linear layer.
+//! The pooling layers of a pre-activation layer: a bias of channels before its ReLU, a scale of channels after its linear map.
 
 use super::norm::{self, Columns};
 use crate::isa::Isa;
@@ -8,11 +8,11 @@ use crate::net::pooling::{BoardRows, PooledLayer};
 /// A pooling layer, its parameters and their gradient.
 #[derive(Clone, Debug)]
 pub(super) struct TrainPooling {
-    /// What computes it.
+    /// Its forward and backward passes.
     pub layer: PooledLayer,
     /// Its parameters among [`Model::params`].
     slots: Vec<usize>,
-    /// The gradient of all of them, one after the other.
+    /// The gradient of all of them, one after the other. `[num_params]`
     pub gradient: Vec<f32>,
 }
 
@@ -24,7 +24,7 @@ impl TrainPooling {
         Self { layer, slots: model.layers[index].params.clone().collect(), gradient }
     }
 
-    /// Takes the weights out of the flat parameters.
+    /// Copies the weights from the flat `parameters [num_parameters]`.
     pub fn pack(&mut self, model: &Model, parameters: &[f32]) {
         let own = self.slots.iter().flat_map(|&slot| &parameters[model.params[slot].range.clone()]);
         self.layer.set_params(own.copied().collect());
@@ -35,7 +35,7 @@ impl TrainPooling {
         self.layer.scratch_len()
     }
 
-    /// `active = relu(bias(normalised x))`, the bias being this layer's.
+    /// `active = relu(bias(normalised x))`, the bias being this layer's. `x` and `active` are `[squares, boards, width]`.
     pub fn normalize_relu(
         &self,
         isa: Isa,
@@ -49,7 +49,7 @@ impl TrainPooling {
         norm::relu(isa, active);
     }
 
-    /// `y = scaled x + stream`, the scale being this layer's.
+    /// `y = scaled x + stream`, the scale being this layer's. `x`, `stream` and `y` are `[squares, boards, width]`.
     pub fn add_scaled(
         &self,
         isa: Isa,

@@ -1,4 +1,5 @@
-//! A layer of the tower, `y = linear(relu(norm(x)))`, with optional messages, residual sum and pooling layers, and its forward pass on one chunk.
+//! A pre-activation layer of the tower, `y = linear(relu(norm(x)))`, with optional messages, residual sum and pooling layers (He et al. 2016,
+//! Identity Mappings in Deep Residual Networks), and its forward pass on one chunk.
 
 use super::gemm::{View, ViewMut};
 use super::layer::{CpuBatchNorm, Linear};
@@ -8,7 +9,7 @@ use super::pooled::TrainPooling;
 use crate::isa::Isa;
 use crate::net::pooling::BoardRows;
 
-/// `y = linear(relu(norm(x)))`, plus what comes in as a message and on the residual stream.
+/// `y = linear(relu(norm(x)))`, plus a message and the residual stream where the layer has them.
 #[derive(Clone, Debug)]
 pub(super) struct PreActLayer {
     pub norm: CpuBatchNorm,
@@ -31,7 +32,7 @@ impl PreActLayer {
         self.scale.as_ref().map_or(0, |_| self.linear.tap_map.outputs * self.linear.columns)
     }
 
-    /// The normalised input `x` of `boards` boards behind the ReLU.
+    /// Writes relu(norm(x)) of `boards` boards to `active`. `x` and `active` are `[positions, boards, width]`.
     pub fn activate(&self, isa: Isa, x: &[f32], boards: usize, active: &mut [f32], scratch: &mut [f32]) {
         match &self.bias {
             None => norm::normalize_relu(isa, x, &self.norm.columns(), active),
@@ -44,7 +45,8 @@ impl PreActLayer {
         BoardRows { boards, width: self.linear.columns }
     }
 
-    /// The layer on one chunk of `boards` boards: `y`, and `unscaled` where it has a scale. `stream` is what a residual layer adds.
+    /// The layer on one chunk of `boards` boards: `y`, and `unscaled` where it has a scale. `stream` is the term that a residual
+    /// layer adds. `x` is `[positions, boards, width]`, the others `[positions, boards, columns]`.
     pub fn forward(
         &self,
         isa: Isa,
@@ -91,21 +93,21 @@ pub(super) enum Residual {
     Add,
 }
 
-/// Room of one partition, as many floats as the largest layer needs.
+/// Scratch of one partition, as many floats as the largest layer needs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scratch {
-    /// A chunk behind its ReLU.
+    /// A chunk after its ReLU. `[positions, boards, width]`
     pub active: Vec<f32>,
     /// The partition's part of a layer's weight gradient. `[taps, inputs, columns]`
     pub weights: Vec<f32>,
-    /// What messages need.
+    /// Scratch of messages. `[boards, scratch_len]`
     pub message: Vec<f32>,
     /// The partition's part of a message's weight gradient. `[inputs, columns]`
     pub message_weights: Vec<f32>,
-    /// What pooling layers need.
+    /// Scratch of pooling layers. `[boards, scratch_len]`
     pub pooling: Vec<f32>,
     /// The partition's parts of the gradients of pooling layers' parameters: the bias's, then the scale's.
     pub pooling_weights: Vec<f32>,
-    /// A chunk's gradient of what is scaled.
+    /// A chunk's gradient of the output before its scale. `[positions, boards, columns]`
     pub unscaled: Vec<f32>,
 }

@@ -17,7 +17,7 @@ pub struct TapLists {
     pub sources: usize,
     /// Number of taps.
     pub taps: usize,
-    /// What every written position sums; all places are below `sources` and `taps`.
+    /// The terms of every written position; all indices are below `sources` and `taps`. `[positions][terms]`
     pub lists: Vec<Vec<TapLink>>,
 }
 
@@ -30,9 +30,9 @@ pub struct TapMap {
     pub outputs: usize,
     /// Number of taps.
     pub taps: usize,
-    /// What every output position sums.
+    /// The terms of every output position.
     pub forward: TapLists,
-    /// What the gradient of every input position sums.
+    /// The terms of the gradient of every input position.
     pub backward: TapLists,
     /// The (input, output) positions that meet at every tap. `[taps][..]`
     pub pairs: Vec<Vec<(usize, usize)>>,

@@ -98,7 +98,7 @@ fn norm(x: impl Iterator<Item = f64>) -> f64 {
     x.map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// Norm of the difference, relative to the norm of what is right, or to `floor` where that is larger.
+/// Norm of the difference, relative to the norm of the right value, or to `floor` where that is larger.
 fn error_above(found: &[f32], right: &[f32], floor: f64) -> f64 {
     assert_eq!(found.len(), right.len());
     let scale = norm(right.iter().map(|&x| f64::from(x))).max(floor);
@@ -149,8 +149,8 @@ fn worst_error(spec: &NetSpec, rows: usize, isa: Isa, seed: u64) -> (f64, String
     worst
 }
 
-/// An input of a ReLU that is 0 but for rounding may fall to either side, which moves the gradient by about 1 %. That is rare:
-/// of four batches, some are free of it.
+/// The least of the errors of four batches. An input of a ReLU that is 0 up to rounding may get either sign, which changes the gradient by
+/// about 1 %. That is rare: at least one of four batches has no such input.
 fn least_of_four(spec: &NetSpec, rows: usize, isa: Isa, seed: u64) -> (f64, String) {
     let errors = (seed..seed + 4).map(|seed| worst_error(spec, rows, isa, seed));
     errors.min_by(|a, b| a.0.total_cmp(&b.0)).expect("four")

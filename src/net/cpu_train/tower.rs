@@ -29,7 +29,7 @@ pub(super) struct TowerArrays {
     pub activations: Vec<Vec<f32>>,
     /// Output of every layer before its scale; empty where it has none.
     pub unscaled: Vec<Vec<f32>>,
-    /// What the heads' linear layers read.
+    /// The input of the heads' linear layers. `[positions, boards, width]` in chunks
     pub tail: Vec<f32>,
     /// The mean of it over all edges, which the value layers of an edge network read. `[B, width]`, else empty
     pub pooled: Vec<f32>,
@@ -48,7 +48,7 @@ pub(super) struct TowerArrays {
 /// Gradients of activations in the backward pass. `[boards, positions, width]` in chunks, as many floats as the widest layer needs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GradBuffers {
-    /// Gradient behind the ReLU of the normalisation above.
+    /// Gradient after the ReLU of the normalisation above.
     pub dz: Vec<f32>,
     /// The same for the normalisation below, being written.
     pub next: Vec<f32>,
@@ -88,7 +88,7 @@ impl CpuTrainNet {
     /// The network of `spec`, with the best instructions this machine has.
     ///
     /// # Errors
-    /// As [`Model::new`]; [`Error::Unsupported`] where the model is no [`model::Tower`].
+    /// As [`Model::new`]; [`Error::Unsupported`] where the model is not a [`model::Tower`].
     pub fn new(spec: &NetSpec) -> Result<Self> {
         Self::build(spec, Isa::detect())
     }
@@ -96,7 +96,7 @@ impl CpuTrainNet {
     /// As [`CpuTrainNet::new`] with other instructions; those that this machine lacks become the portable ones.
     ///
     /// # Errors
-    /// As [`Model::new`]; [`Error::Unsupported`] where the model is no [`model::Tower`].
+    /// As [`Model::new`]; [`Error::Unsupported`] where the model is not a [`model::Tower`].
     pub fn with_isa(spec: &NetSpec, isa: Isa) -> Result<Self> {
         Self::build(spec, if Isa::available().any(|here| here == isa) { isa } else { Isa::Portable })
     }

@@ -140,7 +140,7 @@ fn what_cannot_be_split_is_refused() {
     };
     let all = usize::MAX;
     let few = with_games(1, [all, all]).expect_err("no game for the second");
-    assert_eq!(few.to_string(), "1 games on 2 devices: every device needs a game at least");
+    assert_eq!(few.to_string(), "1 games on 2 devices: every device needs at least one game");
 
     let free = [70 << 20, 68 << 20];
     let Err(Error::Memory { largest_games, detail, have_mib, .. }) = with_games(200, free) else {
