@@ -354,16 +354,16 @@ pub fn num_threads(config: &Config, threads: usize) -> usize {
 /// same time. `batch_multiple`: see [`Network::batch_multiple`].
 fn num_shards(config: &Config, threads: usize, batch_multiple: Option<usize>) -> usize {
     /// The fewest slots of a shard, so that network batches stay large.
-    const FEWEST_SLOTS: usize = 32;
+    const MIN_SLOTS: usize = 32;
     /// The most shards a thread.
-    const MOST: usize = 4;
+    const MAX_SHARDS_PER_THREAD: usize = 4;
     let games = config.selfplay.games;
     // A third of the leaves may need no evaluation.
     let several = match batch_multiple {
-        Some(batch) if batch >= FEWEST_SLOTS => (2 * games + batch) / (3 * batch),
-        _ => games / FEWEST_SLOTS,
+        Some(batch) if batch >= MIN_SLOTS => (2 * games + batch) / (3 * batch),
+        _ => games / MIN_SLOTS,
     };
-    let several = several.clamp(threads, MOST * threads);
+    let several = several.clamp(threads, MAX_SHARDS_PER_THREAD * threads);
     let is_double_buffered = config.run.device.is_cpu() && !config.network_devices().is_cpu();
     match threads {
         // All threads work on one of the two groups of shards at a time.

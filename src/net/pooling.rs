@@ -314,8 +314,8 @@ impl PooledLayer {
         statistics_gradient(isa, gradient.statistics, active, rows, self.shape, d);
     }
 
-    /// Backward pass of a layer whose output scales `x`: writes `dx`, given the gradient `d` of the product. Adds the gradient of the parameters to
-    /// `params`.
+    /// Backward pass of a layer whose output scales `x`: writes `dx`, given the gradient `d` of the product. Adds the gradient
+    /// of the parameters to `params`.
     ///
     /// # Shapes
     /// `x`, `d` and `dx` `[squares, boards, width]`; `params [num_params]`; `scratch` of twice [`PooledLayer::scratch_len`] a board.

@@ -127,7 +127,8 @@ impl RowData {
     }
 
     /// Takes all descents to their leaves or to edges without a child, which become `expansions`. At each level the edges of all descents
-    /// are chosen before any is taken: the branch after a choice is unpredictable, and the processor computes the choices of the other rows before it resolves the branch.
+    /// are chosen before any is taken: the branch after a choice is unpredictable, and this order keeps the choices of the other rows
+    /// independent of it.
     #[inline(always)]
     fn descend_all<S: Simd>(
         &mut self,

@@ -4,7 +4,7 @@ use super::format::{Format, Vector, relu};
 use super::tile::{CHANNEL_BLOCK, Epilogue, TileColumns};
 use crate::simd::{Avx512, Simd};
 
-/// Numbers of a vector.
+/// Lanes of a vector.
 const LANES: usize = Avx512::LANES;
 
 /// The constants of a strip's channels.

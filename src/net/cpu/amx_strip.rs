@@ -107,8 +107,8 @@ tile_schedules! {
     Generic<const ROWS_PER_MMA> as generic;
 }
 
-/// A strip with copies of everything that is read between blocks of assembly. The compiler must assume that assembly writes to any memory, and
-/// would otherwise load these values again after every block.
+/// A strip with copies of all values that are read between blocks of assembly. The compiler must assume that assembly writes to any
+/// memory, and would otherwise load these values again after every block.
 pub(super) struct StripContext<'a, F: Format, E, const VECTORS: usize> {
     s: &'a Strip<'a>,
     columns: TileColumns,
@@ -281,8 +281,8 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
         }
     }
 
-    /// Any number of taps and multiplications. ROWS_PER_MMA rows are finished during every multiplication from the second tap on while enough
-    /// are left.
+    /// Any number of taps and multiplications. From the second tap on ROWS_PER_MMA rows are finished during every multiplication, while
+    /// enough are left.
     ///
     /// # Safety
     /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.

@@ -7,7 +7,7 @@ use crate::game::ObsShape;
 use crate::isa::{Isa, for_each_isa};
 use crate::net::number::bf16_bits;
 
-/// bf16 numbers of a channel block.
+/// bf16 elements of a channel block.
 const NUMBERS: usize = 2 * CHANNEL_BLOCK;
 
 /// Boards that are converted together: enough that whole cache lines are written in long runs.
@@ -17,11 +17,11 @@ const AT_ONCE: usize = 8;
 /// `[row above to row below, column, plane]`, and zeros up to a whole channel block.
 pub(super) struct Im2col {
     obs: ObsShape,
-    /// For each channel block of a row: which of its numbers come from each of the three windows, as bit masks.
+    /// For each channel block of a row: which of its elements come from each of the three windows, as bit masks.
     masks: Vec<[u32; 3]>,
 }
 
-/// Work space: some boards as bf16, and the same zero-padded by one square on each side, `[board, row, column, plane]`. Numbers before
+/// Work space: some boards as bf16, and the same zero-padded by one square on each side, `[board, row, column, plane]`. Elements before
 /// and after the padded boards are read but not used.
 #[derive(Default)]
 pub(super) struct Boards {
@@ -45,18 +45,18 @@ impl Im2col {
         (obs.channels <= Self::MAX_PLANES).then(|| Self { obs, masks: (0..blocks).map(masks).collect() })
     }
 
-    /// Numbers of a row, padding included.
+    /// Elements of a row, padding included.
     pub(super) fn inputs(&self) -> usize {
         self.masks.len() * NUMBERS
     }
 
-    /// The plane and tap of a row's number; None for padding.
+    /// The plane and tap of element `number` of a row; None for padding.
     pub(super) fn source(&self, number: usize) -> Option<(usize, usize)> {
         let planes = self.obs.channels;
         (number < 9 * planes).then_some((number % planes, number / planes))
     }
 
-    /// `[board, plane, position]` -> rows of [`Im2col::inputs`] numbers in the layout `to`.
+    /// `[board, plane, position]` -> rows of [`Im2col::inputs`] elements in the layout `to`.
     pub(super) fn rows(&self, obs: &[f32], boards: &mut Boards, rows: &mut [f32], to: RowLayout) {
         self.rows_with(Isa::detect(), obs, boards, rows, to);
     }
@@ -84,17 +84,17 @@ impl Im2col {
         }
     }
 
-    /// Numbers before the first padded board.
+    /// Elements before the first padded board.
     fn before(&self) -> usize {
         6 * self.obs.channels
     }
 
-    /// Numbers of a zero-padded board row.
+    /// Elements of a zero-padded board row.
     fn line(&self) -> usize {
         (self.obs.width + 2) * self.obs.channels
     }
 
-    /// Numbers of a zero-padded board.
+    /// Elements of a zero-padded board.
     fn board(&self) -> usize {
         (self.obs.height + 2) * self.line()
     }
@@ -137,7 +137,7 @@ impl Im2col {
                 let third = second.wrapping_add(self.line()).wrapping_sub(window);
                 let blocks = blocks[to.at(position, i)..].iter_mut().step_by(to.board);
                 for (n, block) in (0..count * board).step_by(board).zip(blocks) {
-                    // SAFETY: the masks select numbers of the padded board only; a channel block is 64 bytes.
+                    // SAFETY: the masks select elements of the padded board only; a channel block is 64 bytes.
                     unsafe {
                         let a = _mm512_maskz_loadu_epi16(a, first.wrapping_add(n).cast());
                         let b = _mm512_maskz_loadu_epi16(b, second.wrapping_add(n).cast());
@@ -205,7 +205,7 @@ mod tests {
         {
             let shape = ObsShape { channels, height, width };
             let im2col = Im2col::new(shape).expect("few planes");
-            // Numbers that bf16 has.
+            // Values that bf16 represents exactly.
             let obs: Vec<f32> = (0..boards * shape.len()).map(|i| (i % 251) as f32 + 1.0).collect();
             let row = im2col.inputs() / 2;
             let mut numbers = vec![f32::NAN; boards * height * width * row];

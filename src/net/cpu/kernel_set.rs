@@ -18,7 +18,7 @@ pub(super) struct KernelSet {
     pub tower: &'static Kernels,
     /// The layers after those, in f32.
     pub full: &'static Kernels,
-    /// For plain Rust between the layers.
+    /// The instruction set of plain Rust between the layers.
     pub isa: Isa,
 }
 
@@ -55,7 +55,7 @@ impl KernelSet {
         }
     }
 
-    /// The kernels that read observations of `inputs` numbers a position: the tower's if the inputs fill one of their steps.
+    /// The kernels that read observations of `inputs` elements a position: the tower's if the inputs fill one of their steps.
     pub(super) fn stem_of(&self, inputs: usize) -> &'static Kernels {
         let same = self.stem.unit == self.tower.unit && self.stem.out == self.tower.out;
         if same && inputs >= self.tower.unit * self.tower.units() { self.tower } else { self.stem }

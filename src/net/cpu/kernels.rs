@@ -59,7 +59,7 @@ pub(super) struct Matrices {
 /// The kernels of one instruction set and number format.
 pub(super) struct Kernels {
     pub name: &'static str,
-    /// f32 numbers of a vector.
+    /// f32 lanes of a vector.
     pub lanes: usize,
     /// Activations of a unit as read.
     pub unit: usize,

@@ -109,7 +109,7 @@ impl EdgeMessages {
     /// As for [`EdgeMessages::send`].
     unsafe fn pool(&self, boards: usize, format: Activations, a: RowLayout, pooled: RowLayout) {
         let edges = &self.edges;
-        // SAFETY: the caller's promise; a row of `pooled` has as many numbers as one of `a`.
+        // SAFETY: the caller's promise; a row of `pooled` has as many elements as one of `a`.
         unsafe {
             let out = slice(pooled, 1, boards);
             match format {

@@ -119,7 +119,7 @@ impl CpuNet {
     /// f32. Results are the same to the bit with every instruction set.
     ///
     /// # Errors
-    /// Those of [`CpuNet::new`], [`check_precision`] and [`Network::forward`]; [`Error::Unsupported`] if this machine has no kernels of `isa`;
+    /// Those of [`CpuNet::new`], [`check_precision`] and [`Network::forward`]; [`Error::Unsupported`] without kernels of `isa`;
     /// [`Error::Mismatch`] where there are no observations.
     pub fn int8_with_isa(spec: &NetSpec, weights: &Weights, observations: &[f32], isa: Isa) -> Result<Self> {
         check_precision(&spec.model()?, Precision::Int8)?;

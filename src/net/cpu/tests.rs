@@ -194,13 +194,9 @@ fn rows_keep_their_bits_across_chunks() {
         let (logits, values) = evaluate(&mut net, &obs).expect("finite");
         for rows in [1, 5, 6, 7, 8, 13, 23, 31, 32, 33, 48, 64, 65, 100] {
             let (l, v) = evaluate(&mut net, &obs[..rows * spec.obs.len()]).expect("finite");
-            assert_eq!(
-                bits(&l),
-                bits(&logits[..rows * spec.num_actions]),
-                "{}, {rows} rows",
-                net.kernel_name()
-            );
-            assert_eq!(bits(&v), bits(&values[..rows * 2]), "{}, {rows} rows", net.kernel_name());
+            let what = format!("{}, {rows} rows", net.kernel_name());
+            assert_eq!(bits(&l), bits(&logits[..rows * spec.num_actions]), "{what}");
+            assert_eq!(bits(&v), bits(&values[..rows * 2]), "{what}");
         }
     }
 }

@@ -111,7 +111,8 @@ impl Linear {
         }
     }
 
-    /// `out [positions, rows, columns] += x W`, `x [positions, rows, width]`, for one chunk of `rows` boards; `out` starts from the bias with [`Linear::start`].
+    /// `out [positions, rows, columns] += x W`, `x [positions, rows, width]`, for one chunk of `rows` boards; `out`
+    /// starts from the bias with [`Linear::start`].
     pub fn forward(&self, isa: Isa, rows: usize, x: View<'_>, out: ViewMut<'_>) {
         let x = View { offset: self.inputs.start, ..x };
         product(isa, &self.tap_map.forward, rows, x, &self.weights, out);

@@ -6,7 +6,7 @@
 use super::gemm::LANES;
 use crate::isa::for_each_isa;
 
-/// LANES numbers of a row.
+/// LANES elements of a row.
 #[inline(always)]
 fn lanes(data: &[f32], at: usize) -> [f32; LANES] {
     let mut out = [0.0; LANES];

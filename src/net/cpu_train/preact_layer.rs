@@ -1,5 +1,5 @@
-//! A pre-activation layer of the tower, `y = linear(relu(norm(x)))`, with optional messages, residual sum and pooling layers (He et al. 2016,
-//! Identity Mappings in Deep Residual Networks), and its forward pass on one chunk.
+//! A pre-activation layer of the tower, `y = linear(relu(norm(x)))`, with optional messages, residual sum and pooling layers
+//! (He et al. 2016, Identity Mappings in Deep Residual Networks), and its forward pass on one chunk.
 
 use super::gemm::{View, ViewMut};
 use super::layer::{CpuBatchNorm, Linear};

@@ -23,7 +23,7 @@ pub struct BatchSplit {
 }
 
 impl BatchSplit {
-    /// The cuts for `boards` boards whose widest activation has `floats` numbers a board.
+    /// The cuts for `boards` boards whose widest activation has `floats` elements a board.
     pub fn new(boards: usize, floats: usize) -> Self {
         let (cached, shared) = (CHUNK_FLOATS / (TILE * floats), boards / (TILE * MIN_CHUNKS));
         let chunk = TILE * cached.min(shared).clamp(1, 8);
@@ -40,7 +40,7 @@ impl BatchSplit {
         partition.clone().step_by(chunk).map(move |start| start..(start + chunk).min(end))
     }
 
-    /// Every partition's part of an array with `floats` numbers a board.
+    /// Every partition's part of an array with `floats` elements a board.
     pub fn parts<'a>(&self, data: &'a [f32], floats: usize) -> Vec<&'a [f32]> {
         self.partitions
             .iter()
