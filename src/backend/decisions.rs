@@ -163,8 +163,8 @@ impl<'a> DecisionBlock<'a> {
         Self { bytes, format, first_slot: 0 }
     }
 
-    /// The same with `slots` game slots of other devices in front of this one's.
-    pub fn behind(self, slots: usize) -> Self {
+    /// The same decisions with slot indices counted from `slots` on: other devices have the slots before.
+    pub fn with_slot_offset(self, slots: usize) -> Self {
         Self { first_slot: self.first_slot + slots, ..self }
     }
 
@@ -220,7 +220,7 @@ mod tests {
     fn decisions_are_read_in_place() {
         let words = [decision(4, 3, 100), decision(2, 8, 200)].concat();
         assert_eq!(4 * words.len(), 2 * FORMAT.decision_bytes());
-        let block = DecisionBlock::new(bytemuck::cast_slice(&words), FORMAT).behind(20);
+        let block = DecisionBlock::new(bytemuck::cast_slice(&words), FORMAT).with_slot_offset(20);
         let found: Vec<Decision<'_>> = block.iter().collect();
         assert_eq!((block.len(), found.len(), found[0].slot, found[1].slot), (2, 2, 24, 22));
         assert_eq!((found[0].pass, found[0].ply.action_index), (100, 1));

@@ -357,7 +357,7 @@ impl DevicePasses for SplitBackend {
         let mut all = Vec::with_capacity(self.parts.len());
         for part in &mut self.parts {
             let first = part.rows.start / d;
-            all.extend(part.device()?.decisions()?.into_iter().map(|block| block.behind(first)));
+            all.extend(part.device()?.decisions()?.into_iter().map(|block| block.with_slot_offset(first)));
         }
         Ok(all)
     }

@@ -233,8 +233,8 @@ impl<'a> Matcher<'a> {
             relu = self.layer(relu).inputs[0];
         }
         let (bias, second_norm) = {
-            let behind_norm = self.norm_of(relu)?;
-            self.pooling(behind_norm, ChannelEffect::Bias)
+            let after_norm = self.norm_of(relu)?;
+            self.pooling(after_norm, ChannelEffect::Bias)
         };
         let first = self.input_of_norm(second_norm)?;
         let relu = self.input_of_inner(first, BlockLayer::First, stream)?;

@@ -72,8 +72,8 @@ mod tests {
     #[test]
     fn any_number_of_threads_applies_all_in_order() {
         let devices = decisions();
-        let [first, second] =
-            [0, 1].map(|i| DecisionBlock::new(bytemuck::cast_slice(&devices[i]), FORMAT).behind(11 * i));
+        let [first, second] = [0, 1]
+            .map(|i| DecisionBlock::new(bytemuck::cast_slice(&devices[i]), FORMAT).with_slot_offset(11 * i));
         let applied = |threads: usize| {
             let mut slots: Vec<GameSlot> = (0..23).map(new_slot).collect();
             let mut found = apply_decisions(&mut slots, &[first, second], threads, |slot, decision| {

@@ -361,7 +361,7 @@ fn observations_that_are_nan_are_reported() {
 
 /// The arrays have other places in batches of another size: values that a refused batch left may then lie in the padding of rows.
 #[test]
-fn a_refused_batch_leaves_nothing_behind() {
+fn a_refused_batch_changes_no_later_output() {
     for spec in [spec(Arch::Mlp, [70, 1, 1], 40), spec(Arch::Resnet, [3, 5, 5], 40), edge_spec(5, 40)] {
         let (weights, obs) = (weights(&spec, 24), observations(&spec, 90, 25));
         for (mut used, mut new) in every_net(&spec, &weights).into_iter().zip(every_net(&spec, &weights)) {
@@ -432,7 +432,7 @@ fn int8_kernels_agree_to_the_bit() {
 }
 
 #[test]
-fn int8_without_observations_says_what_it_needs() {
+fn int8_without_observations_is_refused() {
     let spec = spec(Arch::Mlp, [5, 1, 1], 4);
     let error = CpuNet::new(&spec, &weights(&spec, 11), Precision::Int8).err().expect("must be refused");
     assert!(matches!(error, Error::Unsupported { .. }));
