@@ -12,7 +12,7 @@ use vecaz::config::Layers;
 use vecaz::model::NetSpec;
 use vecaz::replay::Replay;
 use vecaz::run::learner::learner;
-use vecaz::run::network::place;
+use vecaz::run::network::make_network;
 use vecaz::selfplay::{FinishedGame, SelfPlay, new_slots};
 
 const WORKER: Incarnation = Incarnation(77);
@@ -34,7 +34,7 @@ fn measure(criterion: &mut Criterion) {
         let spec = NetSpec::new(&config.net, &sizes);
         let weights =
             learner(&config, &game, &spec, None).and_then(|learner| learner.weights()).expect("weights");
-        let (network, _) = place(&config, game.as_ref(), &spec, &weights).expect("a network");
+        let (network, _) = make_network(&config, game.as_ref(), &spec, &weights).expect("a network");
         let slots = new_slots(WORKER.first_slot(), count, game.as_ref(), &plan);
         let mut selfplay = SelfPlay::new(&game, &config, network.as_ref(), slots, 1).expect("fits");
         selfplay.set_network(network.as_ref(), RootCache::default()).expect("a network");

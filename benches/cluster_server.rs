@@ -21,7 +21,7 @@ use vecaz::cluster::{Incarnation, digest};
 use vecaz::config::Layers;
 use vecaz::model::NetSpec;
 use vecaz::run::learner::learner;
-use vecaz::run::network::place;
+use vecaz::run::network::make_network;
 use vecaz::selfplay::{SelfPlay, new_slots};
 
 const SETTING: &str = "[game]\nname = 'hex'\nsize = 13\n[net]\nblocks = 1\nchannels = 16\n[search]\nsimulations = 4\n\
@@ -84,7 +84,7 @@ fn chunk() -> Vec<u8> {
     let spec = NetSpec::new(&config.net, &game.sizes());
     let weights =
         learner(&config, &game, &spec, None).and_then(|learner| learner.weights()).expect("weights");
-    let (network, _) = place(&config, game.as_ref(), &spec, &weights).expect("a network");
+    let (network, _) = make_network(&config, game.as_ref(), &spec, &weights).expect("a network");
     let slots = new_slots(WORKER.first_slot(), config.selfplay.games, game.as_ref(), &plan);
     let mut selfplay = SelfPlay::new(&game, &config, network.as_ref(), slots, 1).expect("fits");
     selfplay.set_network(network.as_ref(), RootCache::default()).expect("a network");

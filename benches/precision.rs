@@ -16,7 +16,7 @@ use vecaz::net::cpu::CpuNet;
 use vecaz::rng::{Key, Purpose};
 use vecaz::search::SearchParams;
 use vecaz::search::root::{RowKey, argmax};
-use vecaz::searcher::{SearchRequest, bare_policies};
+use vecaz::searcher::{SearchRequest, raw_policies};
 use vecaz::weights::{NetFile, pack};
 
 #[global_allocator]
@@ -71,7 +71,7 @@ fn own_positions(game: &Arc<dyn AnyGame>, net: &mut CpuNet) -> vecaz::Result<Vec
                 continue;
             }
             let position = position_of(play, RowKey::default());
-            let (priors, _) = bare_policies(game.as_ref(), net, std::slice::from_ref(&position))?.remove(0);
+            let (priors, _) = raw_policies(game.as_ref(), net, std::slice::from_ref(&position))?.remove(0);
             let mut left = rng.uniform();
             let drawn = priors.iter().position(|p| {
                 left -= p;
@@ -96,8 +96,8 @@ fn compare(
     positions: &[SearchRequest],
     precision: Precision,
 ) -> vecaz::Result<()> {
-    let right = bare_policies(game.as_ref(), exact, positions)?;
-    let found = bare_policies(game.as_ref(), net, positions)?;
+    let right = raw_policies(game.as_ref(), exact, positions)?;
+    let found = raw_policies(game.as_ref(), net, positions)?;
     let (mut divergence, mut squared, mut same, mut value) = (0.0f64, 0.0f64, 0, 0.0f64);
     for ((p, v), (q, w)) in right.iter().zip(&found) {
         let terms = p.iter().zip(q).filter(|(p, _)| **p > 0.0);

@@ -27,7 +27,7 @@ use std::sync::Arc;
 pub use starts::{Openings, Start, starts};
 
 /// The fewest games for which a tree is built.
-const LEAST_GAMES: f64 = 2.0;
+const MIN_GAMES: f64 = 2.0;
 /// Simulations of a tree, relative to those of the first plies of all games that begin with it.
 const SHARE_OF_FIRST_PLIES: f64 = 0.25;
 /// The most trees.
@@ -76,7 +76,7 @@ pub struct PlannedTree {
 }
 
 /// Why a configuration has no root cache; None where it has one.
-pub fn obstacle(config: &Config, sizes: &Sizes) -> Option<&'static str> {
+pub fn disabled_reason(config: &Config, sizes: &Sizes) -> Option<&'static str> {
     match config.search.root_cache {
         0 => Some("search.root_cache = 0"),
         _ if sizes.hidden_information => Some("every game deals new hands, so no two games share a root"),
@@ -98,10 +98,10 @@ pub fn expected_games(config: &Config, sizes: &Sizes, finished: u64, epochs: u64
 }
 
 impl CachePlan {
-    /// The cache of a run in whose next epoch so many `games` are expected to begin; None where there is an [`obstacle`]. It is built
+    /// The cache of a run in whose next epoch so many `games` are expected to begin; None where there is an [`disabled_reason`]. It is built
     /// on the first device. `plan`: the trees of its games.
     pub fn for_run(config: &Config, plan: BackendPlan, sizes: &Sizes, games: f64) -> Option<Self> {
-        if obstacle(config, sizes).is_some() {
+        if disabled_reason(config, sizes).is_some() {
             return None;
         }
         let (search, selfplay) = (&config.search, &config.selfplay);
@@ -127,7 +127,7 @@ impl CachePlan {
     pub fn trees(&self, game: &dyn AnyGame) -> Vec<PlannedTree> {
         let sizes = game.sizes();
         let mut nodes = 0;
-        let planned = starts(game, self.openings, LEAST_GAMES / self.games).into_iter().map(|start| {
+        let planned = starts(game, self.openings, MIN_GAMES / self.games).into_iter().map(|start| {
             let first_plies = self.games * start.share * self.ply_simulations;
             let simulations = ((SHARE_OF_FIRST_PLIES * first_plies) as u32).clamp(1, self.simulations);
             let leaves = (simulations / SIMULATIONS_PER_LEAF).clamp(1, MAX_LEAVES);
@@ -192,9 +192,9 @@ fn max_nodes(config: &Config, plan: BackendPlan, sizes: &Sizes) -> usize {
 }
 
 /// The most bytes of a root cache: its trees and the arrays in which they are built.
-pub fn most_bytes(config: &Config, plan: BackendPlan, game: &dyn AnyGame) -> u64 {
+pub fn max_bytes(config: &Config, plan: BackendPlan, game: &dyn AnyGame) -> u64 {
     let sizes = game.sizes();
-    if obstacle(config, &sizes).is_some() {
+    if disabled_reason(config, &sizes).is_some() {
         return 0;
     }
     let nodes = max_nodes(config, plan, &sizes);

@@ -11,7 +11,7 @@ use crate::net::{IoShape, NetSpec, Network, UniformNet};
 use crate::report::scaling_plot::{ScalingRow, Share};
 use crate::root_cache::{self, CachePlan};
 use crate::run::memory::{MemoryPlan, peak_bytes};
-use crate::run::network::place;
+use crate::run::network::make_network;
 use crate::selfplay::{FinishedGame, SelfPlay, backend_plan, check_nodes, num_threads};
 use crate::stop::Stop;
 use crate::weights::NetFile;
@@ -20,7 +20,7 @@ use std::time::Instant;
 
 /// The network that is measured.
 #[derive(Clone, Copy)]
-pub enum Measured<'a> {
+pub enum BenchNetwork<'a> {
     /// Uniform priors, values 0: the search alone.
     Uniform,
     /// The configuration's network with initial weights.
@@ -52,22 +52,22 @@ pub fn check_memory(config: &Config) -> Result<()> {
 ///
 /// # Errors
 /// Those of the game's, the network's and the root cache's settings.
-pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: f64) -> Result<ScalingRow> {
+pub fn measure(config: &Config, network: BenchNetwork<'_>, threads: usize, seconds: f64) -> Result<ScalingRow> {
     let game = any_game(config.game_name(), &config.game_options())?;
     let sizes = game.sizes();
     let shape =
         IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
     let (network, name, path): (Box<dyn Network>, String, String) = match network {
-        Measured::Uniform => (Box::new(UniformNet(shape)), "uniform".into(), "none".into()),
-        Measured::Configured => {
+        BenchNetwork::Uniform => (Box::new(UniformNet(shape)), "uniform".into(), "none".into()),
+        BenchNetwork::Configured => {
             let spec = NetSpec::new(&config.net, &sizes);
             let weights = spec.model()?.initial_weights(config.run.seed);
-            let (net, path) = place(config, game.as_ref(), &spec, &weights)?;
+            let (net, path) = make_network(config, game.as_ref(), &spec, &weights)?;
             (net, format!("{}x{}", config.net.blocks, config.net.channels), path)
         }
-        Measured::Trained(file) => {
+        BenchNetwork::Trained(file) => {
             let spec = file.spec_for(game.as_ref())?;
-            let (net, path) = place(config, game.as_ref(), &spec, &file.weights)?;
+            let (net, path) = make_network(config, game.as_ref(), &spec, &file.weights)?;
             (net, format!("{}x{}@{}", spec.blocks, spec.channels, file.header.updates), path)
         }
     };

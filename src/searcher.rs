@@ -409,7 +409,7 @@ impl Searchers {
 ///
 /// # Errors
 /// Those of the network.
-pub fn bare_policies(
+pub fn raw_policies(
     game: &dyn AnyGame,
     network: &mut dyn Network,
     positions: &[SearchRequest],

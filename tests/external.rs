@@ -222,8 +222,8 @@ fn misbehaviour() {
         ("exec:no-such-program-here --fast", vec![], "no-such-program-here cannot be started: No such file"),
         ("exec:", vec![], "opponent : no program is named"),
         ("exec:a 'b", vec![], "a quote is not closed"),
-        ("exec:a", vec!["--patience", "0"], "--patience: got 0, expected more than 0"),
-        ("exec:a", vec!["--patience", "nan"], "--patience: got NaN"),
+        ("exec:a", vec!["--reply-timeout", "0"], "--reply-timeout: got 0, expected more than 0"),
+        ("exec:a", vec!["--reply-timeout", "nan"], "--reply-timeout: got NaN"),
     ] {
         let line = run(against, &more);
         assert!(line.contains(part), "{against}: {line}");
@@ -232,7 +232,7 @@ fn misbehaviour() {
 
 fn slow_ones_are_ended() {
     let start = Instant::now();
-    let line = refusal(&eval(CONNECT_FOUR, "sleeps", &["--games", "2", "--patience", "0.3"]));
+    let line = refusal(&eval(CONNECT_FOUR, "sleeps", &["--games", "2", "--reply-timeout", "0.3"]));
     assert!(line.contains("opponent sleeps: did not reply within 0.3 s"), "{line}");
     assert!(start.elapsed() < Duration::from_secs(60), "it was waited for");
 }
@@ -264,7 +264,7 @@ fn a_signal_ends_both() {
         "2",
         "--threads",
         "1",
-        "--patience",
+        "--reply-timeout",
         "3600",
     ]);
     command.args(["--against", &format!("exec:\"{}\" opponent sleeps", this.display())]).env(LEFT, &file);

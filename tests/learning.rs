@@ -39,7 +39,7 @@ fn tic_tac_toe_is_learned_from_zero() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = Layers::default().text(CONFIG, "test").and_then(Layers::resolve).expect("valid");
     let mut run = Run::start(config, &folder.path().join("run"), 2).expect("started");
-    run.go(&mut Progress::new(Verbosity::Quiet), &Stop::default()).expect("run");
+    run.run_epochs(&mut Progress::new(Verbosity::Quiet), &Stop::default()).expect("run");
     let text = std::fs::read_to_string(folder.path().join("run/metrics.jsonl")).expect("metrics");
     let records: Vec<EpochRecord> =
         text.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();
@@ -48,8 +48,8 @@ fn tic_tac_toe_is_learned_from_zero() {
         (s.policy_outcome_error.expect("positions"), s.search_outcome_error.expect("positions"))
     };
     let (first, last) = (errors(&records[0]), errors(&records[5]));
-    assert!(last.0 < 0.08, "bare policy {last:?}, after one epoch {first:?}");
-    assert!(last.0 < first.0, "bare policy {last:?}, after one epoch {first:?}");
+    assert!(last.0 < 0.08, "raw policy {last:?}, after one epoch {first:?}");
+    assert!(last.0 < first.0, "raw policy {last:?}, after one epoch {first:?}");
     assert!(last.1 < 0.02, "search {last:?}");
     let policy = |r: &EpochRecord| r.losses.expect("updates").policy_kl;
     assert!(policy(&records[5]) < policy(&records[0]));

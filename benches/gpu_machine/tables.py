@@ -140,7 +140,7 @@ def profile_table(rows, metrics):
 
 
 def learning_table(epochs):
-    head = ("minutes", "epoch", "games/s", "simulations/s", "outcome error of search (%)", "of the bare policy (%)")
+    head = ("minutes", "epoch", "games/s", "simulations/s", "outcome error of search (%)", "of the raw policy (%)")
     return table(
         head,
         [

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 const SET_BY_PROGRAM: &str = "VECAZ_SET_VARIABLES";
 
 /// The least address space in which every command starts or is refused, in MiB.
-const LEAST_MIB: u64 = 48;
+const MIN_MIB: u64 = 48;
 
 /// Starts the program again with allocators that map nothing ahead, where a limit is set and they are not told so. Returns in all other cases.
 ///
@@ -23,8 +23,8 @@ pub fn start_within_limits() -> Result<()> {
     use std::process::Command;
     const SETTINGS: [(&str, &str); 2] = [("MIMALLOC_ARENA_RESERVE", "0"), ("MALLOC_ARENA_MAX", "1")];
     let [space, data] = [Resource::As, Resource::Data].map(|resource| getrlimit(resource).current);
-    if let Some(limit) = space.filter(|limit| *limit < LEAST_MIB << 20) {
-        let why = format!("the program needs {LEAST_MIB} MiB at least; raise `ulimit -v`");
+    if let Some(limit) = space.filter(|limit| *limit < MIN_MIB << 20) {
+        let why = format!("the program needs {MIN_MIB} MiB at least; raise `ulimit -v`");
         return Err(Error::unsupported(format!("an address space of {} MiB", limit >> 20), why));
     }
     let are_set = SETTINGS.iter().all(|(name, _)| std::env::var_os(name).is_some());

@@ -9,7 +9,7 @@ use crate::files::write_atomic;
 use crate::report::layout::{Column, Table, sentence_width, width, wrap};
 use crate::report::progress::print;
 use crate::report::scaling_plot::{ScalingRow, scaling_csv, scaling_json, scaling_svg};
-use crate::scaling::{Measured, check_memory, measure};
+use crate::scaling::{BenchNetwork, check_memory, measure};
 use clap::{Args, value_parser};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -106,11 +106,11 @@ enum Subject<'a> {
 }
 
 impl Subject<'_> {
-    fn measured(&self) -> Measured<'_> {
+    fn network(&self) -> BenchNetwork<'_> {
         match self {
-            Self::Listed(NetChoice::Uniform) => Measured::Uniform,
-            Self::Listed(NetChoice::Resnet { .. }) => Measured::Configured,
-            Self::Run(source) => Measured::Trained(&source.file),
+            Self::Listed(NetChoice::Uniform) => BenchNetwork::Uniform,
+            Self::Listed(NetChoice::Resnet { .. }) => BenchNetwork::Configured,
+            Self::Run(source) => BenchNetwork::Trained(&source.file),
         }
     }
 }
@@ -170,7 +170,7 @@ pub fn execute(args: BenchScalingArgs) -> Result<()> {
                     let first = rows.len();
                     for &games in &args.games {
                         let config = configure(&args, subject, leaves, root_cache, games)?;
-                        let mut row = measure(&config, subject.measured(), threads, args.seconds)?;
+                        let mut row = measure(&config, subject.network(), threads, args.seconds)?;
                         row.commit = env!("VECAZ_COMMIT").to_string();
                         let base = rows.get(first).unwrap_or(&row).simulations_per_second;
                         row.speedup = row.simulations_per_second / base;

@@ -70,7 +70,7 @@ pub struct EvalArgs {
     pub opening_plies: u32,
     /// Time limit of an external program's reply, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0, conflicts_with = "positions")]
-    pub patience: f64,
+    pub reply_timeout: f64,
     /// Threads, 0 for all cores
     #[arg(long, value_name = "T", default_value_t = 0, value_parser = value_parser!(u64).range(..=4096))]
     pub threads: u64,
@@ -156,7 +156,7 @@ fn on_positions(
             summary.search_outcome_error,
             summary.search_exact_error,
         ),
-        line("bare policy", summary.policy_outcome_error, summary.policy_exact_error),
+        line("raw policy", summary.policy_outcome_error, summary.policy_exact_error),
         line("uniform random", random.outcome_error, random.exact_error),
     ];
     let summary = SummaryRow { network: &source.label, summary };
@@ -255,9 +255,9 @@ fn opponent_named(
 ) -> Result<(Contestant, Option<String>)> {
     let game = source.game.as_ref();
     if let Some(command) = opponent.strip_prefix("exec:") {
-        let timeout = args.patience;
+        let timeout = args.reply_timeout;
         if !(timeout > 0.0 && timeout <= 86_400.0) {
-            return Err(Error::config("--patience", timeout, "more than 0, at most 86400"));
+            return Err(Error::config("--reply-timeout", timeout, "more than 0, at most 86400"));
         }
         let (timeout, threads) = (Duration::from_secs_f64(timeout), threads.min(args.games as usize));
         return Ok((Contestant::external(command, timeout, threads, &variables_to_withhold())?, None));

@@ -208,9 +208,9 @@ fn entries(list: &str) -> impl Iterator<Item = &str> {
 
 /// The action that `words` begin with, and how many words name it: as many as possible, since "no move" and "bid 1" are two.
 fn next_action(play: &Playthrough, list: &str, words: &[&str]) -> Result<(u16, usize)> {
-    const LONGEST: usize = 3;
+    const MAX_WORDS: usize = 3;
     let named =
-        (1..=words.len().min(LONGEST)).rev().find_map(|n| Some((play.find(&words[..n].join(" "))?, n)));
+        (1..=words.len().min(MAX_WORDS)).rev().find_map(|n| Some((play.find(&words[..n].join(" "))?, n)));
     // In a list with commas the whole entry is what was meant.
     let shown = if list.contains(',') { words.join(" ") } else { words[0].to_string() };
     named.ok_or_else(|| play.illegal(&shown))

@@ -13,7 +13,7 @@ use crate::report::progress::{Progress, Verbosity};
 use crate::report::prometheus::Exporter;
 use crate::root_cache;
 use crate::run::factory::{ComponentFactory, DefaultFactory};
-use crate::run::network::choose;
+use crate::run::network::select_executor;
 use crate::run::{Run, limits};
 use crate::stop::Stop;
 use clap::{Args, value_parser};
@@ -121,7 +121,7 @@ impl RunArgs {
 /// Starts or resumes a run; ends at its limit or when `stop` is requested.
 ///
 /// # Errors
-/// Those of [`Run::start`], [`Run::resume`] and [`Run::go`].
+/// Those of [`Run::start`], [`Run::resume`] and [`Run::run_epochs`].
 pub fn execute(args: RunArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
     let mut progress = Progress::new(verbosity);
     let exporter = args.metrics.as_deref().map(Exporter::serve).transpose()?;
@@ -161,7 +161,7 @@ pub fn execute(args: RunArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
     if let Some(exporter) = exporter {
         run.export_metrics(exporter);
     }
-    run.go(&mut progress, stop)
+    run.run_epochs(&mut progress, stop)
 }
 
 /// A folder `runs/GAME-N`, created for one run. Dropped empty, it is removed.
@@ -217,13 +217,13 @@ fn describe(
         describe_end(config),
         dir.display()
     ))?;
-    let (_, executor) = choose(config, &NetSpec::new(net, &game.sizes()).model()?)?;
+    let (_, executor) = select_executor(config, &NetSpec::new(net, &game.sizes()).model()?)?;
     progress.note(&format!("network executed by {executor}"))?;
-    progress.note(&match root_cache::obstacle(config, &game.sizes()) {
+    progress.note(&match root_cache::disabled_reason(config, &game.sizes()) {
         None => {
             "root cache: new games are clones of a tree wherever several begin in one position".to_string()
         }
-        Some(obstacle) => format!("no root cache: {obstacle}"),
+        Some(disabled_reason) => format!("no root cache: {disabled_reason}"),
     })?;
     progress.note(&format!("memory: {}", memory.describe()))?;
     let (epochs, samples) = (config.run.epochs, config.selfplay.samples_per_epoch as u64);

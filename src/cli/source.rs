@@ -10,7 +10,7 @@ use crate::report::metrics::{self, EpochRecord};
 use crate::run::checkpoint;
 use crate::run::folder::{expect_run, is_run, is_unstarted};
 use crate::run::manifest::Manifest;
-use crate::run::network::{check_machine, exact, place};
+use crate::run::network::{check_machine, f32_network, make_network};
 use crate::run::{BEST, CONFIG};
 use crate::search::SearchParams;
 use crate::weights::NetFile;
@@ -110,9 +110,9 @@ impl Source {
     /// The network on its configured device.
     ///
     /// # Errors
-    /// Those of [`place`].
+    /// Those of [`make_network`].
     pub fn network(&self) -> Result<Box<dyn Network>> {
-        let (network, path) = place(&self.config, self.game.as_ref(), &self.spec, &self.file.weights)?;
+        let (network, path) = make_network(&self.config, self.game.as_ref(), &self.spec, &self.file.weights)?;
         let (spec, updates) = (&self.spec, self.file.header.updates);
         tracing::debug!(
             "{} network {}x{} after {updates} updates: {path}",
@@ -126,9 +126,9 @@ impl Source {
     /// The network in f32, independent of the configuration: the format of the self-check vectors.
     ///
     /// # Errors
-    /// Those of [`exact`].
-    pub fn exact_network(&self) -> Result<Box<dyn Network>> {
-        exact(&self.spec, &self.file.weights)
+    /// Those of [`f32_network`].
+    pub fn f32_network(&self) -> Result<Box<dyn Network>> {
+        f32_network(&self.spec, &self.file.weights)
     }
 
     /// The search parameters of evaluation: the run's configuration with `eval.algorithm`, `simulations` or

@@ -9,7 +9,7 @@ use crate::files::read_whole;
 use crate::game::Turn;
 use crate::report::progress::print;
 use crate::run::folder::RunFolder;
-use crate::run::manifest::{Extent, Manifest};
+use crate::run::manifest::{CheckDepth, Manifest};
 use crate::run::{BEST, checkpoint};
 use crate::selfplay::FinishedGame;
 use crate::weights::NetFile;
@@ -110,7 +110,7 @@ pub fn execute(args: VerifyArgs) -> Result<()> {
 /// Compares every file with the manifest. A run in progress may replace both.
 fn verify_files(dir: &Path, manifest: &Manifest, checks: &mut Checks) {
     for name in manifest.names() {
-        let compared = Manifest::with_current(dir, |manifest| manifest.check(&name, Extent::Content));
+        let compared = Manifest::with_current(dir, |manifest| manifest.check(&name, CheckDepth::Content));
         checks.note(compared.err().map(|e| e.to_string()));
     }
 }
@@ -171,7 +171,7 @@ fn verify_networks(dir: &Path, manifest: &Manifest, checks: &mut Checks) -> usiz
     for path in paths {
         let difference = NetFile::load(&path).and_then(|file| {
             let source = Source::from_file(NetworkFile::new(&path, file, None))?;
-            let mut exact = source.exact_network()?;
+            let mut exact = source.f32_network()?;
             source.file.verify(exact.as_mut())
         });
         let difference = difference_in(path.parent().unwrap_or(dir), difference);

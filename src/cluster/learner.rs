@@ -399,7 +399,7 @@ impl Workers for Feed {
         offer: EvaluationOffer,
     ) -> Result<Box<dyn SharedEvaluation + '_>> {
         let weights = network.to_bytes(Path::new("weights for workers"))?;
-        let limits = evaluation::limits(self.game.as_ref(), offer.most_bytes)?;
+        let limits = evaluation::limits(self.game.as_ref(), offer.max_bytes)?;
         let (digest, counts) = (self.digest, &mut self.tally.counts);
         let evaluation = Offer { id: random(), version: epoch, sha256: sha256(&weights), parts: offer.parts };
         Ok(Box::new(OfferedEvaluation::new(&self.server, evaluation, &weights, (digest, limits), counts)?))

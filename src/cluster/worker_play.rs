@@ -12,8 +12,8 @@ use crate::backend::device_selfplay::PlayPlan;
 use crate::config::ClusterOrder;
 use crate::error::{Error, Result};
 use crate::net::Network;
-use crate::run::network::place;
-use crate::run::own_play::{NewWeights, finished_in, take_weights};
+use crate::run::network::make_network;
+use crate::run::local_selfplay::{NewWeights, finished_in, take_weights};
 use crate::selfplay::{FinishedGame, SelfPlay, new_slots};
 use crate::stop::Stop;
 use crate::weights::NetFile;
@@ -117,7 +117,7 @@ impl Worker {
         let name = PathBuf::from(format!("weights of version {}", weights.version));
         let file = NetFile::from_bytes(&name, &weights.file)?;
         let (config, game) = (&self.config, self.game.as_ref());
-        let (network, executor) = place(config, game, &self.spec, &file.weights)?;
+        let (network, executor) = make_network(config, game, &self.spec, &file.weights)?;
         tracing::debug!("weights of version {}, executed by {executor}", weights.version);
         let playing = match selfplay {
             Some(selfplay) => selfplay,

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::net::Network;
 use crate::search::SearchParams;
 use crate::search::root::{Exploration, RootSummary, RowKey, argmax};
-use crate::searcher::{Searchers, bare_policies};
+use crate::searcher::{Searchers, raw_policies};
 use crate::stop::Stop;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -38,7 +38,7 @@ pub struct SearchSetup {
     pub threads: usize,
 }
 
-/// The choices of the bare policy and the search on the solved positions that have these `numbers`. Passes the number of positions done to
+/// The choices of the raw policy and the search on the solved positions that have these `numbers`. Passes the number of positions done to
 /// `report`. A choice does not depend on which others are made.
 ///
 /// # Errors
@@ -65,7 +65,7 @@ pub fn choices(
     }
     let mut searchers = Searchers::new(game.as_ref(), network, params, placement, ROWS, threads)?;
     searchers.stop_by(stop);
-    let bare = bare_policies(game.as_ref(), network.fork().as_mut(), &at)?;
+    let raw = raw_policies(game.as_ref(), network.fork().as_mut(), &at)?;
     let mut found = Vec::with_capacity(at.len());
     for rows in at.chunks(ROWS) {
         found.extend(searchers.search(rows, params.simulations, Exploration::Plain)?);
@@ -77,7 +77,7 @@ pub fn choices(
         search_action: summary.actions[summary.best],
         value: summary.value[usize::from(summary.player)],
     };
-    Ok(numbers.zip(bare.iter().zip(&found)).map(choice).collect())
+    Ok(numbers.zip(raw.iter().zip(&found)).map(choice).collect())
 }
 
 /// The error rates of choices on all `positions`.

@@ -195,7 +195,7 @@ pub fn random_error_rates(positions: &[SolvedPosition]) -> ErrorRates {
     }
 }
 
-/// The error rates of the bare policy and the search on the same positions.
+/// The error rates of the raw policy and the search on the same positions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PositionSummary {
     /// Number of positions.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// An exact solver of one game. Its table persists between calls.
 pub enum Solver {
     /// The game's own solver.
-    Own(Box<dyn PositionSolver>),
+    GameSpecific(Box<dyn PositionSolver>),
     /// Exhaustive search.
     Exhaustive(ExhaustiveSolver),
 }
@@ -17,7 +17,7 @@ impl Solver {
     /// The exact solver of this game, if there is one.
     pub fn for_game(game: &Arc<dyn AnyGame>) -> Option<Self> {
         match game.exact_solver()? {
-            ExactSolver::Own(solver) => Some(Self::Own(solver)),
+            ExactSolver::GameSpecific(solver) => Some(Self::GameSpecific(solver)),
             ExactSolver::Exhaustive => ExhaustiveSolver::new(game.clone()).map(Self::Exhaustive),
         }
     }
@@ -26,7 +26,7 @@ impl Solver {
     /// illegal actions. `[A]`
     pub fn scores(&mut self, position: &Playthrough) -> Vec<Option<i32>> {
         match self {
-            Self::Own(solver) => solver.scores(position.state()),
+            Self::GameSpecific(solver) => solver.scores(position.state()),
             Self::Exhaustive(solver) => solver.scores(position),
         }
     }

@@ -218,7 +218,7 @@ impl Game for ConnectFour {
     }
 
     fn exact_solver(&self) -> Option<ExactSolver> {
-        Some(ExactSolver::Own(Box::new(ConnectFourSolver::new(self))))
+        Some(ExactSolver::GameSpecific(Box::new(ConnectFourSolver::new(self))))
     }
 
     fn solved_positions(&self) -> Option<&'static str> {

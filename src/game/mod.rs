@@ -287,7 +287,7 @@ pub enum ExactSolver {
     /// By searching the whole game, which is small enough for that.
     Exhaustive,
     /// By a solver of the game's own.
-    Own(Box<dyn PositionSolver>),
+    GameSpecific(Box<dyn PositionSolver>),
 }
 
 /// An exact solver of one game. It may remember positions, so that later calls are faster.

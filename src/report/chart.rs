@@ -218,16 +218,16 @@ impl LineChart<'_> {
 impl Axis {
     /// Whether a value has a place on the axis. The marks on an axis of astronomic range are never all found.
     fn has(self, value: f64) -> bool {
-        const MOST: f64 = 1e15;
-        value.abs() <= MOST && (!self.is_log() || value >= 1.0 / MOST)
+        const MAX: f64 = 1e15;
+        value.abs() <= MAX && (!self.is_log() || value >= 1.0 / MAX)
     }
 
     /// The most labels of a horizontal axis that ends at `end`.
     fn labels(self, end: f64) -> usize {
-        const MOST: usize = 8;
+        const MAX: usize = 8;
         match self {
-            Self::Whole => MOST.min(end.max(1.0) as usize + 1),
-            _ => MOST,
+            Self::Whole => MAX.min(end.max(1.0) as usize + 1),
+            _ => MAX,
         }
     }
 

@@ -116,13 +116,13 @@ pub struct Strength {
     /// Fraction of solved positions where the search's action changes the outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search_outcome_error: Option<f64>,
-    /// Fraction of solved positions where the bare policy's action changes the outcome.
+    /// Fraction of solved positions where the raw policy's action changes the outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy_outcome_error: Option<f64>,
     /// Fraction of solved positions where the search's action does not have the best score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search_exact_error: Option<f64>,
-    /// Fraction of solved positions where the bare policy's action does not have the best score.
+    /// Fraction of solved positions where the raw policy's action does not have the best score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy_exact_error: Option<f64>,
     /// Points of a match per game, 0 to 1.

@@ -6,7 +6,7 @@
 use super::chart::compact;
 use super::layout::{Column, Table, sentence_width, width, wrap};
 use super::metrics::EpochRecord;
-pub use super::work::RunOutlook;
+pub use super::work::RunEta;
 use super::work::WorkItem;
 use crate::error::{Error, Result};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
@@ -157,7 +157,7 @@ impl Progress {
     }
 
     /// Sets the epoch of the run of which all further work is a part, and the run's end.
-    pub fn set_run(&self, run: RunOutlook) {
+    pub fn set_run(&self, run: RunEta) {
         lock(&self.work).run = Some(run);
     }
 
@@ -229,15 +229,15 @@ fn lock(work: &Mutex<WorkItem>) -> MutexGuard<'_, WorkItem> {
 /// A bar that takes the width that its texts leave.
 fn bar(name: &'static str, total: u64, unit: &str, work: Arc<Mutex<WorkItem>>) -> ProgressBar {
     let template = match total {
-        1 => "{prefix:>10} {spinner} {elapsed}{outlook}".to_string(),
-        _ => format!("{{prefix:>10}} {{wide_bar:.cyan/blue}} {{human_pos}}/{{human_len}} {unit}{{outlook}}"),
+        1 => "{prefix:>10} {spinner} {elapsed}{run_eta}".to_string(),
+        _ => format!("{{prefix:>10}} {{wide_bar:.cyan/blue}} {{human_pos}}/{{human_len}} {unit}{{run_eta}}"),
     };
     let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    let outlook = move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
-        let _ = write!(out, "{}", lock(&work).outlook(Instant::now()));
+    let run_eta = move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
+        let _ = write!(out, "{}", lock(&work).eta(Instant::now()));
     };
     let bar = ProgressBar::new(total).with_prefix(name);
-    bar.set_style(style.with_key("outlook", outlook).progress_chars("━╸─"));
+    bar.set_style(style.with_key("run_eta", run_eta).progress_chars("━╸─"));
     bar.enable_steady_tick(Duration::from_millis(500));
     bar
 }
@@ -246,14 +246,14 @@ fn bar(name: &'static str, total: u64, unit: &str, work: Arc<Mutex<WorkItem>>) -
 /// is dropped.
 fn write_lines(work: &Mutex<WorkItem>, ended: &Receiver<()>) {
     const FIRST: Duration = Duration::from_secs(10);
-    const LONGEST: Duration = Duration::from_secs(600);
+    const MAX_INTERVAL: Duration = Duration::from_secs(600);
     let mut interval = FIRST;
     while ended.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
         let line = lock(work).line(Instant::now());
         if let Some(line) = line {
             let _ = writeln!(std::io::stderr(), "{}", wrap(&line, sentence_width())); // stderr may be closed
         }
-        interval = (2 * interval).min(LONGEST);
+        interval = (2 * interval).min(MAX_INTERVAL);
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// The epoch of a run in progress, and when the run will end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunOutlook {
+pub struct RunEta {
     /// The epoch, from 1.
     pub epoch: u64,
     /// Epochs of the whole run; 0 for no limit.
@@ -14,7 +14,7 @@ pub struct RunOutlook {
     pub end: Option<Instant>,
 }
 
-impl RunOutlook {
+impl RunEta {
     /// The time left for the run, such as "12m".
     pub(super) fn left(&self, now: Instant) -> Option<String> {
         self.end.map(|end| short(end.saturating_duration_since(now)))
@@ -39,12 +39,12 @@ pub(super) struct WorkItem {
     /// When it began.
     pub started: Instant,
     /// The run that it is part of.
-    pub run: Option<RunOutlook>,
+    pub run: Option<RunEta>,
 }
 
 impl WorkItem {
     /// `total` units of work that begins now.
-    pub fn new(name: &'static str, total: u64, unit: &'static str, run: Option<RunOutlook>) -> Self {
+    pub fn new(name: &'static str, total: u64, unit: &'static str, run: Option<RunEta>) -> Self {
         let started = Instant::now();
         Self { name, total, unit, done: 0, fraction: None, detail: String::new(), started, run }
     }
@@ -60,7 +60,7 @@ impl WorkItem {
     }
 
     /// The result so far and the times left, to follow how far it is: ", 40s left; epoch 3 of 20, run 12m left".
-    pub fn outlook(&self, now: Instant) -> String {
+    pub fn eta(&self, now: Instant) -> String {
         let mut text = String::new();
         if !self.detail.is_empty() {
             text += &format!(", {}", self.detail);
@@ -78,7 +78,7 @@ impl WorkItem {
 
     /// All of it on one line; None between two pieces.
     pub fn line(&self, now: Instant) -> Option<String> {
-        self.reached().map(|reached| reached + &self.outlook(now))
+        self.reached().map(|reached| reached + &self.eta(now))
     }
 
     /// The time left if it goes on as before; None before its first unit and after its last.
@@ -117,14 +117,14 @@ mod tests {
     #[test]
     fn a_line_of_a_run_ends_with_the_time_left_for_the_run() {
         let start = Instant::now();
-        let outlook = |epochs, seconds: Option<u64>| {
+        let eta = |epochs, seconds: Option<u64>| {
             let end = seconds.map(|seconds| start + Duration::from_secs(seconds));
-            let run = Some(RunOutlook { epoch: 3, epochs, end });
+            let run = Some(RunEta { epoch: 3, epochs, end });
             WorkItem::new("root cache", 1, "build", run).line(start).expect("work")
         };
-        assert_eq!(outlook(20, Some(720)), "root cache; epoch 3 of 20, run 12m left");
-        assert_eq!(outlook(0, Some(0)), "root cache; epoch 3, run 0s left");
-        assert_eq!(outlook(0, None), "root cache; epoch 3");
+        assert_eq!(eta(20, Some(720)), "root cache; epoch 3 of 20, run 12m left");
+        assert_eq!(eta(0, Some(0)), "root cache; epoch 3, run 0s left");
+        assert_eq!(eta(0, None), "root cache; epoch 3");
         assert_eq!(WorkItem::new("", 0, "", None).line(start), None);
     }
 }

@@ -47,9 +47,9 @@ pub struct Start {
 }
 
 /// A state with the keys of the positions before it.
-type Position = (Vec<u8>, Vec<u64>);
+type KeyedState = (Vec<u8>, Vec<u64>);
 /// The share of games that pass through each position.
-type Shares = BTreeMap<Position, f64>;
+type Shares = BTreeMap<KeyedState, f64>;
 
 /// The positions in which at least the share `least` of all games begins, the most frequent first.
 ///
@@ -113,7 +113,7 @@ fn deal(game: &dyn AnyGame, mut open: Shares, least: f64) -> Shares {
     dealt
 }
 
-fn step(game: &dyn AnyGame, (state, history): &Position, action: u16) -> Position {
+fn step(game: &dyn AnyGame, (state, history): &KeyedState, action: u16) -> KeyedState {
     let (mut next, mut keys) = (state.clone(), history.clone());
     game.step(&mut next, action, History { played: history, path: &[] });
     if game.sizes().uses_history {

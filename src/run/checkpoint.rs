@@ -42,7 +42,7 @@ const FORMAT: u32 = 2;
 /// The format of a run with workers: what they sent is stored after [`Checksums`].
 const WITH_WORKERS: u32 = 3;
 /// More working seconds than any run has: a thousand years.
-const LONGEST_RUN: f64 = 3.2e10;
+const MAX_SECONDS: f64 = 3.2e10;
 /// The previous format, without [`Checksums`].
 const WITHOUT_CHECKSUMS: u32 = 1;
 /// The folder of checkpoints in a run's folder.
@@ -274,7 +274,7 @@ fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<ReadProgress> {
         });
     }
     let Counters { epoch, seconds, best } = progress.counters;
-    if !(0.0..LONGEST_RUN).contains(&seconds)
+    if !(0.0..MAX_SECONDS).contains(&seconds)
         || best.is_some_and(|(best, rank)| best > epoch || !rank.is_finite())
     {
         return Err(Error::format(path, format!("counters that no run has: {:?}", progress.counters)));

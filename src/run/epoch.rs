@@ -3,7 +3,7 @@
 use super::findings::FindingsLog;
 use super::folder::RunFolder;
 use super::learner::Learner;
-use super::own_play::OwnPlay;
+use super::local_selfplay::LocalSelfPlay;
 use super::workers::Workers;
 use crate::config::{Config, TrainingMode};
 use crate::error::{Error, Result, StopCause};
@@ -63,7 +63,7 @@ pub struct EpochTimes {
 /// Plays until an epoch's samples are collected.
 pub struct Collector<'a> {
     /// The games of this process.
-    pub own_play: &'a mut OwnPlay,
+    pub local_selfplay: &'a mut LocalSelfPlay,
     /// Other processes that play games of this run.
     pub workers: Option<&'a mut (dyn Workers + 'static)>,
     /// The log of findings.
@@ -201,11 +201,11 @@ impl Collector<'_> {
                 }
                 Ok(played.samples < target)
             };
-            let mut keep_running = take(self.own_play.poll()?)?;
+            let mut keep_running = take(self.local_selfplay.poll()?)?;
             if let Some(workers) = &mut self.workers {
-                let mut wait = match self.own_play {
-                    OwnPlay::Playing(_) => Duration::ZERO,
-                    OwnPlay::Idle(_) => IDLE_WAIT,
+                let mut wait = match self.local_selfplay {
+                    LocalSelfPlay::Playing(_) => Duration::ZERO,
+                    LocalSelfPlay::Idle(_) => IDLE_WAIT,
                 };
                 while keep_running && let Some(games) = workers.receive(wait)? {
                     keep_running = take(games)?;

@@ -1,6 +1,6 @@
 //! The evaluation after an epoch: by this process alone, or with workers, who measure parts of it.
 
-use super::strength::{ItemProgress, Measured, StrengthMeter};
+use super::strength::{ItemProgress, EvalResult, StrengthMeter};
 use super::workers::{EvaluationOffer, SharedEvaluation};
 use crate::error::Result;
 use crate::net::Network;
@@ -11,10 +11,10 @@ use std::ops::Range;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// The most parts of an evaluation, as far as they have [`LEAST_ITEMS`].
-const MOST_PARTS: usize = 32;
+/// The most parts of an evaluation, as far as they have [`MIN_ITEMS`].
+const MAX_PARTS: usize = 32;
 /// Items of a part: fewer leave a batch of the network too empty.
-const LEAST_ITEMS: usize = 8;
+const MIN_ITEMS: usize = 8;
 /// How long results of workers are waited for where this process has measured no part itself.
 const FIRST_PATIENCE: Duration = Duration::from_millis(500);
 /// Polling interval for results.
@@ -22,7 +22,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The items of each part of an evaluation of so many items.
 pub fn parts(items: usize) -> Vec<Range<usize>> {
-    let size = items.div_ceil(MOST_PARTS).max(LEAST_ITEMS);
+    let size = items.div_ceil(MAX_PARTS).max(MIN_ITEMS);
     (0..items).step_by(size).map(|first| first..items.min(first + size)).collect()
 }
 
@@ -30,7 +30,7 @@ pub fn parts(items: usize) -> Vec<Range<usize>> {
 pub fn offer(meter: &StrengthMeter) -> EvaluationOffer {
     let parts = parts(meter.items());
     let max_items = parts.first().map_or(0, ExactSizeIterator::len);
-    EvaluationOffer { parts: parts.len(), most_bytes: meter.most_bytes(max_items) }
+    EvaluationOffer { parts: parts.len(), max_bytes: meter.max_bytes(max_items) }
 }
 
 /// Measures all items in this process. Shows its progress.
@@ -65,7 +65,7 @@ pub fn with_workers(
     progress: &mut Progress,
 ) -> Result<Strength> {
     let parts = parts(meter.items());
-    let mut measured: Vec<Option<Measured>> = vec![None; parts.len()];
+    let mut measured: Vec<Option<EvalResult>> = vec![None; parts.len()];
     let (mut patience, mut waited_since) = (FIRST_PATIENCE, None::<Instant>);
     progress.start("evaluation", meter.items() as u64, meter.unit());
     loop {
@@ -102,12 +102,12 @@ mod tests {
     fn parts_cover_all_items_once() {
         for items in [1, 7, 8, 9, 255, 256, 257, 1000, 1_000_000] {
             let parts = parts(items);
-            assert!(parts.len() <= MOST_PARTS, "{items}");
+            assert!(parts.len() <= MAX_PARTS, "{items}");
             assert_eq!(
                 parts.iter().flat_map(Clone::clone).collect::<Vec<_>>(),
                 (0..items).collect::<Vec<_>>()
             );
-            assert!(parts.iter().rev().skip(1).all(|part| part.len() >= LEAST_ITEMS), "{items}");
+            assert!(parts.iter().rev().skip(1).all(|part| part.len() >= MIN_ITEMS), "{items}");
         }
     }
 }

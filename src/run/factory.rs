@@ -2,7 +2,7 @@
 
 use super::learner::{Learner, learner};
 use super::memory::MemoryPlan;
-use super::network::{check_machine, place};
+use super::network::{check_machine, make_network};
 use super::workers::{Workers, WorkersSetup};
 use crate::backend::kernels::check_devices;
 use crate::backend::plan::BackendPlan;
@@ -35,7 +35,7 @@ pub trait ComponentFactory: Send {
     /// The network of self-play and evaluation.
     ///
     /// # Errors
-    /// Those of [`place`].
+    /// Those of [`make_network`].
     fn network(
         &self,
         config: &Config,
@@ -43,7 +43,7 @@ pub trait ComponentFactory: Send {
         spec: &NetSpec,
         weights: &Weights,
     ) -> Result<Box<dyn Network>> {
-        place(config, game, spec, weights).map(|(network, _)| network)
+        make_network(config, game, spec, weights).map(|(network, _)| network)
     }
 
     /// The learner, with initial weights or from `state`.

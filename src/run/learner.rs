@@ -1,6 +1,6 @@
 //! Training of a run's network: fused on the CPU or on one or several GPUs, or by candle.
 
-use super::network::{Chosen, choose};
+use super::network::{NetExecutor, select_executor};
 use crate::backend::kernels::collective::LinkedDevice;
 use crate::backend::kernels::device::Device;
 use crate::backend::kernels::source::has_game;
@@ -48,10 +48,10 @@ pub fn learner(
     spec: &NetSpec,
     state: Option<&Weights>,
 ) -> Result<Box<dyn Learner>> {
-    let (chosen, _) = choose(config, &spec.model()?)?;
+    let (chosen, _) = select_executor(config, &spec.model()?)?;
     let mut trainer = match &chosen {
-        Chosen::Fused => Trainer::new(spec, &config.train, config.run.seed)?,
-        Chosen::Candle(device) => Trainer::on_candle(spec, &config.train, config.run.seed, device.clone())?,
+        NetExecutor::Fused => Trainer::new(spec, &config.train, config.run.seed)?,
+        NetExecutor::Candle(device) => Trainer::on_candle(spec, &config.train, config.run.seed, device.clone())?,
     };
     if let Some(state) = state {
         trainer.restore(state)?;
@@ -61,7 +61,7 @@ pub fn learner(
         DeviceName::Cuda(number) => Some(number),
     };
     let numbers: Vec<u32> = config.training_devices().all().iter().filter_map(number).collect();
-    if numbers.is_empty() || matches!(chosen, Chosen::Candle(_)) {
+    if numbers.is_empty() || matches!(chosen, NetExecutor::Candle(_)) {
         return Ok(Box::new(HostLearner { game: game.clone(), trainer, prefetched: None }));
     }
     let first = trainer.state();

@@ -2,7 +2,7 @@
 
 use super::Run;
 use crate::config::Config;
-use crate::report::progress::RunOutlook;
+use crate::report::progress::RunEta;
 use std::time::{Duration, Instant};
 
 /// Length of a run without a limit.
@@ -49,7 +49,7 @@ impl Run {
 
     /// The next epoch, and when the run will end: at its time limit, or when the epochs left are done if they take as long as those
     /// so far.
-    pub(super) fn outlook(&self) -> RunOutlook {
+    pub(super) fn eta(&self) -> RunEta {
         let (epochs, done) = (self.config.run.epochs, self.counters.epoch);
         let left = match (epochs, self.metrics.records().last()) {
             (1.., Some(last)) => Some(last.seconds / done as f64 * epochs.saturating_sub(done) as f64),
@@ -57,6 +57,6 @@ impl Run {
         };
         let after = |seconds| Instant::now().checked_add(Duration::try_from_secs_f64(seconds).ok()?);
         let end = [self.deadline(), left.and_then(after)].into_iter().flatten().min();
-        RunOutlook { epoch: done + 1, epochs, end }
+        RunEta { epoch: done + 1, epochs, end }
     }
 }

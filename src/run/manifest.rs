@@ -58,7 +58,7 @@ struct Tail {
 
 /// The extent of a check of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
+pub enum CheckDepth {
     /// Existence and size.
     Size,
     /// All bytes.
@@ -224,9 +224,9 @@ impl Manifest {
     ///
     /// # Errors
     /// [`Error::Format`] with the difference and the ways to go on; [`Error::Io`].
-    pub fn check(&self, name: &str, extent: Extent) -> Result<()> {
+    pub fn check(&self, name: &str, depth: CheckDepth) -> Result<()> {
         let Some((size, expected)) = self.candidates(name)? else { return Ok(()) };
-        if extent == Extent::Size {
+        if depth == CheckDepth::Size {
             return Ok(());
         }
         let path = self.dir.join(name);

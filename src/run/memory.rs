@@ -77,7 +77,7 @@ impl MemoryPlan {
             replay: 2 * product(config.replay.capacity, sample) + product(waiting, sample),
             training: on_host
                 * (4 * (parameters * 6 + activations) as u64 + 2 * product(config.train.accumulate, batch)),
-            cache: root_cache::most_bytes(config, plan, game),
+            cache: root_cache::max_bytes(config, plan, game),
             evaluation: evaluation_bytes(config, game),
             workers: 0,
             program: program_bytes(),

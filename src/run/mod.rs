@@ -18,7 +18,7 @@ pub mod manifest;
 pub mod factory;
 pub mod memory;
 pub mod network;
-pub mod own_play;
+pub mod local_selfplay;
 mod setup;
 pub mod strength;
 pub mod workers;
@@ -44,8 +44,8 @@ use factory::{ComponentFactory, DefaultFactory};
 use findings::FindingsLog;
 use folder::RunFolder;
 use learner::Learner;
-use manifest::{Extent, Manifest, games_name};
-use own_play::{NewWeights, OwnPlay, finished_in, take_weights};
+use manifest::{CheckDepth, Manifest, games_name};
+use local_selfplay::{NewWeights, LocalSelfPlay, finished_in, take_weights};
 use setup::{RunSetup, RunState};
 use std::path::Path;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ pub struct Run {
     manifest: Manifest,
     trainer: Box<dyn Learner>,
     replay: Replay,
-    own_play: OwnPlay,
+    local_selfplay: LocalSelfPlay,
     workers: Option<Box<dyn Workers>>,
     /// [`Workers::received`] of the checkpoint, for the next ones of a run that has no workers now.
     received: Vec<u8>,
@@ -193,12 +193,12 @@ impl Run {
             received: &received,
             slots: &slots,
         })?;
-        let own_play = match factory.plays_itself(&config) {
+        let local_selfplay = match factory.plays_itself(&config) {
             true => {
                 let network = factory.network(&config, game.as_ref(), &spec, &trainer.weights()?)?;
-                OwnPlay::playing(factory.as_ref(), &config, &game, network.as_ref(), slots, threads)?
+                LocalSelfPlay::playing(factory.as_ref(), &config, &game, network.as_ref(), slots, threads)?
             }
-            false => OwnPlay::Idle(slots),
+            false => LocalSelfPlay::Idle(slots),
         };
         let dir = folder.path();
         tracing::info!(
@@ -227,7 +227,7 @@ impl Run {
             spec,
             trainer,
             replay,
-            own_play,
+            local_selfplay,
             workers,
             received,
             counters,
@@ -256,15 +256,15 @@ impl Run {
     /// # Errors
     /// [`Error::Stopped`] after a signal, [`Error::TimeLimit`] if the time is over before the first of these epochs is done, those
     /// of self-play, training and the disk; the last checkpoint is then unchanged.
-    pub fn go(&mut self, progress: &mut Progress, stop: &Stop) -> Result<()> {
+    pub fn run_epochs(&mut self, progress: &mut Progress, stop: &Stop) -> Result<()> {
         let first = self.counters.epoch;
         let stop = stop.at(self.deadline());
-        self.own_play.stop_by(&stop);
+        self.local_selfplay.stop_by(&stop);
         while !self.is_done() {
             match self.work(progress, &stop) {
                 Ok(record) => {
                     progress.finish();
-                    progress.set_run(self.outlook());
+                    progress.set_run(self.eta());
                     progress.epoch(&record)?;
                     if let Some(exporter) = &self.exporter {
                         exporter.set(MetricsText::of_run(self.metrics.records()));
@@ -286,12 +286,12 @@ impl Run {
     /// Runs one epoch.
     fn work(&mut self, progress: &mut Progress, stop: &Stop) -> Result<EpochRecord> {
         stop.check()?;
-        progress.set_run(self.outlook());
+        progress.set_run(self.eta());
         let started = Instant::now();
         let cache = self.play_with_new_weights(progress, stop)?;
         let prepared_at = started.elapsed().as_secs_f64();
         let EpochResult { played, losses, times } = self.play_and_train(progress, stop)?;
-        let (clock, trained_at) = (self.own_play.take_clock(), started.elapsed().as_secs_f64());
+        let (clock, trained_at) = (self.local_selfplay.take_clock(), started.elapsed().as_secs_f64());
         let epoch = self.counters.epoch + 1;
         let strength = self.evaluate(epoch, progress, stop)?;
         let share = |n: u64| (played.games > 0).then(|| n as f64 / played.games as f64);
@@ -391,14 +391,14 @@ impl Run {
 
     /// Gives self-play the current weights, and the root cache of these, whose cost is returned.
     fn play_with_new_weights(&mut self, progress: &mut Progress, stop: &Stop) -> Result<RootCacheUse> {
-        if matches!(self.own_play, OwnPlay::Idle(_)) {
+        if matches!(self.local_selfplay, LocalSelfPlay::Idle(_)) {
             return Ok(RootCacheUse::default());
         }
         let network = self.network()?;
-        let Self { config, game, own_play, counters, .. } = self;
-        match own_play {
-            OwnPlay::Idle(_) => Ok(RootCacheUse::default()),
-            OwnPlay::Playing(selfplay) => {
+        let Self { config, game, local_selfplay, counters, .. } = self;
+        match local_selfplay {
+            LocalSelfPlay::Idle(_) => Ok(RootCacheUse::default()),
+            LocalSelfPlay::Playing(selfplay) => {
                 let weights = NewWeights {
                     config,
                     game: game.as_ref(),
@@ -413,9 +413,9 @@ impl Run {
 
     /// Runs an epoch's self-play and updates.
     fn play_and_train(&mut self, progress: &mut Progress, stop: &Stop) -> Result<EpochResult> {
-        let Self { config, own_play, workers, findings, trainer, replay, folder, .. } = self;
+        let Self { config, local_selfplay, workers, findings, trainer, replay, folder, .. } = self;
         let workers = workers.as_deref_mut();
-        let collector = Collector { own_play, workers, findings, config, folder };
+        let collector = Collector { local_selfplay, workers, findings, config, folder };
         let training = Training { trainer: trainer.as_mut(), config, folder };
         EpochRunner { collector, training, replay, progress, stop }.run()
     }
@@ -439,7 +439,7 @@ impl Run {
         let of_workers = self.workers.as_ref().and_then(|workers| workers.slots());
         let parts = CheckpointState {
             counters: &self.counters,
-            slots: of_workers.unwrap_or_else(|| self.own_play.slots()),
+            slots: of_workers.unwrap_or_else(|| self.local_selfplay.slots()),
             received: &self.received,
             trainer: &state,
             replay: &self.replay,
@@ -483,7 +483,7 @@ fn check_files(manifest: &Manifest) -> Result<()> {
     for name in manifest.names() {
         let is_read =
             read.contains(&name.as_str()) || checkpoint::epoch_of(&name).is_some_and(|e| Some(e) == latest);
-        manifest.check(&name, if is_read { Extent::Content } else { Extent::Size })?;
+        manifest.check(&name, if is_read { CheckDepth::Content } else { CheckDepth::Size })?;
     }
     Ok(())
 }

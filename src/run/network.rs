@@ -26,7 +26,7 @@ pub fn check_machine(config: &Config) -> Result<()> {
 
 /// The executor of a network.
 #[derive(Clone, Debug)]
-pub enum Chosen {
+pub enum NetExecutor {
     /// This program's own kernels.
     Fused,
     /// candle, on this device.
@@ -38,7 +38,7 @@ pub enum Chosen {
 /// # Errors
 /// [`Error::Config`] if `net.executor` is fused and its kernels do not cover the model, or if the executor lacks the number format;
 /// [`Error::Unsupported`] for candle on a GPU in a build without it.
-pub fn choose(config: &Config, model: &Model) -> Result<(Chosen, String)> {
+pub fn select_executor(config: &Config, model: &Model) -> Result<(NetExecutor, String)> {
     let requested = config.net.executor;
     let missing = Tower::of(model).err();
     if requested != Executor::Candle && missing.is_none() && config.network_devices().is_cpu() {
@@ -48,8 +48,8 @@ pub fn choose(config: &Config, model: &Model) -> Result<(Chosen, String)> {
         (Executor::Fused, Some(why)) => {
             Err(Error::config("net.executor", requested, format!("auto or candle, since {why}")))
         }
-        (Executor::Fused, None) => Ok((Chosen::Fused, "fused kernels, as set by net.executor".into())),
-        (Executor::Auto, None) => Ok((Chosen::Fused, "fused kernels, which cover every layer".into())),
+        (Executor::Fused, None) => Ok((NetExecutor::Fused, "fused kernels, as set by net.executor".into())),
+        (Executor::Auto, None) => Ok((NetExecutor::Fused, "fused kernels, which cover every layer".into())),
         (Executor::Auto | Executor::Candle, why) => {
             check_formats(config)?;
             let device = candle_device(config.network_devices().first())?;
@@ -57,7 +57,7 @@ pub fn choose(config: &Config, model: &Model) -> Result<(Chosen, String)> {
                 Executor::Auto => why.unwrap_or_default(),
                 Executor::Candle | Executor::Fused => "as set by net.executor".into(),
             };
-            Ok((Chosen::Candle(device), format!("candle, {why}")))
+            Ok((NetExecutor::Candle(device), format!("candle, {why}")))
         }
     }
 }
@@ -90,8 +90,8 @@ fn candle_device(name: DeviceName) -> Result<Device> {
 /// instruction set on the CPU, our kernels on a GPU, or candle.
 ///
 /// # Errors
-/// Those of [`choose`], [`pack`] and [`cuda_network`].
-pub fn place(
+/// Those of [`select_executor`], [`pack`] and [`cuda_network`].
+pub fn make_network(
     config: &Config,
     game: &dyn AnyGame,
     spec: &NetSpec,
@@ -99,7 +99,7 @@ pub fn place(
 ) -> Result<(Box<dyn Network>, String)> {
     let devices = config.network_devices();
     let model = spec.model()?;
-    if let (Chosen::Candle(device), _) = choose(config, &model)? {
+    if let (NetExecutor::Candle(device), _) = select_executor(config, &model)? {
         let network = CandleNet::on(&device, model, weights)?;
         return Ok((Box::new(network), format!("candle, {devices}")));
     }
@@ -125,7 +125,7 @@ pub fn place(
 ///
 /// # Errors
 /// Those of [`CpuNet::new`] and [`CandleNet::on`].
-pub fn exact(spec: &NetSpec, weights: &Weights) -> Result<Box<dyn Network>> {
+pub fn f32_network(spec: &NetSpec, weights: &Weights) -> Result<Box<dyn Network>> {
     let model = spec.model()?;
     match Tower::of(&model) {
         Ok(_) => Ok(Box::new(CpuNet::new(spec, weights, Precision::F32)?)),
@@ -146,14 +146,14 @@ mod tests {
         let model = NetSpec::new(&config.net, &game.sizes()).model().expect("a network");
         let mut choice = |executor| {
             config.net.executor = executor;
-            choose(&config, &model).expect("covered")
+            select_executor(&config, &model).expect("covered")
         };
-        assert!(matches!(choice(Executor::Auto), (Chosen::Fused, why) if why.contains("cover every layer")));
-        assert!(matches!(choice(Executor::Fused), (Chosen::Fused, _)));
-        assert!(matches!(choice(Executor::Candle), (Chosen::Candle(_), why) if why.contains("net.executor")));
+        assert!(matches!(choice(Executor::Auto), (NetExecutor::Fused, why) if why.contains("cover every layer")));
+        assert!(matches!(choice(Executor::Fused), (NetExecutor::Fused, _)));
+        assert!(matches!(choice(Executor::Candle), (NetExecutor::Candle(_), why) if why.contains("net.executor")));
         config.net.executor = Executor::Candle;
         config.net.precision = Precision::Bf16;
-        let error = choose(&config, &model).expect_err("candle has f32").to_string();
+        let error = select_executor(&config, &model).expect_err("candle has f32").to_string();
         assert!(error.contains("net.precision"), "{error}");
     }
 
@@ -163,7 +163,7 @@ mod tests {
         let game = any_game("clique", &toml::Table::new()).expect("registered");
         let net = NetConfig { arch: Arch::Edge, precision: Precision::Int8, ..NetConfig::default() };
         let model = NetSpec::new(&net, &game.sizes()).model().expect("a network");
-        let error = choose(&Config { net, ..Config::default() }, &model).expect_err("no kernels").to_string();
+        let error = select_executor(&Config { net, ..Config::default() }, &model).expect_err("no kernels").to_string();
         assert!(error.contains("net.precision: got int8, expected f32 or bf16"), "{error}");
     }
 }

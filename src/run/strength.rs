@@ -33,7 +33,7 @@ enum Task {
 
 /// What was measured of some items.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Measured {
+pub enum EvalResult {
     /// The choices on solved positions.
     Positions(Vec<PositionChoice>),
     /// The actions of games of the match, chance outcomes included.
@@ -106,12 +106,12 @@ impl StrengthMeter {
         numbers: Range<usize>,
         stop: &Stop,
         report: &mut dyn FnMut(ItemProgress),
-    ) -> Result<Measured> {
+    ) -> Result<EvalResult> {
         match &self.task {
             Task::Positions(positions) => {
                 let report = &mut |done| report(ItemProgress { done, fraction: None, detail: String::new() });
                 let choices = choices(&self.game, network, self.setup, positions, numbers, stop, report)?;
-                Ok(Measured::Positions(choices))
+                Ok(EvalResult::Positions(choices))
             }
             Task::Match { opponent, determinisations, plan } => {
                 let game = self.game.as_ref();
@@ -124,7 +124,7 @@ impl StrengthMeter {
                     let detail = result.score_so_far();
                     report(ItemProgress { done: result.games(), fraction, detail });
                 })?;
-                Ok(Measured::Games(records))
+                Ok(EvalResult::Games(records))
             }
         }
     }
@@ -134,19 +134,19 @@ impl StrengthMeter {
     ///
     /// # Errors
     /// What is wrong.
-    pub fn check(&self, numbers: Range<usize>, measured: &Measured) -> std::result::Result<(), String> {
+    pub fn check(&self, numbers: Range<usize>, measured: &EvalResult) -> std::result::Result<(), String> {
         let found = match measured {
-            Measured::Positions(choices) => choices.len(),
-            Measured::Games(records) => records.len(),
+            EvalResult::Positions(choices) => choices.len(),
+            EvalResult::Games(records) => records.len(),
         };
         if found != numbers.len() {
             return Err(format!("{found} {}, expected {}", self.unit(), numbers.len()));
         }
         match (&self.task, measured) {
-            (Task::Positions(positions), Measured::Positions(choices)) => {
+            (Task::Positions(positions), EvalResult::Positions(choices)) => {
                 numbers.zip(choices).try_for_each(|(number, choice)| check_choice(number, positions, choice))
             }
-            (Task::Match { plan, .. }, Measured::Games(records)) => numbers
+            (Task::Match { plan, .. }, EvalResult::Games(records)) => numbers
                 .zip(records)
                 .try_for_each(|(number, actions)| check_game(&self.game, *plan, number, actions)),
             _ => Err(format!("it is not about {}", self.unit())),
@@ -154,25 +154,25 @@ impl StrengthMeter {
     }
 
     /// Upper bound on the serialised size of the results of so many items, in bytes.
-    pub fn most_bytes(&self, items: usize) -> usize {
+    pub fn max_bytes(&self, items: usize) -> usize {
         /// Bytes of a choice, or of the lengths of lists.
-        const LEAST: usize = 24;
+        const CHOICE: usize = 24;
         /// Bytes of an action.
         const ACTION: usize = 3;
-        items.saturating_mul(LEAST + ACTION * self.game.sizes().max_plies)
+        items.saturating_mul(CHOICE + ACTION * self.game.sizes().max_plies)
     }
 
     /// The strength, from what was measured of all items in their order.
     ///
     /// # Errors
     /// Where items are missing, or not those of this measurement.
-    pub fn strength(&self, all: Vec<Measured>) -> Result<Strength> {
+    pub fn strength(&self, all: Vec<EvalResult>) -> Result<Strength> {
         let wrong = |what: String| Error::unsupported("this evaluation", what);
         let (mut choices, mut records) = (Vec::new(), Vec::new());
         for measured in all {
             match measured {
-                Measured::Positions(more) => choices.extend(more),
-                Measured::Games(more) => records.extend(more),
+                EvalResult::Positions(more) => choices.extend(more),
+                EvalResult::Games(more) => records.extend(more),
             }
         }
         match &self.task {

@@ -1,7 +1,7 @@
 //! Other processes that play games of a run, as the run sees them: where finished games come from besides its own self-play, and who
 //! receives new weights. It does not know how they are reached.
 
-use super::strength::Measured;
+use super::strength::EvalResult;
 use crate::batch::AnyGame;
 use crate::config::Config;
 use crate::error::Result;
@@ -54,11 +54,11 @@ pub struct EvaluationOffer {
     /// The number of parts.
     pub parts: usize,
     /// The most bytes of what is measured of a part.
-    pub most_bytes: usize,
+    pub max_bytes: usize,
 }
 
 /// Says what is wrong with what a worker has measured of a part.
-pub type CheckPart<'a> = &'a dyn Fn(usize, &Measured) -> std::result::Result<(), String>;
+pub type CheckPart<'a> = &'a dyn Fn(usize, &EvalResult) -> std::result::Result<(), String>;
 
 /// An evaluation in parts, which workers measure as far as they come to it. Where they cannot be reached, there are no claims and no results.
 pub trait SharedEvaluation {
@@ -66,7 +66,7 @@ pub trait SharedEvaluation {
     fn claim(&mut self) -> Option<usize>;
 
     /// What workers have measured since the last call and `check` finds no fault with: part and content.
-    fn results(&mut self, check: CheckPart<'_>) -> Vec<(usize, Measured)>;
+    fn results(&mut self, check: CheckPart<'_>) -> Vec<(usize, EvalResult)>;
 }
 
 /// A run for which workers are wanted.

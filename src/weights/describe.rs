@@ -22,14 +22,14 @@ pub fn meaning(net: &NetSpec) -> String {
 }
 
 /// A position of a random game.
-struct Position {
+struct SampledPosition {
     state: Vec<u8>,
     turn: Turn,
     legal: Vec<u16>,
 }
 
 /// All positions of random game number `number`, the end excluded; a function of the number alone.
-fn random_game(game: &dyn AnyGame, number: u64) -> Vec<Position> {
+fn random_game(game: &dyn AnyGame, number: u64) -> Vec<SampledPosition> {
     let sizes = game.sizes();
     let mut rng = Key::new(0, Purpose::Evaluation).with(number).stream();
     let mut state = game.init();
@@ -44,14 +44,14 @@ fn random_game(game: &dyn AnyGame, number: u64) -> Vec<Position> {
             Turn::Player(_) => rng.below(legal.len()),
         };
         let action = legal[place];
-        positions.push(Position { state: state.clone(), turn, legal });
+        positions.push(SampledPosition { state: state.clone(), turn, legal });
         let key = sizes.uses_history.then(|| game.history_key(&state));
         game.step(&mut state, action, history);
         played.extend(key);
     }
 }
 
-fn decisions(game: &dyn AnyGame, number: u64) -> Vec<Position> {
+fn decisions(game: &dyn AnyGame, number: u64) -> Vec<SampledPosition> {
     let mut positions = random_game(game, number);
     positions.retain(|position| matches!(position.turn, Turn::Player(_)));
     positions

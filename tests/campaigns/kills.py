@@ -41,7 +41,7 @@ SMALLER = "selfplay.games=6 selfplay.samples_per_epoch=60 search.simulations=4 t
 # Differences of a run that are printed.
 SHOWN = 20
 # Most of an epoch's changes of the folder are in its last part; a process takes longest to start.
-LONGEST_LIFE = 4.0  # in times that a start with one epoch takes
+MAX_LIFE = 4.0  # in times that a start with one epoch takes
 
 
 class Run:
@@ -98,7 +98,7 @@ def campaign(program, setting, kills, seed, folder):
     done = trial.finish(2)
     if done.code:
         return 0, 0, [f"cannot be made: {done.stderr.decode()}"]
-    life = LONGEST_LIFE * (time.monotonic() - began)
+    life = MAX_LIFE * (time.monotonic() - began)
     run = Run(program, setting, os.path.join(folder, "killed"))
     for kill in range(kills):
         ended = run.kill_after(rng.uniform(0, life), rng.randrange(1, 4))

@@ -359,7 +359,7 @@ LINES = (
     ["run", "--resume", "run", "--epochs", "3", "--minutes", "0.03", "--threads", "1", "--device", "cpu"],
     ["run", "--game", "tic_tac_toe", "--minutes", "0.02", "--out", "new", "--set", "run.memory_mib=2000"],
     ["eval", "run", "--against", "random", "--games", "2", "--sims", "2", "--opening-plies", "1", "--threads", "1", "--seed", "1", "--json", "out.json"],
-    ["eval", "run", "--against", "exec:true", "--patience", "0.5", "--games", "1"],
+    ["eval", "run", "--against", "exec:true", "--reply-timeout", "0.5", "--games", "1"],
     ["eval", "run", "--positions", "positions.jsonl", "--sims", "2", "--threads", "1", "--json", "-"],
     ["verify", "run", "--json", "out.json"],
     ["verify", "run", "--accept"],
@@ -399,7 +399,7 @@ def opponent(rng, sources, folder):
     copy(sources[game_of(rng)], folder)
     program = f"exec:{sys.executable} -B -S -E {os.path.join(HERE, 'opponent.py')} {rng.randrange(10**8, 10**9)}"
     threads = ["--threads", rng.choice(("1", "2"))]
-    match = ["--against", program, "--patience", "0.4", "--games", "3", "--sims", "2", *threads]
+    match = ["--against", program, "--reply-timeout", "0.4", "--games", "3", "--sims", "2", *threads]
     return Input([Command("eval", "run", *match, *rng.choice(([], ["--json", "-"])))], program)
 
 

@@ -43,7 +43,7 @@ COMMANDS = {
     "eval match": ["eval", "run", "--against", "random", *MATCH],
     "eval run": ["eval", "run", "--against", "run", *MATCH],
     "eval json": ["eval", "run", "--against", "random", *MATCH, "--json", "result.json"],
-    "eval exec": ["eval", "run", "--against", REPLY, "--patience", "2", *MATCH],
+    "eval exec": ["eval", "run", "--against", REPLY, "--reply-timeout", "2", *MATCH],
     "eval large": ["eval", "run", "--against", "random", "--games", "1", "--sims", "20000", *TWO],
     "eval default": ["eval", "embedded.safetensors", "--positions", "positions.jsonl", "--sims", "4", *TWO],
     "verify": ["verify", "run"],

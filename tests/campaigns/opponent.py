@@ -13,7 +13,7 @@ import time
 
 from mutations import bytes_of, value_of
 
-# Seconds beyond every `--patience` of the campaign.
+# Seconds beyond every `--reply-timeout` of the campaign.
 LONG = 30
 
 

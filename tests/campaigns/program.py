@@ -12,7 +12,7 @@ HANG = 10.0
 # Seconds that a command may take to end after SIGINT.
 GRACE = 2.0
 # Bytes that a message may have: a sentence, with paths and lists of legal actions.
-LONGEST_MESSAGE = 4000
+MAX_MESSAGE = 4000
 # Exit codes of a command that ends by itself: success, failure, invalid usage, a reader of stdout that is gone.
 CODES = (0, 1, 2, 141)
 
@@ -93,7 +93,7 @@ def faults(outcome, may_work_long=False, logs=False):
             found.append(f"{len(lines)} lines on stderr with exit code {outcome.code}")
         elif not lines[0].startswith("error: ") or len(lines[0].split()) < 4:
             found.append("the line on stderr is no sentence")
-    if len(text) > LONGEST_MESSAGE and not logs:
+    if len(text) > MAX_MESSAGE and not logs:
         found.append(f"{len(text)} characters on stderr")
     if any(controls_terminal(c) for c in text if c not in "\n\t") and not logs:
         found.append("control characters on stderr")

@@ -12,7 +12,7 @@ use vecaz::config::{Config, Layers};
 use vecaz::game::Turn;
 use vecaz::net::{IoShape, UniformNet};
 use vecaz::rng::{Key, Purpose, RngStream};
-use vecaz::run::strength::{Measured, StrengthMeter};
+use vecaz::run::strength::{EvalResult, StrengthMeter};
 use vecaz::stop::Stop;
 
 /// A measurement of a network that knows nothing.
@@ -33,7 +33,7 @@ impl Setting {
         Self { game, config, meter }
     }
 
-    fn measure(&self, items: Range<usize>) -> Measured {
+    fn measure(&self, items: Range<usize>) -> EvalResult {
         let sizes = self.game.sizes();
         let shape = IoShape {
             obs_len: sizes.obs.len(),
@@ -44,9 +44,9 @@ impl Setting {
     }
 
     /// Whether the rules, and the chance outcomes of the match, allow this: an oracle that shares no code with the check of results.
-    fn is_possible(&self, measured: &Measured, items: Range<usize>) -> bool {
+    fn is_possible(&self, measured: &EvalResult, items: Range<usize>) -> bool {
         match measured {
-            Measured::Games(records) => items.zip(records).all(|(number, actions)| {
+            EvalResult::Games(records) => items.zip(records).all(|(number, actions)| {
                 let mut play = Playthrough::new(self.game.clone());
                 for (ply, &action) in actions.iter().enumerate() {
                     let legal = play.legal();
@@ -64,7 +64,7 @@ impl Setting {
                 }
                 play.turn() == Turn::Over
             }),
-            Measured::Positions(choices) => items.zip(choices).all(|(number, choice)| choice.index == number),
+            EvalResult::Positions(choices) => items.zip(choices).all(|(number, choice)| choice.index == number),
         }
     }
 }
@@ -107,20 +107,20 @@ struct Sent {
 impl Sent {
     const PART: usize = 1;
 
-    fn new(setting: &Setting, measured: &Measured, items: usize) -> Self {
+    fn new(setting: &Setting, measured: &EvalResult, items: usize) -> Self {
         let offer = Offer { id: 77, version: 5, sha256: [3; 32], parts: 4 };
         let digest = vecaz::cluster::digest(&setting.config, setting.game.as_ref());
         let sender = Origin { name: "worker".into(), incarnation: Incarnation(9), digest };
         let mut sealer = Sealer::new(sender).expect("memory");
         let bytes = seal(&mut sealer, &offer, Self::PART, measured).expect("compressed");
-        let limits = limits(setting.game.as_ref(), setting.meter.most_bytes(items)).expect("small");
+        let limits = limits(setting.game.as_ref(), setting.meter.max_bytes(items)).expect("small");
         let raw_bytes = u32::from_le_bytes(bytes[72..76].try_into().expect("four")) as usize;
-        assert!(raw_bytes <= setting.meter.most_bytes(items) + 32, "{raw_bytes} bytes");
+        assert!(raw_bytes <= setting.meter.max_bytes(items) + 32, "{raw_bytes} bytes");
         let raw = zstd::bulk::decompress(&bytes[HEADER_BYTES..], raw_bytes).expect("whole");
         Self { offer, digest, limits, reader: ChunkReader::new().expect("memory"), bytes, raw }
     }
 
-    fn open(&mut self, bytes: &[u8]) -> Result<Measured, String> {
+    fn open(&mut self, bytes: &[u8]) -> Result<EvalResult, String> {
         open(&mut self.reader, bytes, (&self.digest, &self.limits), &self.offer, Self::PART)
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use vecaz::cluster::published::{hex, sha256};
 use vecaz::net::NetSpec;
 use vecaz::rng::{Key, Purpose};
-use vecaz::run::network::place;
+use vecaz::run::network::make_network;
 use vecaz::weights::NetFile;
 
 /// A run that goes on from an earlier checkpoint may make other weights of the same version.
@@ -71,7 +71,7 @@ fn changed_weights_are_refused_or_a_network_of_the_same_sizes() {
                 refused += 1;
                 assert_eq!(error.to_string().lines().count(), 1, "{number}: {error}");
             }
-            Ok(found) => match place(&config, game.as_ref(), &spec, &found.weights) {
+            Ok(found) => match make_network(&config, game.as_ref(), &spec, &found.weights) {
                 Err(_) => refused += 1,
                 Ok(_) => {
                     taken += 1;

@@ -120,7 +120,7 @@ fn config(mode: &str, epochs: u64) -> Config {
 /// Goes on to the configuration's end; the records of all epochs.
 fn go(run: Result<Run>) -> Vec<EpochRecord> {
     let mut run = run.expect("there is all that it needs");
-    run.go(&mut Progress::new(Verbosity::Quiet), &Stop::default()).expect("nothing fails");
+    run.run_epochs(&mut Progress::new(Verbosity::Quiet), &Stop::default()).expect("nothing fails");
     let text = fs::read_to_string(run.dir().join("metrics.jsonl")).expect("written");
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
@@ -236,7 +236,7 @@ fn training_that_fails_ends_the_run_and_no_epoch_is_lost() {
         let until = records[2].updates + 3;
         let mut run = Run::start_on(Box::new(Failing(until)), config(mode, 4), &failed, 2).expect("begins");
         let error =
-            run.go(&mut Progress::new(Verbosity::Quiet), &Stop::default()).expect_err("in the fourth epoch");
+            run.run_epochs(&mut Progress::new(Verbosity::Quiet), &Stop::default()).expect_err("in the fourth epoch");
         assert_eq!(error.to_string(), "device cuda:7: it fell off the bus", "{mode}");
         assert_eq!(run.epoch(), 3, "{mode}");
         drop(run);
@@ -306,7 +306,7 @@ fn second_epoch(machine: Box<dyn ComponentFactory>, change: &dyn Fn(&mut Config)
     let mut changed = config("overlapped", 2);
     change(&mut changed);
     let mut run = Run::resume_on(machine, changed, &dir, 2).expect("a checkpoint");
-    run.go(&mut Progress::new(Verbosity::Quiet), &Stop::default()).expect_err("it fails").to_string()
+    run.run_epochs(&mut Progress::new(Verbosity::Quiet), &Stop::default()).expect_err("it fails").to_string()
 }
 
 #[test]

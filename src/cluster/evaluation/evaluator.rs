@@ -8,7 +8,7 @@ use crate::cluster::worker::Worker;
 use crate::error::{Error, Result};
 use crate::net::Network;
 use crate::run::evaluation::parts;
-use crate::run::network::place;
+use crate::run::network::make_network;
 use crate::run::strength::StrengthMeter;
 use crate::stop::Stop;
 use crate::weights::NetFile;
@@ -178,7 +178,7 @@ impl Evaluations {
         }
         let name = PathBuf::from(format!("weights of version {}", offer.version));
         let file = NetFile::from_bytes(&name, weights)?;
-        let (network, _) = place(&config, game.as_ref(), spec, &file.weights)?;
+        let (network, _) = make_network(&config, game.as_ref(), spec, &file.weights)?;
         Ok(Current { id: offer.id, meter, network })
     }
 
@@ -188,7 +188,7 @@ impl Evaluations {
             return Err(Error::unsupported("this evaluation", "its network is not there"));
         };
         let numbers = parts(meter.items()).swap_remove(claim.part); // below the number of parts
-        let most = limits(self.worker.game.as_ref(), meter.most_bytes(numbers.len()))?;
+        let most = limits(self.worker.game.as_ref(), meter.max_bytes(numbers.len()))?;
         let measured = meter.measure(network.as_ref(), numbers, &self.stop, &mut |_| ())?;
         let chunk = seal(&mut self.sealer, offer, claim.part, &measured)?;
         match chunk.len() > most.bytes() {

@@ -13,7 +13,7 @@ use super::received::StreamId;
 use super::server::{Connection, Failure, bytes_of, list_of};
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};
-use crate::run::strength::Measured;
+use crate::run::strength::EvalResult;
 use redis::{Value, cmd, pipe};
 use std::time::Duration;
 
@@ -157,7 +157,7 @@ pub fn limits(game: &dyn AnyGame, most_bytes: usize) -> Result<ChunkLimits> {
 ///
 /// # Errors
 /// [`Error::Unsupported`] if compression fails.
-pub fn seal(sealer: &mut Sealer, offer: &Offer, part: usize, measured: &Measured) -> Result<Vec<u8>> {
+pub fn seal(sealer: &mut Sealer, offer: &Offer, part: usize, measured: &EvalResult) -> Result<Vec<u8>> {
     let raw = postcard::to_stdvec(&(offer.id, part as u64, measured));
     let raw = raw.map_err(|e| Error::unsupported("sending a part of an evaluation", e.to_string()))?;
     sealer.seal(&raw, Contents { sequence: 1 + part as u64, version: offer.version, games: 0, samples: 0 })
@@ -173,11 +173,11 @@ pub fn open(
     (digest, limits): (&[u8; 32], &ChunkLimits),
     offer: &Offer,
     part: usize,
-) -> std::result::Result<Measured, String> {
+) -> std::result::Result<EvalResult, String> {
     let chunk = Chunk::parse(bytes, digest, limits).map_err(|refusal| refusal.to_string())?;
     let named = |what: String| format!("of {}: {what}", chunk.header.name());
     let body = reader.body(&chunk).map_err(named)?;
-    let ((id, number, measured), rest) = postcard::take_from_bytes::<(u64, u64, Measured)>(body)
+    let ((id, number, measured), rest) = postcard::take_from_bytes::<(u64, u64, EvalResult)>(body)
         .map_err(|e| named(format!("its body is no part: {e}")))?;
     match rest.is_empty() && (id, number) == (offer.id, part as u64) {
         true => Ok(measured),

@@ -6,7 +6,7 @@ use crate::cluster::published::Keys;
 use crate::cluster::server::{Connection, Failure, Server, bytes_of, number_of};
 use crate::error::Result;
 use crate::report::workers::WorkerCounts;
-use crate::run::strength::Measured;
+use crate::run::strength::EvalResult;
 use crate::run::workers::{CheckPart, SharedEvaluation};
 use redis::{cmd, pipe};
 use std::collections::BTreeSet;
@@ -102,7 +102,7 @@ impl SharedEvaluation for OfferedEvaluation<'_> {
         self.attempt(|link, offer, keys| offer.claim(link, keys, CONSUMER))?.map(|claim| claim.part)
     }
 
-    fn results(&mut self, check: CheckPart<'_>) -> Vec<(usize, Measured)> {
+    fn results(&mut self, check: CheckPart<'_>) -> Vec<(usize, EvalResult)> {
         let mut results = Vec::new();
         for (part, chunk) in self.fetch() {
             self.missing.remove(&part);

@@ -30,7 +30,7 @@ impl Starts {
             [&crc32c::crc32c(&body).to_le_bytes()[..], &body].concat()
         };
         Self {
-            finished: crate::run::own_play::finished_in(slots.iter()),
+            finished: crate::run::local_selfplay::finished_in(slots.iter()),
             parts: parts(slots.len()).map(part).collect(),
         }
     }

@@ -18,8 +18,8 @@ use crate::backend::RootCache;
 use crate::config::{Config, SearchConfig, SelfPlayConfig};
 use crate::error::{Error, Result};
 use crate::net::Network;
-use crate::run::network::place;
-use crate::run::own_play::NewWeights;
+use crate::run::network::make_network;
+use crate::run::local_selfplay::NewWeights;
 use crate::search::eval_cache::EvalCache;
 use crate::selfplay::{GameSlot, SelfPlay, eval_cache};
 use crate::stop::Stop;
@@ -414,7 +414,7 @@ impl<'a> StrictPlay<'a> {
         let Worker { config, game, spec, .. } = self.worker;
         let name = PathBuf::from(format!("weights of version {}", state.version));
         let file = NetFile::from_bytes(&name, file)?;
-        let (network, executor) = place(config, game.as_ref(), spec, &file.weights)?;
+        let (network, executor) = make_network(config, game.as_ref(), spec, &file.weights)?;
         tracing::debug!("weights of version {}, executed by {executor}", state.version);
         self.spare.extend(self.held.drain(..).map(|held| held.selfplay));
         if self.evaluations.is_none() && network.needs_observations() {

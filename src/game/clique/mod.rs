@@ -31,7 +31,7 @@ const CHANNELS: usize = 4;
 
 names! {
     /// The effect of a clique.
-    Mode {
+    CliqueRule {
         /// The first player with a clique wins.
         Symmetric = "symmetric",
         /// Player 0 wants a clique, player 1 wants none.
@@ -53,7 +53,7 @@ section! {
         /// The effect of a clique: the first wins, only player 0 wants one, the player who completes one loses, or it ends the game for
         /// both. `game_mode` and `variant` are other names of this key.
         #[serde(alias = "game_mode", alias = "variant")]
-        mode: Mode = Mode::Symmetric,
+        mode: CliqueRule = CliqueRule::Symmetric,
     }
 }
 
@@ -79,13 +79,13 @@ impl Clique {
     /// The result once the mover has claimed `edge`, as in [`State::outcome`].
     fn outcome(&self, s: &State, mover: u32, edge: usize) -> u32 {
         let full = s.plies as usize == self.num_edges();
-        let counts = self.mode != Mode::Asymmetric || mover == 0;
+        let counts = self.mode != CliqueRule::Asymmetric || mover == 0;
         let made_clique = counts && s.edges[mover as usize].has_clique_with(self.n, self.k, edge);
         match self.mode {
-            Mode::AvoidClique if made_clique => 2 - mover,
-            Mode::Ramsey if made_clique => 4,
+            CliqueRule::AvoidClique if made_clique => 2 - mover,
+            CliqueRule::Ramsey if made_clique => 4,
             _ if made_clique => mover + 1,
-            Mode::Asymmetric if full => 2,
+            CliqueRule::Asymmetric if full => 2,
             _ if full => 3,
             _ => 0,
         }
@@ -181,11 +181,11 @@ impl Game for Clique {
         let mark = ["X", "O"][usize::from(player)];
         let clique = format!("every edge between {} of the {} vertices", self.k, self.n);
         match self.mode {
-            Mode::Symmetric => format!("{mark} is the first to own {clique}"),
-            Mode::Asymmetric if player == 0 => format!("X comes to own {clique}"),
-            Mode::Asymmetric => format!("O prevents that X owns {clique}"),
-            Mode::AvoidClique => format!("{mark} makes the other the first to own {clique}"),
-            Mode::Ramsey => {
+            CliqueRule::Symmetric => format!("{mark} is the first to own {clique}"),
+            CliqueRule::Asymmetric if player == 0 => format!("X comes to own {clique}"),
+            CliqueRule::Asymmetric => format!("O prevents that X owns {clique}"),
+            CliqueRule::AvoidClique => format!("{mark} makes the other the first to own {clique}"),
+            CliqueRule::Ramsey => {
                 format!("{mark} keeps both players from owning {clique}, until all edges are taken")
             }
         }
@@ -202,7 +202,7 @@ impl Game for Clique {
             obs: ObsShape { channels: CHANNELS, height: edges, width: 1 },
             max_plies: edges,
             num_symmetries: (1..=self.n as u64).product(),
-            zero_sum: self.mode != Mode::Ramsey,
+            zero_sum: self.mode != CliqueRule::Ramsey,
             hidden_information: false,
             uses_history: false,
         }
@@ -254,7 +254,7 @@ impl Game for Clique {
     }
 
     fn returns(&self, s: &State, out: &mut [f32]) {
-        if self.mode == Mode::Ramsey && s.outcome != 0 {
+        if self.mode == CliqueRule::Ramsey && s.outcome != 0 {
             let lasted = s.plies as f32 / self.num_edges() as f32 - 1.0;
             out[..2].fill(if s.outcome == 3 { 1.0 } else { lasted });
             return;
@@ -289,7 +289,7 @@ impl Game for Clique {
     }
 
     fn finding(&self, s: &State) -> Option<serde_json::Value> {
-        matches!(self.mode, Mode::AvoidClique | Mode::Ramsey).then(|| self.colouring(s)).flatten()
+        matches!(self.mode, CliqueRule::AvoidClique | CliqueRule::Ramsey).then(|| self.colouring(s)).flatten()
     }
 
     /// The upper triangle of the adjacency matrix: `X` player 0, `O` player 1.

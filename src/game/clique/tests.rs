@@ -1,7 +1,7 @@
 use super::*;
 use crate::rng::{Key, Purpose};
 
-fn game(n: usize, k: usize, mode: Mode) -> Clique {
+fn game(n: usize, k: usize, mode: CliqueRule) -> Clique {
     Clique { n, k, mode }
 }
 
@@ -43,28 +43,28 @@ fn edges_are_numbered_lexicographically() {
 fn a_triangle_means_what_the_mode_says() {
     let first_makes_it = "0-1 2-3 0-2 1-3 1-2";
     assert_eq!(
-        result(&game(5, 3, Mode::Symmetric), &play(&game(5, 3, Mode::Symmetric), first_makes_it)),
+        result(&game(5, 3, CliqueRule::Symmetric), &play(&game(5, 3, CliqueRule::Symmetric), first_makes_it)),
         Some(1.0)
     );
     assert_eq!(
-        result(&game(5, 3, Mode::Asymmetric), &play(&game(5, 3, Mode::Asymmetric), first_makes_it)),
+        result(&game(5, 3, CliqueRule::Asymmetric), &play(&game(5, 3, CliqueRule::Asymmetric), first_makes_it)),
         Some(1.0)
     );
     assert_eq!(
-        result(&game(5, 3, Mode::AvoidClique), &play(&game(5, 3, Mode::AvoidClique), first_makes_it)),
+        result(&game(5, 3, CliqueRule::AvoidClique), &play(&game(5, 3, CliqueRule::AvoidClique), first_makes_it)),
         Some(-1.0)
     );
     let second_makes_it = "0-3 0-1 1-4 1-2 2-3 0-2";
     assert_eq!(
-        result(&game(5, 3, Mode::Symmetric), &play(&game(5, 3, Mode::Symmetric), second_makes_it)),
+        result(&game(5, 3, CliqueRule::Symmetric), &play(&game(5, 3, CliqueRule::Symmetric), second_makes_it)),
         Some(-1.0)
     );
     assert_eq!(
-        result(&game(5, 3, Mode::Asymmetric), &play(&game(5, 3, Mode::Asymmetric), second_makes_it)),
+        result(&game(5, 3, CliqueRule::Asymmetric), &play(&game(5, 3, CliqueRule::Asymmetric), second_makes_it)),
         None
     );
     assert_eq!(
-        result(&game(5, 3, Mode::AvoidClique), &play(&game(5, 3, Mode::AvoidClique), second_makes_it)),
+        result(&game(5, 3, CliqueRule::AvoidClique), &play(&game(5, 3, CliqueRule::AvoidClique), second_makes_it)),
         Some(1.0)
     );
 }
@@ -72,17 +72,17 @@ fn a_triangle_means_what_the_mode_says() {
 #[test]
 fn a_full_board_without_a_clique_is_a_draw_or_the_second_players() {
     let pentagons = "0-1 0-2 1-2 2-4 2-3 1-4 3-4 1-3 0-4 0-3";
-    for (mode, value) in [(Mode::Symmetric, 0.0), (Mode::Asymmetric, -1.0), (Mode::AvoidClique, 0.0)] {
+    for (mode, value) in [(CliqueRule::Symmetric, 0.0), (CliqueRule::Asymmetric, -1.0), (CliqueRule::AvoidClique, 0.0)] {
         let g = game(5, 3, mode);
         let s = play(&g, pentagons);
         assert_eq!(result(&g, &s), Some(value), "{mode:?}");
-        assert_eq!(g.finding(&s).is_some(), mode == Mode::AvoidClique);
+        assert_eq!(g.finding(&s).is_some(), mode == CliqueRule::AvoidClique);
     }
 }
 
 #[test]
 fn in_ramsey_both_win_or_both_get_what_they_lasted() {
-    let g = game(5, 3, Mode::Ramsey);
+    let g = game(5, 3, CliqueRule::Ramsey);
     let returns = |s: &State| {
         let mut out = [0.0; 2];
         g.returns(s, &mut out);
@@ -102,13 +102,13 @@ fn in_ramsey_both_win_or_both_get_what_they_lasted() {
         let s = play(&g, triangle);
         assert_eq!((returns(&s), g.finding(&s)), ((Turn::Over, [lasted; 2]), None), "{triangle}");
     }
-    assert!(!g.sizes().zero_sum && game(5, 3, Mode::AvoidClique).sizes().zero_sum);
+    assert!(!g.sizes().zero_sum && game(5, 3, CliqueRule::AvoidClique).sizes().zero_sum);
 }
 
 #[test]
 fn twelve_colourings_of_five_vertices_and_none_of_six() {
     let count = |n: usize| {
-        let g = game(n, 3, Mode::AvoidClique);
+        let g = game(n, 3, CliqueRule::AvoidClique);
         (0..1u32 << g.num_edges()).filter(|&colours| g.colouring(&full_board(&g, colours)).is_some()).count()
     };
     assert_eq!((count(4), count(5), count(6)), (18, 12, 0), "R(3, 3) = 6");
@@ -116,7 +116,7 @@ fn twelve_colourings_of_five_vertices_and_none_of_six() {
 
 #[test]
 fn the_paley_graph_of_seventeen_vertices_is_a_draw_at_k_4() {
-    let g = game(17, 4, Mode::AvoidClique);
+    let g = game(17, 4, CliqueRule::AvoidClique);
     let squares = [1, 2, 4, 8, 9, 13, 15, 16];
     let (own, other): (Vec<usize>, Vec<usize>) = (0..136).partition(|&edge| {
         let (i, j) = edge_ends(17, edge);
@@ -132,7 +132,7 @@ fn the_paley_graph_of_seventeen_vertices_is_a_draw_at_k_4() {
     let found = g.finding(&s).expect("a colouring");
     assert_eq!(found["graph6"][0], PALEY_17);
     assert_eq!((found["n"].as_u64(), found["edges"][1].as_array().map(Vec::len)), (Some(17), Some(68)));
-    assert!(game(17, 3, Mode::AvoidClique).colouring(&s).is_none(), "it has triangles");
+    assert!(game(17, 3, CliqueRule::AvoidClique).colouring(&s).is_none(), "it has triangles");
 }
 
 /// By networkx 3.6.1, `to_graph6_bytes`.
@@ -144,7 +144,7 @@ fn looking_at_the_new_edge_finds_every_clique() {
     let mut with_clique = 0;
     for n in 4..=MAX_VERTICES {
         for k in 3..=n.min(6) {
-            let g = game(n, k, Mode::Symmetric);
+            let g = game(n, k, CliqueRule::Symmetric);
             let mut owned = EdgeSet::default();
             let mut before = false;
             while !before && owned.iter().count() < g.num_edges() {
@@ -163,7 +163,7 @@ fn looking_at_the_new_edge_finds_every_clique() {
 
 #[test]
 fn permutations_are_all_different_and_map_play_to_play() {
-    let g = game(5, 3, Mode::Symmetric);
+    let g = game(5, 3, CliqueRule::Symmetric);
     let images: Vec<Vec<usize>> = (0..120).map(|rank| g.permutation(rank)[..5].to_vec()).collect();
     assert_eq!(images[0], [0, 1, 2, 3, 4]);
     assert_eq!(images[119], [4, 3, 2, 1, 0]);
@@ -171,7 +171,7 @@ fn permutations_are_all_different_and_map_play_to_play() {
 
     let mut rng = Key::new(6, Purpose::Evaluation).stream();
     for n in [3, 6, 12, 17] {
-        let g = game(n, 3, Mode::AvoidClique);
+        let g = game(n, 3, CliqueRule::AvoidClique);
         for _ in 0..20 {
             let symmetry = rng.below(g.sizes().num_symmetries as usize) as u64;
             let mut s = g.init();
@@ -190,7 +190,7 @@ fn permutations_are_all_different_and_map_play_to_play() {
 
 #[test]
 fn observation_is_one_column_of_numbers_an_edge() {
-    let g = game(4, 4, Mode::Asymmetric);
+    let g = game(4, 4, CliqueRule::Asymmetric);
     let s = play(&g, "0-1 2-3 1-3");
     let mut out = [f32::NAN; 24];
     g.observe(&s, 1, &mut out);

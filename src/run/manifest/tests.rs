@@ -15,7 +15,7 @@ fn folder() -> (tempfile::TempDir, Manifest) {
 }
 
 fn error(manifest: &Manifest, name: &str) -> String {
-    manifest.check(name, Extent::Content).expect_err(name).to_string()
+    manifest.check(name, CheckDepth::Content).expect_err(name).to_string()
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn a_manifest_is_read_as_it_was_written() {
     let (folder, manifest) = folder();
     assert_eq!(Manifest::load(folder.path()).expect("read"), Some(manifest.clone()));
     for name in manifest.names() {
-        manifest.check(&name, Extent::Content).expect("right");
+        manifest.check(&name, CheckDepth::Content).expect("right");
     }
     assert_eq!(manifest.read(BEST).expect("read"), BEST.repeat(20).into_bytes());
 }
@@ -51,7 +51,7 @@ fn a_changed_or_missing_file_is_named_and_a_log_may_grow() {
     let mut bytes = BEST.repeat(20).into_bytes();
     bytes[7] ^= 16;
     fs::write(path(BEST), &bytes).expect("written");
-    manifest.check(BEST, Extent::Size).expect("the size is right");
+    manifest.check(BEST, CheckDepth::Size).expect("the size is right");
     assert!(error(&manifest, BEST).contains("best.safetensors: its checksum differs (CRC-32C "));
     assert!(manifest.read(BEST).is_err());
     fs::remove_file(path(BEST)).expect("removed");
@@ -60,7 +60,7 @@ fn a_changed_or_missing_file_is_named_and_a_log_may_grow() {
     assert!(error(&manifest, CONFIG).contains("config.toml: has 5 bytes, manifest.jsonl expects 220"));
     let log = metrics::FILE_NAME;
     fs::write(path(log), log.repeat(21)).expect("written");
-    manifest.check(log, Extent::Content).expect("it has grown");
+    manifest.check(log, CheckDepth::Content).expect("it has grown");
     fs::write(path(log), log.repeat(19)).expect("written");
     assert!(error(&manifest, log).contains("expects at least "));
 }
@@ -74,7 +74,7 @@ fn a_replaced_file_is_right_before_and_after_whenever_the_process_is_killed() {
     let announced = Manifest::load(folder.path()).expect("read").expect("there");
     for content in [&old, new] {
         fs::write(folder.path().join(BEST), content).expect("written");
-        announced.check(BEST, Extent::Content).expect("listed");
+        announced.check(BEST, CheckDepth::Content).expect("listed");
         assert_eq!(announced.read(BEST).expect("listed"), content.as_bytes());
     }
     fs::write(folder.path().join(BEST), "other").expect("written");
@@ -88,7 +88,7 @@ fn a_replaced_file_is_right_before_and_after_whenever_the_process_is_killed() {
         let announced = Manifest::load(folder.path()).expect("read").expect("there");
         for content in [content.as_bytes(), b"third"] {
             fs::write(folder.path().join(BEST), content).expect("written");
-            announced.check(BEST, Extent::Content).expect("listed");
+            announced.check(BEST, CheckDepth::Content).expect("listed");
         }
         next.write(4).expect("written");
         let written = Manifest::load(folder.path()).expect("read").expect("there");

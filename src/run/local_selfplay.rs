@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// The games that a run plays in its own process.
-pub enum OwnPlay {
+pub enum LocalSelfPlay {
     /// Games in progress.
     Playing(SelfPlay),
     /// None, since workers play all games. The slots of an earlier part of the run wait for a part that plays again.
     Idle(Vec<GameSlot>),
 }
 
-impl OwnPlay {
+impl LocalSelfPlay {
     /// Self-play in the slots of a checkpoint, or in new ones where there are none.
     ///
     /// # Errors
