@@ -149,9 +149,20 @@ fn devices_that_cannot_be_are_refused() {
     }
 }
 
+/// Asserts that `vecaz run` with each list of arguments is refused with a line that contains `part`, and leaves no folder.
+fn assert_runs_are_refused(cases: &[(Vec<&str>, &str)]) {
+    for (arguments, part) in cases {
+        let folder = tempfile::tempdir().expect("a folder");
+        let out = folder.path().join("run");
+        let line = refusal(vecaz(&["run", "--out", utf8(&out), "--epochs", "1"]).args(arguments));
+        assert!(line.contains(part), "{arguments:?}: {line}");
+        assert!(!out.exists(), "{arguments:?} left a folder");
+    }
+}
+
 #[test]
-fn values_that_cannot_be_are_refused() {
-    for (arguments, part) in [
+fn invalid_values_of_single_keys_and_games_are_refused() {
+    assert_runs_are_refused(&[
         (vec!["--set", "selfplay.gmaes=3"], "selfplay.gmaes"),
         (
             vec!["--set", "selfplay.games=many"],
@@ -182,6 +193,15 @@ fn values_that_cannot_be_are_refused() {
             vec!["--game", "blob", "--set", "game.players=8", "--set", "game.cards=7"],
             "game.cards (--set): got 7, expected a whole number from 1 to 6, for 8 players share 52 cards",
         ),
+        (vec!["--game", "chess", "--set", "game.fen=8/8/8/8 w"], "game.fen (--set): got 8/8/8/8 w, expected"),
+        (vec!["--games", "1000000", "--sims", "100000"], "the largest selfplay.games that fits is "),
+        (vec!["--set", "run.memory_mib=1"], "more than the 1 MiB allowed"),
+    ]);
+}
+
+#[test]
+fn values_that_contradict_others_are_refused() {
+    assert_runs_are_refused(&[
         (
             vec!["--set", "net.arch=edge"],
             "net.arch (--set): got edge, expected resnet or mlp, since the actions of this game are not the edges",
@@ -206,16 +226,11 @@ fn values_that_cannot_be_are_refused() {
             vec!["--set", "train.precision=bf16"],
             "train.precision (--set): got bf16, expected f32 for training on the CPU",
         ),
-        (vec!["--game", "chess", "--set", "game.fen=8/8/8/8 w"], "game.fen (--set): got 8/8/8/8 w, expected"),
-        (vec!["--games", "1000000", "--sims", "100000"], "the largest selfplay.games that fits is "),
-        (vec!["--set", "run.memory_mib=1"], "more than the 1 MiB allowed"),
-    ] {
-        let folder = tempfile::tempdir().expect("a folder");
-        let out = folder.path().join("run");
-        let line = refusal(vecaz(&["run", "--out", utf8(&out), "--epochs", "1"]).args(&arguments));
-        assert!(line.contains(part), "{arguments:?}: {line}");
-        assert!(!out.exists(), "{arguments:?} left a folder");
-    }
+        (
+            vec!["--set", "search.engine=reference", "--device", "cuda"],
+            "search.engine (--set): got reference, expected batched for trees on cuda:0, or run.device = \"cpu\"",
+        ),
+    ]);
 }
 
 #[test]

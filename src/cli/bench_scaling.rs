@@ -3,7 +3,7 @@
 use super::output::check_target;
 use super::source::{Source, start_threads};
 use super::{Base, ConfigArgs, JsonTarget};
-use crate::config::{Config, Layers};
+use crate::config::{Config, Layers, MAX_GAMES};
 use crate::error::{Error, Result};
 use crate::files::write_atomic;
 use crate::report::layout::{Column, Table, sentence_width, width, wrap};
@@ -40,7 +40,7 @@ pub struct BenchScalingArgs {
     pub config: ConfigArgs,
     /// N: games at once
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,16,128,512")]
-    #[arg(value_parser = value_parser!(u64).range(1..=1_048_576))]
+    #[arg(value_parser = value_parser!(u64).range(1..=MAX_GAMES as u64))]
     pub games: Vec<u64>,
     /// S: simulations per ply [default: search.simulations of the configuration]
     #[arg(long, value_name = "S")]

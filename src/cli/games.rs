@@ -39,7 +39,8 @@ pub fn execute(args: &GamesArgs) -> Result<()> {
         let game = any_game(name, &toml::Table::new())?;
         text += &describe(game.as_ref());
         for (config, _, sentence) in configs.iter().filter(|(_, of, _)| of == game.name()) {
-            text += &fill(&format!("--config {config}: {sentence}"), sentence_width(), [2, 6]);
+            let purpose = if sentence.is_empty() { String::new() } else { format!(": {sentence}") };
+            text += &fill(&format!("--config {config}{purpose}"), sentence_width(), [2, 6]);
         }
         text += "\n";
     }

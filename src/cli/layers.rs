@@ -38,8 +38,9 @@ pub fn built_in_configs() -> Result<Vec<(&'static str, String, String)>> {
 /// The flags that choose a configuration, shared by the subcommands that need one.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ConfigArgs {
-    /// The game; its built-in configuration is the base of all other settings [default: connect_four]
+    /// The game, [`DEFAULT_GAME`] without the flag.
     #[arg(long, value_name = "G")]
+    #[arg(help = format!("The game; its built-in configuration is the base of all other settings [default: {DEFAULT_GAME}]"))]
     pub game: Option<String>,
     /// A TOML file laid over the built-in configuration, or the name of a built-in one such as `quick`
     #[arg(long, value_name = "FILE")]

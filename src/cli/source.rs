@@ -17,7 +17,7 @@ use crate::weights::NetFile;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The embedded network: Connect Four, as trained by `vecaz run`.
+/// The embedded network of the default game, as `vecaz run` trains it.
 const EMBEDDED: &[u8] = include_bytes!("../../assets/connect_four.safetensors");
 
 /// A network with its game and configuration.
@@ -267,5 +267,16 @@ pub fn start_threads(threads: usize) -> Result<usize> {
             Err(Error::unsupported(format!("{threads} threads"), why))
         }
         _ => Ok(threads),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::DEFAULT_GAME;
+
+    #[test]
+    fn the_embedded_network_plays_the_default_game() {
+        assert_eq!(Source::open(None, &[]).expect("embedded").game.name(), DEFAULT_GAME);
     }
 }

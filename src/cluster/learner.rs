@@ -20,7 +20,6 @@ use super::waiting::{self, ChunkOutcome, EntryReceiver, RefusedGames, StreamEntr
 use super::window::{Window, epoch_bytes};
 use super::{digest, random};
 use crate::backend::device_selfplay::PlayPlan;
-use crate::backend::kernels::check_devices;
 use crate::batch::{AnyGame, any_game};
 use crate::config::{ClusterOrder, Config};
 use crate::error::{Error, Result};
@@ -75,7 +74,6 @@ pub struct LearnerFactory {
 impl ComponentFactory for LearnerFactory {
     fn check(&self, config: &Config) -> Result<()> {
         check_machine(config)?;
-        check_devices(&config.training_devices())?;
         let game = any_game(config.game_name(), &config.game_options())?;
         match config.cluster.order {
             ClusterOrder::Free => {

@@ -1,7 +1,9 @@
 //! Checks of values that depend on other keys. Those of single keys are in their definitions.
 
 use super::keys::within;
-use super::{Config, Executor, IsaChoice, Precision, TensorCores, TrainPrecision};
+use super::{
+    Config, Executor, IsaChoice, MAX_GAMES, Precision, SearchEngine, TensorCores, TrainPrecision,
+};
 use crate::error::{Error, Result};
 
 impl Config {
@@ -15,14 +17,15 @@ impl Config {
         {
             return Err(Error::config("game.name", name, "a text"));
         }
+        self.check_engine()?;
         self.check_executor()?;
         self.check_precision()?;
         self.check_isa()?;
         self.check_tensor_cores()?;
         let playing = self.run.device.all().len();
-        within("selfplay.games", self.selfplay.games, playing..=1_048_576)?;
+        within("selfplay.games", self.selfplay.games, playing..=MAX_GAMES)?;
         let t = &self.train;
-        let training = self.training_devices();
+        let training = self.network_devices();
         if training.is_cpu() && t.precision != TrainPrecision::F32 {
             let expected = "f32 for training on the CPU, or a GPU in net.device";
             return Err(Error::config("train.precision", t.precision, expected));
@@ -33,8 +36,8 @@ impl Config {
         Ok(())
     }
 
-    /// Refuses a replay buffer that does not hold the samples of an update, or those that the first update waits for. Only a run
-    /// needs this: the configuration of an old run is still read.
+    /// Refuses a replay buffer that is smaller than the samples of an update, or than `train.min_samples`. Only a run needs this
+    /// check: the configuration of an old run is still read.
     ///
     /// # Errors
     /// [`Error::Config`] with the key.
@@ -56,25 +59,43 @@ impl Config {
         Ok(())
     }
 
-    /// Refuses what candle does not have.
+    /// Refuses number formats that candle does not compute in, for a network that candle executes.
+    ///
+    /// # Errors
+    /// [`Error::Config`] with the key.
+    pub fn check_candle_formats(&self) -> Result<()> {
+        let expected = "f32, since candle executes this network";
+        match (self.net.precision, self.train.precision) {
+            (Precision::F32, TrainPrecision::F32) => Ok(()),
+            (Precision::F32, found) => Err(Error::config("train.precision", found, expected)),
+            (found, _) => Err(Error::config("net.precision", found, expected)),
+        }
+    }
+
+    /// Refuses the reference engine for trees on a GPU.
+    fn check_engine(&self) -> Result<()> {
+        if self.search.engine == SearchEngine::Batched || self.run.device.is_cpu() {
+            return Ok(());
+        }
+        let expected = format!("batched for trees on {}, or run.device = \"cpu\"", self.run.device);
+        Err(Error::config("search.engine", self.search.engine, expected))
+    }
+
+    /// Refuses the formats and devices that candle does not support, where it is set as executor.
     fn check_executor(&self) -> Result<()> {
         if self.net.executor != Executor::Candle {
             return Ok(());
         }
-        let expected = |what: &str| format!("{what} where net.executor = \"candle\"");
-        if self.net.precision != Precision::F32 {
-            return Err(Error::config("net.precision", self.net.precision, expected("f32")));
-        }
-        if self.train.precision != TrainPrecision::F32 {
-            return Err(Error::config("train.precision", self.train.precision, expected("f32")));
-        }
+        self.check_candle_formats()?;
         if self.network_devices().all().len() > 1 {
-            return Err(Error::config("net.device", self.network_devices(), expected("one device")));
+            let expected = "one device, since candle executes this network";
+            return Err(Error::config("net.device", self.network_devices(), expected));
         }
         Ok(())
     }
 
-    /// Refuses a number format that the network's device lacks. Whether it is there for the network's layers, its executor knows.
+    /// Refuses a number format that the network's device lacks. The executor checks whether its kernels for the network's layers have
+    /// the format.
     fn check_precision(&self) -> Result<()> {
         let on_gpu = !self.network_devices().is_cpu();
         let expected = match (on_gpu, self.net.precision) {

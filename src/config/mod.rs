@@ -24,6 +24,8 @@ use serde::{Deserialize, Serialize};
 
 /// The game of a configuration that names none.
 pub const DEFAULT_GAME: &str = "connect_four";
+/// The most games of self-play at once: the bound of `selfplay.games`.
+pub const MAX_GAMES: usize = 1 << 20;
 
 /// Defines an enum that is also a type of the kernels, whose values are typed by their names.
 macro_rules! device_names {
@@ -264,7 +266,7 @@ section! {
     /// `[selfplay]`: the games that produce samples.
     SelfPlayConfig {
         /// N: number of games played at once.
-        games: usize [1..=1_048_576] = 128,
+        games: usize [1..=MAX_GAMES] = 128,
         /// The fewest samples of an epoch, which ends with the poll that reaches them.
         samples_per_epoch: usize [1..=1_000_000_000] = 20_000,
         /// Passes between two polls of the sample count. With fewer an epoch ends nearer to `samples_per_epoch`; with more the host reads
@@ -462,14 +464,9 @@ impl Config {
         }
     }
 
-    /// The devices of the network in self-play.
+    /// The devices of the network, in self-play and in training.
     pub fn network_devices(&self) -> Devices {
         self.net.device.unwrap_or(self.run.device)
-    }
-
-    /// The devices of training, which are those of the network in self-play.
-    pub fn training_devices(&self) -> Devices {
-        self.network_devices()
     }
 
     /// The whole configuration as TOML; reading it gives an equal configuration. Empty where [`Config::file_text`] fails.

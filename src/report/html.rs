@@ -3,7 +3,7 @@
 use super::chart::{self, Axis, LineChart, Series, compact};
 use super::metrics::{EpochLosses, EpochRecord, RootCacheUse, Strength};
 use crate::config::Config;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::files::write_atomic;
 use indicatif::HumanCount;
 use std::fmt::Write;
@@ -59,7 +59,7 @@ impl Report<'_> {
     /// The page: facts, charts over minutes or epochs, a table of epochs, the settings.
     ///
     /// # Errors
-    /// [`crate::Error::Unsupported`] with the plotting library's message.
+    /// [`Error::Unsupported`] with the plotting library's message; those of [`Config::file_text`].
     pub fn page(&self) -> Result<String> {
         let title = format!("vecaz: {}", escape(self.config.game_name()));
         let mut page = format!(
@@ -86,7 +86,7 @@ impl Report<'_> {
         if let Some(workers) = self.records.last().and_then(|record| record.workers.as_ref()) {
             page += &workers.html(escape);
         }
-        page += &settings(self.config);
+        page += &settings(self.config)?;
         page += "</body>\n</html>\n";
         Ok(page)
     }
@@ -321,8 +321,12 @@ fn epoch_table(records: &[EpochRecord]) -> String {
 
 /// All keys of the configuration, one table per section. Read from its text, which has the digits of `config.toml`: as a table the
 /// f32 0.2 is 0.20000000298023224.
-fn settings(config: &Config) -> String {
-    let sections: toml::Table = config.to_toml().parse().unwrap_or_default();
+fn settings(config: &Config) -> Result<String> {
+    let not_read = |e: toml::de::Error| Error::ConfigText {
+        origin: "the configuration".into(),
+        what: e.message().replace('\n', " "),
+    };
+    let sections: toml::Table = config.file_text()?.parse().map_err(not_read)?;
     let mut html = String::from("<h2>Settings</h2>\n<div class=\"settings\">\n");
     for (name, section) in &sections {
         let Some(keys) = section.as_table().filter(|keys| !keys.is_empty()) else { continue };
@@ -333,7 +337,7 @@ fn settings(config: &Config) -> String {
         }
         html += "</table>\n";
     }
-    html + "</div>\n"
+    Ok(html + "</div>\n")
 }
 
 fn escape(text: &str) -> String {

@@ -4,7 +4,6 @@ use super::learner::{Learner, learner};
 use super::memory::MemoryPlan;
 use super::network::{check_machine, make_network};
 use super::workers::{Workers, WorkersSetup};
-use crate::backend::kernels::check_devices;
 use crate::backend::plan::BackendPlan;
 use crate::backend::{self, Backend, Placement};
 use crate::batch::AnyGame;
@@ -18,10 +17,9 @@ pub trait ComponentFactory: Send {
     /// Refuses devices and instruction sets that this machine lacks.
     ///
     /// # Errors
-    /// Those of [`check_machine`], also for the devices of training.
+    /// Those of [`check_machine`].
     fn check(&self, config: &Config) -> Result<()> {
-        check_machine(config)?;
-        check_devices(&config.training_devices())
+        check_machine(config)
     }
 
     /// The memory plan of the run's process.

@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const MIB: u64 = 1 << 20;
+/// Bytes of a MiB.
+pub(super) const MIB: u64 = 1 << 20;
 /// A limit of control groups (version 1) from here on is none: the kernel writes the largest number of pages.
 const UNLIMITED: u64 = 1 << 60;
 

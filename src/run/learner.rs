@@ -60,7 +60,7 @@ pub fn learner(
         DeviceName::Cpu => None,
         DeviceName::Cuda(number) => Some(number),
     };
-    let numbers: Vec<u32> = config.training_devices().all().iter().filter_map(number).collect();
+    let numbers: Vec<u32> = config.network_devices().all().iter().filter_map(number).collect();
     if numbers.is_empty() || matches!(chosen, NetExecutor::Candle(_)) {
         return Ok(Box::new(HostLearner { game: game.clone(), trainer, prefetched: None }));
     }

@@ -1,6 +1,6 @@
 //! The memory plan of a run, checked before any allocation.
 
-use super::free_memory::{FreeMemory, kib_of};
+use super::free_memory::{FreeMemory, MIB, kib_of};
 use crate::backend::Placement;
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::batch::AnyGame;
@@ -14,7 +14,6 @@ use crate::root_cache;
 use crate::search::SearchParams;
 use crate::selfplay::{backend_plan, entry_shape};
 
-const MIB: u64 = 1 << 20;
 /// MiB of code, tables and small arrays.
 const PROGRAM_MIB: u64 = 40;
 /// MiB of a thread's stack, network and buffers.
@@ -64,7 +63,7 @@ impl MemoryPlan {
         let parameters = model.num_parameters() + model.num_statistics();
         // The activations of a forward and their gradients.
         let activations = 2 * config.train.batch * model.activations();
-        let on_host = u64::from(config.training_devices().is_cpu());
+        let on_host = u64::from(config.network_devices().is_cpu());
         let batch = 4 * config.train.batch * (sizes.obs.len() + 2 * sizes.num_actions + sizes.num_players);
         let sample = Replay::sample_bytes(&sizes, game.state_size());
         let waiting = match config.train.mode {

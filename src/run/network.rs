@@ -2,7 +2,7 @@
 
 use crate::backend::kernels::{check_devices, cuda_network};
 use crate::batch::AnyGame;
-use crate::config::{Config, DeviceName, Executor, NetConfig, Precision, TensorCores, TrainPrecision};
+use crate::config::{Config, DeviceName, Executor, NetConfig, Precision, TensorCores};
 use crate::error::{Error, Result};
 use crate::model::{Model, Tower};
 use crate::net::cpu::{CpuNet, check_precision, choose_isa};
@@ -51,7 +51,7 @@ pub fn select_executor(config: &Config, model: &Model) -> Result<(NetExecutor, S
         (Executor::Fused, None) => Ok((NetExecutor::Fused, "fused kernels, as set by net.executor".into())),
         (Executor::Auto, None) => Ok((NetExecutor::Fused, "fused kernels, which cover every layer".into())),
         (Executor::Auto | Executor::Candle, why) => {
-            check_formats(config)?;
+            config.check_candle_formats()?;
             let device = candle_device(config.network_devices().first())?;
             let why = match requested {
                 Executor::Auto => why.unwrap_or_default(),
@@ -59,16 +59,6 @@ pub fn select_executor(config: &Config, model: &Model) -> Result<(NetExecutor, S
             };
             Ok((NetExecutor::Candle(device), format!("candle, {why}")))
         }
-    }
-}
-
-/// Refuses number formats that are not implemented for candle.
-fn check_formats(config: &Config) -> Result<()> {
-    let expected = "f32, since candle executes this network";
-    match (config.net.precision, config.train.precision) {
-        (Precision::F32, TrainPrecision::F32) => Ok(()),
-        (Precision::F32, found) => Err(Error::config("train.precision", found, expected)),
-        (found, _) => Err(Error::config("net.precision", found, expected)),
     }
 }
 

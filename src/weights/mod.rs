@@ -216,15 +216,9 @@ impl NetFile {
     pub fn verify(&self, network: &mut dyn Network) -> Result<f32> {
         let SelfCheck { obs, logits, values } = &self.check;
         let (shape, net) = (network.shape(), &self.header.net);
-        let sizes = (shape.obs_len, shape.num_actions, shape.num_players);
+        let found = (shape.obs_len, shape.num_actions, shape.num_players);
         let expected = (net.obs.len(), net.num_actions, net.num_players);
-        if sizes != expected {
-            return Err(Error::Mismatch {
-                what: "sizes (F, A, P) of the network under check".into(),
-                found: format!("{sizes:?}"),
-                expected: format!("{expected:?}"),
-            });
-        }
+        expect_equal("sizes (F, A, P) of the network under check", found, expected)?;
         let (mut l, mut v) = (vec![0.0; logits.len()], vec![0.0; values.len()]);
         network.forward(obs, &mut l, &mut v)?;
         let pairs = l.iter().zip(logits).chain(v.iter().zip(values));
@@ -292,11 +286,16 @@ fn expect_sizes(game: &dyn AnyGame, net: &NetSpec) -> Result<()> {
     let sizes = game.sizes();
     let expected = (sizes.obs, sizes.num_actions, sizes.num_players);
     let found = (net.obs, net.num_actions, net.num_players);
+    expect_equal(&format!("the network's sizes for {}", game.name()), found, expected)
+}
+
+/// Refuses sizes that differ from the expected ones.
+fn expect_equal<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Result<()> {
     if found == expected {
         return Ok(());
     }
     Err(Error::Mismatch {
-        what: format!("the network's sizes for {}", game.name()),
+        what: what.to_string(),
         found: format!("{found:?}"),
         expected: format!("{expected:?}"),
     })
