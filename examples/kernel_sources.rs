@@ -118,22 +118,32 @@ fn main() -> Result<()> {
             continue;
         }
         for unit in GAME_UNITS {
-            print(label.trim(), !options.is_empty(), unit, &program(game.as_ref(), unit)?);
+            let settings = if options.is_empty() { Settings::Default } else { Settings::Variant };
+            print(label.trim(), settings, unit, &program(game.as_ref(), unit)?);
         }
     }
     // Training needs no game, except to gather samples.
     for precision in [TrainPrecision::F32, TrainPrecision::Bf16, TrainPrecision::F16] {
-        print(&format!("training in {precision:?}"), false, "train", &training(None, precision)?);
+        print(&format!("training in {precision:?}"), Settings::Default, "train", &training(None, precision)?);
     }
     let game = any_game("hex", &toml::Table::new())?;
-    print("training of hex", true, "train", &training(Some(game.as_ref()), TrainPrecision::Bf16)?);
+    print("training of hex", Settings::Variant, "train", &training(Some(game.as_ref()), TrainPrecision::Bf16)?);
     Ok(())
 }
 
-fn print(label: &str, variant: bool, unit: &str, program: &Program) {
+/// The settings for which a program is generated.
+#[derive(Clone, Copy, PartialEq)]
+enum Settings {
+    /// The default game, or no game.
+    Default,
+    /// Other settings of a game, or a game where none is needed.
+    Variant,
+}
+
+fn print(label: &str, settings: Settings, unit: &str, program: &Program) {
     let line = json!({
         "label": label,
-        "variant": variant,
+        "variant": settings == Settings::Variant,
         "unit": unit,
         "source": program.source,
         "headers": program.headers,

@@ -101,8 +101,8 @@ fn compare(name: &str, settings: &str, plies: &[usize], config: &SearchConfig, e
 
 const BOTH: [Algorithm; 2] = [Algorithm::Puct, Algorithm::Gumbel];
 
-fn config(algorithm: Algorithm, simulations: u32, leaves: u32, solver: bool) -> SearchConfig {
-    SearchConfig { algorithm, simulations, leaves, solver, ..SearchConfig::default() }
+fn config(algorithm: Algorithm, simulations: u32, leaves: u32) -> SearchConfig {
+    SearchConfig { algorithm, simulations, leaves, ..SearchConfig::default() }
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn batched_and_reference_agree_on_every_game() {
                 for leaves in [1, 4] {
                     let explorations = [Exploration::Noisy, Exploration::Plain];
                     let solver = i != 1;
-                    let config = config(algorithm, simulations, leaves, solver);
+                    let config = SearchConfig { solver, ..config(algorithm, simulations, leaves) };
                     compare(name, settings, plies, &config, explorations[i % 2]);
                 }
             }
@@ -126,7 +126,7 @@ fn they_agree_where_searches_are_deep_and_full_of_proofs() {
     for algorithm in BOTH {
         for leaves in [1, 3, 17] {
             for solver in [true, false] {
-                let config = config(algorithm, 1400, leaves, solver);
+                let config = SearchConfig { solver, ..config(algorithm, 1400, leaves) };
                 compare("tic_tac_toe", "", &[0, 2, 3, 4], &config, Exploration::Noisy);
                 compare("connect_four", "", &[20, 27, 30], &config, Exploration::Plain);
             }
@@ -147,7 +147,7 @@ fn they_agree_with_every_urgency_constant_and_chance_rule() {
     }
     for (considered, c_visit, c_scale) in [(2, 50.0, 1.0), (3, 0.0, 0.1), (7, 10.0, 0.0), (1000, 5.0, 0.3)] {
         for chance in [ChanceRule::Sample, ChanceRule::Stratified] {
-            let base = config(Algorithm::Gumbel, 90, 2, true);
+            let base = config(Algorithm::Gumbel, 90, 2);
             let gumbel =
                 SearchConfig { chance, max_num_considered_actions: considered, c_visit, c_scale, ..base };
             compare("backgammon", "", &[2, 33], &gumbel, Exploration::Noisy);
@@ -160,7 +160,7 @@ fn they_agree_with_every_urgency_constant_and_chance_rule() {
 fn they_agree_where_the_tree_is_full() {
     for algorithm in BOTH {
         for leaves in [1, 5] {
-            let config = SearchConfig { nodes: 19, ..config(algorithm, 120, leaves, true) };
+            let config = SearchConfig { nodes: 19, ..config(algorithm, 120, leaves) };
             compare("connect_four", "", &[4, 21], &config, Exploration::Noisy);
             compare("backgammon", "", &[2, 12], &config, Exploration::Noisy);
         }

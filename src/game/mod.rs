@@ -3,7 +3,8 @@
 //! In: options from the configuration, states and actions. Out: rules, observations, symmetries, names. Knows nothing of
 //! batches, trees, networks or training. Rules are scalar and pure; [`crate::batch`] makes N of them.
 //!
-//! A new game is one file here, its `pub mod` and one line in the `registry!` call below, one file under `configs/`.
+//! A new game is one file here, its `pub mod` (which rustfmt must find as text) and one line in the `registry!` call below, and one
+//! file under `configs/`.
 
 pub mod board; // cell sets, symmetries and coordinates of square boards
 pub mod tic_tac_toe;
@@ -311,10 +312,10 @@ macro_rules! registry {
         /// The names of all games, in the order of the registry.
         pub const NAMES: &[&str] = &[$(<$game as Game>::NAME),+];
 
-        /// Builds the game called `name` with its `options` and hands it to `visitor`.
+        /// Builds the game called `name` with its `options` and passes it to `visitor`.
         ///
         /// # Errors
-        /// [`Error::UnknownGame`], or what [`Game::from_options`] says.
+        /// [`Error::UnknownGame`]; those of [`Game::from_options`].
         pub fn dispatch<V: GameVisitor>(name: &str, options: &toml::Table, visitor: V) -> Result<V::Out> {
             $(if name == <$game as Game>::NAME {
                 return Ok(visitor.visit(<$game as Game>::from_options(options)?));

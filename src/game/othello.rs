@@ -138,12 +138,12 @@ impl Othello {
         image
     }
 
-    /// True if the game ends, given that `own` is to move and has no moves.
+    /// True if the game ends after `passes` consecutive passes, given that `own` is to move and has no moves.
     #[inline]
-    fn ends(&self, own: u64, other: u64, passed: bool) -> bool {
+    fn ends(&self, own: u64, other: u64, passes: u16) -> bool {
         match self.end {
             End::NoMove => self.moves(other, own) == 0,
-            End::TwoPasses => passed || own == 0 || other == 0 || own | other == self.board(),
+            End::TwoPasses => passes == 2 || own == 0 || other == 0 || own | other == self.board(),
         }
     }
 }
@@ -223,7 +223,7 @@ impl Game for Othello {
     #[inline]
     fn step(&self, s: &mut State, action: u16, _history: History<'_>) {
         let (player, waiting) = (usize::from(s.to_play), usize::from(1 - s.to_play));
-        let was_passed = s.passed != 0;
+        let before = s.passed;
         s.passed = u16::from(action == self.pass());
         if s.passed == 0 {
             let placed = 1u64 << self.bit_of(u32::from(action));
@@ -235,7 +235,7 @@ impl Game for Othello {
         let (own, other) = (s.discs[waiting], s.discs[player]);
         s.moves = self.moves(own, other);
         if s.moves == 0 {
-            s.over = u32::from(self.ends(own, other, was_passed && s.passed != 0));
+            s.over = u32::from(self.ends(own, other, before + s.passed));
         }
     }
 

@@ -11,38 +11,39 @@ import tomllib
 
 import formats
 from mutations import bytes_of, hostile_text, json_lines_of, json_text, value_of
+from program import Allowed
 from sources import GAMES, SOLVED, copy
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SMALL = ["--threads", "1"]
 MATCH = ["--games", "2", "--sims", "2", *SMALL]
+CHANGES, LONG_WORK = Allowed.CHANGES, Allowed.LONG_WORK
 PLIES = b"0\n1\n2\n3\n4\n5\n6\n7\n8\n" * 2
 
 
 class Command:
-    """A command on an input. `writes`: it may change files of the run. `long`: the input may ask for long work."""
+    """A command on an input, with what is allowed to it."""
 
-    def __init__(self, *arguments, stdin=b"", env=None, writes=False, long=False, logs=False):
-        self.arguments, self.stdin, self.env = list(arguments), stdin, env
-        self.writes, self.long, self.logs = writes, long, logs
+    def __init__(self, *arguments, stdin=b"", env=None, allowed=Allowed.NOTHING):
+        self.arguments, self.stdin, self.env, self.allowed = list(arguments), stdin, env, allowed
 
 
 class Input:
-    """A folder with a mutated input. `damaged`: a file that no longer is as the manifest lists it."""
+    """A folder with a mutated input. `damaged`: a file that differs from its entry in the manifest."""
 
     def __init__(self, commands, note, damaged=None):
         self.commands, self.note, self.damaged = commands, note, damaged
 
 
-RESUME = Command("run", "--resume", "run", "--epochs", "3", "--minutes", "0.03", *SMALL, writes=True, long=True)
+RESUME = Command("run", "--resume", "run", "--epochs", "3", "--minutes", "0.03", *SMALL, allowed=CHANGES | LONG_WORK)
 VERIFY = Command("verify", "run")
-ACCEPT = Command("verify", "run", "--accept", writes=True)
+ACCEPT = Command("verify", "run", "--accept", allowed=CHANGES)
 EVAL = Command("eval", "run", "--against", "random", *MATCH)
 EVAL_AGAINST = Command("eval", "net.safetensors", "--against", "run", *MATCH)
 EXPORT = Command("export-weights", "run", "--out", "exported")
 PLAY = Command("play", "run", "--sims", "2", *SMALL, stdin=PLIES)
 BENCH = Command("bench-scaling", "--run", "run", "--games", "2", "--sims", "2", "--seconds", "0.01", *SMALL)
-INSPECT = Command("inspect", "--config", "run/config.toml", long=True)  # waits for a pipe, as --config <(...) needs it
+INSPECT = Command("inspect", "--config", "run/config.toml", allowed=LONG_WORK)  # waits for a pipe, as --config <(...) needs it
 
 STATE = (VERIFY, RESUME, RESUME, ACCEPT)  # readers of logs, games and checkpoints
 NETWORK = (VERIFY, EVAL, EVAL_AGAINST, EXPORT, PLAY, RESUME, ACCEPT)
@@ -64,7 +65,7 @@ def pick(rng, commands):
     """Two different commands; those that write come last. Rarely also a measurement, which takes a second."""
     chosen = rng.sample(commands, 2)
     chosen = [BENCH] + chosen[1:] if rng.random() < 0.01 else chosen
-    return sorted(set(chosen), key=lambda command: (command.writes, commands.index(command) if command in commands else 0))
+    return sorted(set(chosen), key=lambda command: (bool(command.allowed & CHANGES), commands.index(command) if command in commands else 0))
 
 
 def game_of(rng, source=None):
@@ -317,7 +318,7 @@ def typed(rng, sources, folder):
     data = "\n".join(rng.choices(words, k=rng.randrange(1, 30))).encode() + b"\n"
     data = bytes_of(rng, data) if rng.random() < 0.7 else data
     seat = str(rng.choice((0, 0, 1, 1, 2, 9)))
-    return Input([Command("play", "run", "--sims", str(rng.choice((1, 2, 7))), "--seat", seat, *SMALL, stdin=data, long=True)], f"stdin {data[:200]!r}")
+    return Input([Command("play", "run", "--sims", str(rng.choice((1, 2, 7))), "--seat", seat, *SMALL, stdin=data, allowed=LONG_WORK)], f"stdin {data[:200]!r}")
 
 
 def config_file(rng, sources, folder):
@@ -326,8 +327,8 @@ def config_file(rng, sources, folder):
     copy(sources[game], folder)
     before = read(os.path.join(folder, "run/config.toml"))
     write(os.path.join(folder, "tiny.toml"), mostly(toml_of, 0.85)(rng, before))
-    run = Command("run", "--config", "tiny.toml", "--out", "new", "--epochs", "1", "--minutes", "0.02", *SMALL, writes=True, long=True)
-    bench = Command("bench-scaling", "--config", "tiny.toml", "--net", "uniform", "--games", "2", "--sims", "2", "--seconds", "0.01", *SMALL, long=True)
+    run = Command("run", "--config", "tiny.toml", "--out", "new", "--epochs", "1", "--minutes", "0.02", *SMALL, allowed=CHANGES | LONG_WORK)
+    bench = Command("bench-scaling", "--config", "tiny.toml", "--net", "uniform", "--games", "2", "--sims", "2", "--seconds", "0.01", *SMALL, allowed=LONG_WORK)
     return Input([rng.choice((Command("inspect", "--config", "tiny.toml"), bench)), run], "tiny.toml")
 
 
@@ -345,11 +346,11 @@ def set_values(rng, sources, folder):
         given += ["--set", f"{section}.{key}={text}".replace("\0", "0")]
     base = ["--config", "run/config.toml"]
     commands = [
-        Command("run", *base, *given, "--out", "new", "--minutes", "0.02", writes=True, long=True),
-        Command("run", *base, *given, "--out", "new", "--minutes", "0.02", writes=True, long=True),
-        Command("inspect", *base, *given), Command("eval", "run", "--against", "random", *MATCH, *given, long=True),
-        Command("play", "run", "--sims", "2", *given, stdin=PLIES, long=True),
-        Command("bench-scaling", *base, *given, "--net", "uniform", "--games", "2", "--sims", "2", "--seconds", "0.01", long=True),
+        Command("run", *base, *given, "--out", "new", "--minutes", "0.02", allowed=CHANGES | LONG_WORK),
+        Command("run", *base, *given, "--out", "new", "--minutes", "0.02", allowed=CHANGES | LONG_WORK),
+        Command("inspect", *base, *given), Command("eval", "run", "--against", "random", *MATCH, *given, allowed=LONG_WORK),
+        Command("play", "run", "--sims", "2", *given, stdin=PLIES, allowed=LONG_WORK),
+        Command("bench-scaling", *base, *given, "--net", "uniform", "--games", "2", "--sims", "2", "--seconds", "0.01", allowed=LONG_WORK),
     ]
     return Input([rng.choice(commands)], " ".join(given))
 
@@ -390,8 +391,9 @@ def arguments(rng, sources, folder):
         else:
             line[at] = bytes_of(rng, line[at].encode("utf-8", "surrogateescape")).replace(b"\0", b"0").decode("utf-8", "surrogateescape")
     env = {"VECAZ_LOG": rng.choice(("vecaz=debug", "trace", "", "=,=", "\u00e9", "x" * 1000))} if rng.random() < 0.1 else {}
-    logs = bool(env) or any(word.startswith("-v") or word == "--verbose" for word in line)
-    return Input([Command(*line, stdin=PLIES, env=env, writes=True, long=True, logs=logs)], "arguments")
+    has_log = bool(env) or any(word.startswith("-v") or word == "--verbose" for word in line)
+    allowed = CHANGES | LONG_WORK | (Allowed.LOG if has_log else Allowed.NOTHING)
+    return Input([Command(*line, stdin=PLIES, env=env, allowed=allowed)], "arguments")
 
 
 def opponent(rng, sources, folder):

@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 import sources
-from program import accept_interrupts, faults, message, start
+from program import Allowed, accept_interrupts, faults, message, start
 
 MIB = 1 << 20
 GAME = "connect_four"
@@ -61,10 +61,11 @@ COMMANDS = {
 
 
 class Limit:
-    """A limit: `apply` is called in the new process; `space` is what a full disk has left, in bytes."""
+    """A limit: `apply` is called in the new process; `space` is what a full disk has left, in bytes; `lost` names the outputs that
+    cannot be written."""
 
-    def __init__(self, name, apply=None, space=None, stderr_is_lost=False):
-        self.name, self.apply, self.space, self.stderr_is_lost = name, apply, space, stderr_is_lost
+    def __init__(self, name, apply=None, space=None, lost=()):
+        self.name, self.apply, self.space, self.lost = name, apply, space, lost
 
 
 def rlimit(name, kind, value):
@@ -94,11 +95,11 @@ def reader_gone():
 
 def redirections():
     yield Limit("stdout closed", closed(1))
-    yield Limit("stderr closed", closed(2), stderr_is_lost=True)
-    yield Limit("stdin, stdout and stderr closed", closed(0, 1, 2), stderr_is_lost=True)
+    yield Limit("stderr closed", closed(2), lost=["stderr"])
+    yield Limit("stdin, stdout and stderr closed", closed(0, 1, 2), lost=["stderr"])
     yield Limit("stdout full", full(1))
-    yield Limit("stderr full", full(2), stderr_is_lost=True)
-    yield Limit("stdout and stderr full", full(1, 2), stderr_is_lost=True)
+    yield Limit("stderr full", full(2), lost=["stderr"])
+    yield Limit("stdout and stderr full", full(1, 2), lost=["stderr"])
     yield Limit("reader of stdout gone", reader_gone)
 
 
@@ -179,10 +180,10 @@ def check(program, name, limit, made, scratch):
         if limit.space is not None:
             fill(folder, limit.space)
         done = start([program, *COMMANDS[name]], MOVES, folder, limit=limit.apply)
-        if limit.stderr_is_lost:
+        if "stderr" in limit.lost:
             done.stderr = b"error: it is lost\n" if done.code in (1, 2) else b""
         # A slow machine takes longer than the limit to give the memory of a large plan.
-        found = faults(done, may_work_long="large" in name)
+        found = faults(done, Allowed.LONG_WORK if "large" in name else Allowed.NOTHING)
         if limit.space is not None:
             os.remove(os.path.join(folder, "filler"))
         found += wholeness(program, name, folder)

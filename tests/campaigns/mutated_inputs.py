@@ -3,8 +3,8 @@
 
     tests/campaigns/mutated_inputs.py PROGRAM [--count N] [--seed S] [--jobs J] [--kind TEXT] [--input I] [--keep FOLDER]
 
-An input is a copy of a tiny run with one mutated file (in most of the inputs with right checksums, so that the checks behind
-them are reached), or mutated arguments, configuration values, typed lines or replies of an `exec:` opponent; one or two commands
+An input is a copy of a tiny run with one mutated file (in most of the inputs with right checksums, so that the checks after
+the checksums run), or mutated arguments, configuration values, typed lines or replies of an `exec:` opponent; one or two commands
 read it. Each must end by itself within 10 s, or after a SIGINT where the input may ask for long work; not by a signal or a panic;
 with one sentence on stderr where it fails; and without a change of any file that it does not own. `verify` must notice a file
 that is not as the manifest lists it. The inputs depend on the seed and the number alone, but for the times in a run's files;
@@ -25,7 +25,7 @@ import tempfile
 
 import kinds
 import sources
-from program import accept_interrupts, faults, message, start
+from program import Allowed, accept_interrupts, faults, message, start
 
 # Address space of each command: what is read must not decide how much memory is taken.
 MEMORY = 4 << 30
@@ -63,7 +63,7 @@ def wrong_changes(command, outcome, damaged, before, after):
     """What a command should not have done to the folder."""
     gone = [path for path in changed(before, after) if not path.endswith(".lock")]
     new = [path for path in after.keys() - before.keys() if not path.endswith(".lock")]
-    if not command.writes:
+    if not command.allowed & Allowed.CHANGES:
         own = {"exported", "result.jsonl", "out.jsonl"}
         return [f"changed {path}" for path in gone] + [f"left {path}" for path in new if outcome.code or path not in own]
     if any(".vecaz-" in path or "/.writing-" in path for path in new):
@@ -94,7 +94,7 @@ def check(program, seed, number, made, folder):
     for command in given.commands:
         before = files(folder)
         done = start([program, *command.arguments], command.stdin, folder, command.env)
-        wrong = faults(done, command.long, command.logs) + wrong_changes(command, done, given.damaged, before, files(folder))
+        wrong = faults(done, command.allowed) + wrong_changes(command, done, given.damaged, before, files(folder))
         if command.arguments == kinds.VERIFY.arguments and given.damaged and done.code == 0:
             wrong.append("verify takes a file that differs from the manifest")
         if kind == "exec: opponent" and left_processes(given.note.split()[-1]):

@@ -1,6 +1,7 @@
-"""Starts vecaz and judges how it ended: the shape of an end, not the wording of its messages."""
+"""Starts vecaz and checks how it ends: exit code and form of the output, not the wording of messages."""
 
 import dataclasses
+import enum
 import os
 import signal
 import subprocess
@@ -17,6 +18,15 @@ MAX_MESSAGE = 4000
 CODES = (0, 1, 2, 141)
 
 
+class Allowed(enum.Flag):
+    """What a command is allowed to do."""
+
+    NOTHING = 0
+    CHANGES = enum.auto()  # change files of the run
+    LONG_WORK = enum.auto()  # work for more than HANG seconds, if SIGINT ends it
+    LOG = enum.auto()  # write more lines to stderr than an error's
+
+
 @dataclasses.dataclass
 class Outcome:
     """The end of a process."""
@@ -25,7 +35,7 @@ class Outcome:
     stdout: bytes
     stderr: bytes
     seconds: float
-    interrupted: bool  # it was still at work after HANG seconds and got a SIGINT
+    interrupted: bool  # whether it ran for HANG seconds and then got a SIGINT
 
 
 def start(command, stdin=b"", cwd=None, env=None, limit=None):
@@ -48,7 +58,7 @@ def start(command, stdin=b"", cwd=None, env=None, limit=None):
 
 
 def accept_interrupts():
-    """Commands hear SIGINT even if this script was started in the background by a shell, which has it ignored."""
+    """Lets commands receive SIGINT although a shell that starts this script in the background sets it to be ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -70,18 +80,15 @@ def controls_terminal(character):
     return unicodedata.category(character) == "Cc" or unicodedata.bidirectional(character) in turns
 
 
-def faults(outcome, may_work_long=False, logs=False):
-    """What is wrong with the end of a command, one phrase each.
-
-    `may_work_long`: the input may ask for more than HANG seconds of honest work, if SIGINT ends it. `logs`: the log is on, so
-    that stderr has more lines than the error's.
-    """
+def faults(outcome, allowed=Allowed.NOTHING):
+    """The defects of the end of a command that is `allowed` these exceptions, one phrase each."""
     found = []
+    logs = bool(allowed & Allowed.LOG)
     text = outcome.stderr.decode("utf-8", "replace")
     if outcome.code < 0:
-        kind = "hangs, deaf to SIGINT" if outcome.interrupted else f"killed by signal {-outcome.code}"
+        kind = "hangs and ignores SIGINT" if outcome.interrupted else f"killed by signal {-outcome.code}"
         found.append(kind)
-    elif outcome.interrupted and (outcome.code != 128 + signal.SIGINT or not may_work_long):
+    elif outcome.interrupted and (outcome.code != 128 + signal.SIGINT or not allowed & Allowed.LONG_WORK):
         found.append(f"works for more than {HANG:.0f} s, exit code {outcome.code} after SIGINT")
     elif not outcome.interrupted and outcome.code not in CODES:
         found.append(f"exit code {outcome.code}")
@@ -92,7 +99,7 @@ def faults(outcome, may_work_long=False, logs=False):
         if len(lines) != 1 or not text.endswith("\n"):
             found.append(f"{len(lines)} lines on stderr with exit code {outcome.code}")
         elif not lines[0].startswith("error: ") or len(lines[0].split()) < 4:
-            found.append("the line on stderr is no sentence")
+            found.append("the line on stderr is not a sentence")
     if len(text) > MAX_MESSAGE and not logs:
         found.append(f"{len(text)} characters on stderr")
     if any(controls_terminal(c) for c in text if c not in "\n\t") and not logs:

@@ -42,7 +42,7 @@ fn a_wrong_game_key_or_value_is_one_line_and_exit_code_2() {
 }
 
 #[test]
-fn a_wrong_key_of_a_file_is_told_with_its_line() {
+fn an_error_about_a_key_of_a_file_has_its_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("mine.toml");
     let path = path.to_str().expect("UTF-8");
@@ -71,7 +71,7 @@ fn games_lists_every_game_with_settings_and_configurations() {
     let text = stdout(&mut vecaz(&["games"]));
     for name in game::NAMES {
         assert!(
-            text.contains(&format!("{name}: ")) && text.contains(&format!("--config {name}: ")),
+            text.contains(&format!("{name}: ")) && text.contains(&format!("--config {name}")),
             "{name}: {text}"
         );
     }

@@ -1,5 +1,5 @@
-//! The contract of `trait Game`, checked by random play for every registered game, its default and all of [`Game::VARIANTS`], and for a
-//! game of the tests' own, [`nim`], which is written by the steps of docs/games.md.
+//! The contract of `trait Game`, checked by random play for every registered game with its default options and all of
+//! [`Game::VARIANTS`], and for [`nim`], a game of the tests that follows the steps of docs/games.md.
 //!
 //! A new game needs no line here. The laws are in `laws.rs`, random play in `walk.rs`.
 
@@ -50,7 +50,7 @@ fn all_variants<G: Game>() -> Vec<&'static str> {
     std::iter::once("").chain(G::VARIANTS.iter().copied()).collect()
 }
 
-/// The same of the game called `name`.
+/// [`all_variants`] of the game called `name`.
 fn variants_of(name: &str) -> Vec<&'static str> {
     struct Variants;
     impl GameVisitor for Variants {
@@ -66,7 +66,7 @@ fn parse(options: &str) -> toml::Table {
     options.parse().unwrap_or_else(|e| panic!("{options:?}: {e}"))
 }
 
-/// Hands the game with these options (TOML text) to `visitor`; what is wrong with them fails the test by name.
+/// Passes the game with these options (TOML text) to `visitor`. Invalid options fail the test with their name.
 fn with_game<V: GameVisitor>(name: &str, options: &str, visitor: V) -> V::Out {
     println!("{name} with {options:?}");
     let game = game::dispatch(name, &parse(options), visitor);
@@ -93,8 +93,8 @@ fn every_game_is_one_file_or_folder_and_one_configuration() {
     }
 }
 
-/// The table of games in docs/games.md has every option, with the default behind it in parentheses and what the configuration of that
-/// name sets instead.
+/// The table of games in docs/games.md has every option, followed in parentheses by its default and by the value that the configuration
+/// of that name sets instead.
 #[test]
 fn the_page_on_games_has_the_defaults() {
     struct Options;
@@ -111,7 +111,7 @@ fn the_page_on_games_has_the_defaults() {
         .filter_map(|line| line.strip_prefix("| `")?.strip_suffix(" |")?.split_once('`'))
         .filter(|(name, _)| game::NAMES.contains(name))
         .collect();
-    assert!(rows.len() >= 10, "{rows:?}");
+    assert_eq!(rows.len(), game::NAMES.len(), "one row per game: {rows:?}");
     for (name, row) in rows {
         let config: toml::Table = vecaz::cli::built_in_config(name).expect(name).parse().expect(name);
         for (key, default) in with_game(name, "", Options) {

@@ -31,12 +31,14 @@ def fits(players, cards):
 
 
 class Model:
-    """Blob from its rules. `players`, `cards`, `full`, `trump`, `dealer` are the game's options."""
+    """Blob from its rules, with the game's `options`: players, cards, full, trump, dealer."""
 
-    def __init__(self, players=4, cards=5, full=False, trump="spades", dealer=0):
+    def __init__(self, options):
+        options = {"players": 4, "cards": 5, "full": False, "trump": "spades", "dealer": 0} | options
+        players, cards, trump, dealer = (options[key] for key in ("players", "cards", "trump", "dealer"))
         self.players = players
         self.schedule = [cards]
-        if full:
+        if options["full"]:
             self.schedule = [*range(cards, 1, -1), *[1] * players, *range(2, cards + 1)]
         self.first_trump, self.first_dealer = TRUMPS.index(trump), dealer
         self.points = [0] * players
@@ -132,7 +134,7 @@ def line(options, source, actions, plies, returns):
 
 
 def model_game(options, rng):
-    game, actions, plies = Model(**options), [], []
+    game, actions, plies = Model(options), [], []
     while game.kind() != "over":
         plies.append({"kind": game.kind(), "to_play": game.to_play(), "legal": game.legal()})
         actions.append(rng.choice(plies[-1]["legal"]))
@@ -180,7 +182,7 @@ def open_spiel_game(players, cards, rng):
 
 def check_with_model(game):
     """Replays a game in the model; any difference is an error."""
-    model = Model(**game["options"])
+    model = Model(game["options"])
     for ply, (action, seen) in enumerate(zip(game["actions"], game["plies"])):
         told = {"kind": model.kind(), "to_play": model.to_play(), "legal": model.legal()}
         assert told == seen, (game["options"], ply, told, seen)

@@ -40,20 +40,18 @@ impl Game for TreeGame {
     }
 
     fn sizes(&self) -> Sizes {
-        let count = |deals: bool| {
-            let lens = self.places.iter().map(|place| match place {
-                Place::Moves(_, next) if !deals => next.len(),
-                Place::Deals(next) if deals => next.len(),
-                _ => 0,
-            });
-            lens.max().unwrap_or(0)
-        };
+        let lens = self.places.iter().map(|place| match place {
+            Place::Moves(_, next) => (next.len(), 0),
+            Place::Deals(next) => (0, next.len()),
+            Place::Ends(_) => (0, 0),
+        });
+        let (max_legal, num_chance) = lens.fold((0, 0), |(a, b), (c, d)| (a.max(c), b.max(d)));
         Sizes {
             num_players: self.players,
-            num_actions: count(false),
-            max_legal: count(false),
-            num_chance: count(true),
-            max_chance_run: usize::from(count(true) > 0),
+            num_actions: max_legal,
+            max_legal,
+            num_chance,
+            max_chance_run: usize::from(num_chance > 0),
             obs: ObsShape { channels: OBS, height: 1, width: 1 },
             max_plies: self.places.len(),
             num_symmetries: 1,

@@ -319,22 +319,22 @@ impl Game for Backgammon {
     /// go, own then other, / 167; whether it is the player's turn. This includes all of pgx's observation.
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
         let board = s.seen_by(player);
-        let flag = |condition: bool| f32::from(u8::from(condition));
+        let is_at_least = |n: i8, least: i8| f32::from(u8::from(n >= least));
         let (points, rest) = out.split_at_mut(24 * 8);
         for (units, &n) in points.chunks_exact_mut(8).zip(&board[2..=ACE]) {
             for (units, n) in units.chunks_exact_mut(4).zip([n, -n]) {
                 units.copy_from_slice(&[
-                    flag(n >= 1),
-                    flag(n >= 2),
-                    flag(n >= 3),
+                    is_at_least(n, 1),
+                    is_at_least(n, 2),
+                    is_at_least(n, 3),
                     f32::from((n - 3).max(0)) * 0.5,
                 ]);
             }
         }
         let (bar, other_bar) = (board[BAR], -board[OTHER_BAR]);
-        rest[0] = flag(bar > 0);
+        rest[0] = is_at_least(bar, 1);
         rest[1] = f32::from(bar) * 0.5;
-        rest[2] = flag(other_bar > 0);
+        rest[2] = is_at_least(other_bar, 1);
         rest[3] = f32::from(other_bar) * 0.5;
         rest[4] = f32::from(board[OFF]) / 15.0;
         rest[5] = f32::from(-board[OTHER_OFF]) / 15.0;
@@ -346,7 +346,7 @@ impl Game for Backgammon {
         }
         rest[16] = pips(&board) as f32 / 167.0;
         rest[17] = pips(&turned(&board)) as f32 / 167.0;
-        rest[18] = flag(player == s.mover);
+        rest[18] = f32::from(u8::from(player == s.mover));
     }
 
     fn returns(&self, s: &State, out: &mut [f32]) {

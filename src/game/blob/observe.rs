@@ -63,10 +63,6 @@ impl Writer<'_> {
         self.number(x as f32 / of as f32);
     }
 
-    fn flag(&mut self, is_set: bool) {
-        self.number(f32::from(u8::from(is_set)));
-    }
-
     /// The first `n` bits of `set`.
     fn bits(&mut self, set: u64, n: usize) {
         for (i, x) in self.out[self.at..self.at + n].iter_mut().enumerate() {
@@ -126,7 +122,7 @@ fn write_seat(game: &Blob, s: &State, player: usize, w: &mut Writer) {
     let card = place_in_trick(game, s, player).map(|place| s.trick[place]);
     w.one_hot(card.map(suit_of), 4);
     w.share(card.map_or(0, |card| usize::from(card % 13) + 1), 13);
-    w.flag(card.is_some() && game.trick_winner(s) == player);
+    w.bits(u64::from(card.is_some() && game.trick_winner(s) == player), 1);
 
     let (bid, taken) = (s.bids[player], s.tricks[player]);
     let bid = (bid != NO_BID).then_some(usize::from(bid));
@@ -134,14 +130,14 @@ fn write_seat(game: &Blob, s: &State, player: usize, w: &mut Writer) {
     w.share(bid.unwrap_or(0), 13);
     w.share(usize::from(taken), 13);
     w.number(bid.map_or(0.0, |bid| (bid as f32 - f32::from(taken)) / 13.0));
-    w.flag(bid == Some(usize::from(taken)));
+    w.bits(u64::from(bid == Some(usize::from(taken))), 1);
 
     w.share(hand_size(game, s, player), 13);
     w.bits(u64::from(s.voids_of(player)), 4);
     let is_acting = matches!(s.phase(), Phase::Bid | Phase::Play);
-    w.flag(game.dealer_in(usize::from(s.round)) == player);
-    w.flag(usize::from(s.leader) == player);
-    w.flag(is_acting && game.to_act(s) == player);
+    w.bits(u64::from(game.dealer_in(usize::from(s.round)) == player), 1);
+    w.bits(u64::from(usize::from(s.leader) == player), 1);
+    w.bits(u64::from(is_acting && game.to_act(s) == player), 1);
     w.number(game.lead(s, player));
 }
 
