@@ -2,12 +2,14 @@
 
 use crate::backend::RootCache;
 use crate::backend::pass_parts::PassParts;
+use crate::backend::plan::BackendPlan;
 use crate::batch::{AnyGame, any_game};
 use crate::config::Config;
 use crate::error::Result;
-use crate::game::{History, Turn};
+use crate::game::{History, Sizes, Turn};
 use crate::kernel_times::{COPY_IN, COPY_OUT, KernelTime};
 use crate::net::{IoShape, NetSpec, Network, UniformNet};
+use crate::pass::PassClock;
 use crate::report::scaling_plot::{ScalingRow, Share};
 use crate::root_cache::{self, CachePlan};
 use crate::run::memory::{MemoryPlan, peak_bytes};
@@ -18,7 +20,7 @@ use crate::weights::NetFile;
 use rayon::prelude::*;
 use std::time::Instant;
 
-/// The network that is measured.
+/// The network of a measurement.
 #[derive(Clone, Copy)]
 pub enum BenchNetwork<'a> {
     /// Uniform priors, values 0: the search alone.
@@ -29,7 +31,7 @@ pub enum BenchNetwork<'a> {
     Trained(&'a NetFile),
 }
 
-/// The most passes whose stages are timed separately, on a backend that runs a pass as one unit (a CUDA graph).
+/// Maximum number of passes whose stages are timed separately, on a backend that runs a pass as one unit (a CUDA graph).
 const PROFILED_PASSES: u32 = 32;
 
 /// Seconds of self-play before the measurement, to fill trees and caches.
@@ -54,59 +56,22 @@ pub fn check_memory(config: &Config) -> Result<()> {
 /// Those of the game's, the network's and the root cache's settings.
 pub fn measure(config: &Config, network: BenchNetwork<'_>, threads: usize, seconds: f64) -> Result<ScalingRow> {
     let game = any_game(config.game_name(), &config.game_options())?;
-    let sizes = game.sizes();
-    let shape =
-        IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
-    let (network, name, path): (Box<dyn Network>, String, String) = match network {
-        BenchNetwork::Uniform => (Box::new(UniformNet(shape)), "uniform".into(), "none".into()),
-        BenchNetwork::Configured => {
-            let spec = NetSpec::new(&config.net, &sizes);
-            let weights = spec.model()?.initial_weights(config.run.seed);
-            let (net, path) = make_network(config, game.as_ref(), &spec, &weights)?;
-            (net, format!("{}x{}", config.net.blocks, config.net.channels), path)
-        }
-        BenchNetwork::Trained(file) => {
-            let spec = file.spec_for(game.as_ref())?;
-            let (net, path) = make_network(config, game.as_ref(), &spec, &file.weights)?;
-            (net, format!("{}x{}@{}", spec.blocks, spec.channels, file.header.updates), path)
-        }
-    };
+    let (network, net, path) = network.make(config, game.as_ref())?;
     let rows = config.selfplay.games;
-    let plan = backend_plan(config, &sizes, rows);
+    let plan = backend_plan(config, &game.sizes(), rows);
     let (max_threads, threads) = (threads, num_threads(config, threads));
     let mut selfplay = SelfPlay::new(&game, config, network.as_ref(), Vec::new(), threads)?;
-    selfplay.replace_network(network.as_ref())?;
-    let games = root_cache::expected_games(config, &sizes, 0, 0);
-    let cache = match CachePlan::for_run(config, plan, &sizes, games) {
-        None => RootCache::default(),
-        Some(plan) => root_cache::build(
-            game.as_ref(),
-            network.as_ref(),
-            plan,
-            selfplay.evaluations(),
-            &Stop::default(),
-        )?,
-    };
-    let root_cache = !cache.trees().is_empty();
-    selfplay.begin_plies(cache)?;
+    let root_cache = begin_with_root_cache(&mut selfplay, config, game.as_ref(), network.as_ref(), plan)?;
     let mut lengths = Lengths::default();
-    let start = Instant::now();
-    while start.elapsed().as_secs_f64() < WARM_UP_SECONDS {
-        lengths.add(game.as_ref(), &selfplay.poll()?);
-    }
+    lengths.play(&mut selfplay, game.as_ref(), WARM_UP_SECONDS)?;
     selfplay.take_clock();
-    let start = Instant::now();
-    while start.elapsed().as_secs_f64() < seconds {
-        lengths.add(game.as_ref(), &selfplay.poll()?);
-    }
-    let wall = start.elapsed().as_secs_f64();
+    let wall = lengths.play(&mut selfplay, game.as_ref(), seconds)?;
     let clock = selfplay.take_clock();
-    let simulations = clock.simulations as f64;
-    let leaves = plan.params.leaves as usize;
     let offloaded = selfplay.timed_poll()?;
+    let leaves = plan.params.leaves as usize;
     let parts = match selfplay.profile_last_passes(PROFILED_PASSES)? {
         Some(parts) => {
-            let d = if sizes.hidden_information { config.search.determinisations as usize } else { 1 };
+            let d = if game.sizes().hidden_information { config.search.determinisations as usize } else { 1 };
             let devices = config.run.device.all().len();
             Breakdown::of_passes(parts, rows * d * leaves, clock.passes as f64 / wall / devices as f64)
         }
@@ -116,24 +81,78 @@ pub fn measure(config: &Config, network: BenchNetwork<'_>, threads: usize, secon
             Breakdown::of_threads(forward, seconds.map(|s| s / wall / threads as f64), offloaded)
         }
     };
-    let (forward, shares) = (parts.forward, parts.shares);
     Ok(ScalingRow {
         game: game.name().to_string(),
         games: rows,
         sims: config.search.simulations,
         leaves: leaves as u32,
+        nodes: plan.nodes as u32,
         threads,
         max_threads,
         device: config.run.device.to_string(),
-        net: name,
+        net,
+        path,
         root_cache,
-        simulations_per_second: simulations / wall,
-        moves_per_second: clock.plies as f64 / wall,
         plies_per_game: lengths.mean(),
         games_per_second: lengths.mean().map(|plies| clock.plies as f64 / wall / plies),
+        speedup: 1.0,
+        peak_memory_mib: peak_bytes().unwrap_or(0) as f64 / f64::from(1 << 20),
+        seed: config.run.seed,
+        ..rates(&clock, wall, rows, parts)
+    })
+}
+
+impl BenchNetwork<'_> {
+    /// The network, its name in the row, and the name of its executor.
+    fn make(self, config: &Config, game: &dyn AnyGame) -> Result<(Box<dyn Network>, String, String)> {
+        let Sizes { obs, num_actions, num_players, .. } = game.sizes();
+        match self {
+            Self::Uniform => {
+                let shape = IoShape { obs_len: obs.len(), num_actions, num_players };
+                Ok((Box::new(UniformNet(shape)), "uniform".into(), "none".into()))
+            }
+            Self::Configured => {
+                let spec = NetSpec::new(&config.net, &game.sizes());
+                let weights = spec.model()?.initial_weights(config.run.seed);
+                let (net, path) = make_network(config, game, &spec, &weights)?;
+                Ok((net, format!("{}x{}", config.net.blocks, config.net.channels), path))
+            }
+            Self::Trained(file) => {
+                let spec = file.spec_for(game)?;
+                let (net, path) = make_network(config, game, &spec, &file.weights)?;
+                Ok((net, format!("{}x{}@{}", spec.blocks, spec.channels, file.header.updates), path))
+            }
+        }
+    }
+}
+
+/// Begins the plies of `selfplay` with the root cache of the network, as a run does. Returns whether there is a cache.
+fn begin_with_root_cache(
+    selfplay: &mut SelfPlay,
+    config: &Config,
+    game: &dyn AnyGame,
+    network: &dyn Network,
+    plan: BackendPlan,
+) -> Result<bool> {
+    selfplay.replace_network(network)?;
+    let games = root_cache::expected_games(config, &game.sizes(), 0, 0);
+    let cache = match CachePlan::for_run(config, plan, &game.sizes(), games) {
+        None => RootCache::default(),
+        Some(plan) => root_cache::build(game, network, plan, selfplay.evaluations(), &Stop::default())?,
+    };
+    let is_built = !cache.trees().is_empty();
+    selfplay.begin_plies(cache)?;
+    Ok(is_built)
+}
+
+/// The part of a row that follows from the `clock` of `wall` seconds of self-play in `rows` games and the breakdown of a pass.
+fn rates(clock: &PassClock, wall: f64, rows: usize, parts: Breakdown) -> ScalingRow {
+    let (simulations, shares) = (clock.simulations as f64, parts.shares);
+    ScalingRow {
+        simulations_per_second: simulations / wall,
+        moves_per_second: clock.plies as f64 / wall,
         positions_per_batch: clock.evaluations as f64 / clock.passes.max(1) as f64,
         positions_per_second: clock.evaluations as f64 / wall,
-        speedup: 1.0,
         share: Share {
             select: shares[0],
             forward: shares[1],
@@ -141,22 +160,18 @@ pub fn measure(config: &Config, network: BenchNetwork<'_>, threads: usize, secon
             backup: shares[3],
             other: 1.0 - shares.iter().sum::<f64>(),
         },
-        forward_positions_per_second: forward,
-        forward_fraction: clock.evaluations as f64 / wall / forward,
+        forward_positions_per_second: parts.forward,
+        forward_fraction: clock.evaluations as f64 / wall / parts.forward,
         mean_depth: clock.depth_sum as f64 / simulations.max(1.0),
         max_depth: clock.depth_max as u32,
         idle_rows: (clock.idle_rows * rows as u64) as f64 / clock.visited_rows.max(1) as f64,
         copied_in_passes: clock.copied.inside,
         copied_per_move: clock.copied.total as f64 / clock.plies.max(1) as f64,
-        peak_memory_mib: peak_bytes().unwrap_or(0) as f64 / f64::from(1 << 20),
-        seed: config.run.seed,
-        commit: String::new(),
-        nodes: plan.nodes as u32,
-        path,
         device_busy: parts.busy,
         transfers: parts.transfers,
         kernels: parts.kernels,
-    })
+        ..ScalingRow::default()
+    }
 }
 
 /// The breakdown of a pass's time.
@@ -215,6 +230,15 @@ struct Lengths {
 }
 
 impl Lengths {
+    /// Plays for at least `seconds`, and adds the games that finish. Returns the time taken, in seconds.
+    fn play(&mut self, selfplay: &mut SelfPlay, game: &dyn AnyGame, seconds: f64) -> Result<f64> {
+        let start = Instant::now();
+        while start.elapsed().as_secs_f64() < seconds {
+            self.add(game, &selfplay.poll()?);
+        }
+        Ok(start.elapsed().as_secs_f64())
+    }
+
     fn add(&mut self, game: &dyn AnyGame, finished: &[FinishedGame]) {
         let has_chance = game.sizes().num_chance > 0;
         for played in finished {

@@ -381,7 +381,7 @@ fn missing_opponents_and_seats_are_refused() {
     let empty = folder.path().join("empty");
     fs::create_dir(&empty).expect("made");
     for (opponent, part) in [
-        ("nonsense", "--against: got nonsense, which is no file or folder"),
+        ("nonsense", "--against: got nonsense (not found: "),
         ("rollouts:0", "--against: got rollouts:0"),
         ("rollouts:many", "--against: got rollouts:many"),
         (utf8(&empty), "neither a run (it has no config.toml) nor a checkpoint"),

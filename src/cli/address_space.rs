@@ -1,21 +1,23 @@
 //! Starts under limits of the address space (`ulimit -v`) and of private mappings (`ulimit -d`).
 //!
 //! Allocators map address space ahead of its use: mimalloc 1 GiB with the first allocation, later more, and glibc 64 MiB for each
-//! thread. Under a limit just above what they map, the stacks of threads and glibc's own allocations fail, which aborts the process.
-//! Both map what is used only if environment variables say so that they read before `main`: the program starts itself again with those.
+//! thread. Under a limit just above the mapped size, the stacks of threads and glibc's own allocations fail, which aborts the process.
+//! Environment variables, which the allocators read before `main`, limit the mapped size to the used size. Under a limit the program
+//! sets these variables and starts itself again.
 
 use crate::error::{Error, Result};
 
-/// The variable with the names, separated by blanks, of those that the program has set for itself alone.
+/// The variable that holds the names of the variables set by the program for itself, separated by blanks.
 const SET_BY_PROGRAM: &str = "VECAZ_SET_VARIABLES";
 
-/// The least address space in which every command starts or is refused, in MiB.
+/// Minimum address space in which every command starts or reports an error, in MiB.
 const MIN_MIB: u64 = 48;
 
-/// Starts the program again with allocators that map nothing ahead, where a limit is set and they are not told so. Returns in all other cases.
+/// Starts the program again with the variables of the allocators, if a limit is set and the variables are not. Returns in all other
+/// cases.
 ///
 /// # Errors
-/// [`Error::Unsupported`] if the limit is below what the program needs, or the program cannot be started again.
+/// [`Error::Unsupported`] if the limit is below [`MIN_MIB`], or the program cannot be started again.
 #[cfg(target_os = "linux")]
 pub fn start_within_limits() -> Result<()> {
     use rustix::process::{Resource, getrlimit};
@@ -48,13 +50,13 @@ pub fn start_within_limits() -> Result<()> {
     ))
 }
 
-/// The environment's variables that the program has set for itself alone, which other programs must not get.
+/// The environment variables that the program has set for itself, and that programs which it starts must not inherit.
 pub fn variables_to_withhold() -> Vec<String> {
     let Ok(names) = std::env::var(SET_BY_PROGRAM) else { return Vec::new() };
     names.split(' ').chain([SET_BY_PROGRAM]).map(String::from).collect()
 }
 
-/// Other systems have no such limits, or allocators that need no settings.
+/// Does nothing: other systems have no such limits, or their allocators need no settings.
 ///
 /// # Errors
 /// None.

@@ -23,13 +23,13 @@ Examples:
   vecaz bench-scaling --run runs/connect_four --set net.precision=int8
   vecaz bench-scaling --device cuda --net 6x128 --games 1,128,4096
 
-Per row: simulations/s, moves/s, speed-up over the smallest N, fractions of time in select, forward, expand, backup and
-the rest, positions/s of the forward alone and the fraction of it reached, depths, idle slots and peak memory; the table
-has as many of these columns as fit into the terminal (80 characters in a pipe), --json and --csv have all. On a GPU
-also the bytes copied between it and the host, within passes and in total per move. With trees and network on a GPU,
-fractions and forward are from some passes with a synchronisation after each stage, and kernels are timed individually:
-`busy` is the fraction of time in which a kernel runs; the JSON lists all kernels. With only the network on a GPU, the
-copies to and from it are timed as well.";
+Per row: simulations/s, moves/s, scaling (simulations/s relative to the smallest N), fractions of time in select, forward,
+expand, backup and the rest, positions/s of the forward alone, `fwd eff` (evaluated positions/s relative to the forward
+alone), depths, idle slots and peak memory. The table has as many of these columns as fit into the terminal (80 characters
+in a pipe); --json and --csv have all. On a GPU a row also has the bytes copied between GPU and host, within passes and in
+total per move. With trees and network on a GPU, fractions and forward come from some passes with a synchronisation after
+each stage, and kernels are timed individually: `busy` is the fraction of time in which a kernel runs; the JSON lists all
+kernels. With only the network on a GPU, the copies to and from the GPU are timed as well.";
 
 /// The arguments of `vecaz bench-scaling`. Every combination of the lists gives one row.
 #[derive(Clone, Debug, Args)]
@@ -98,7 +98,7 @@ pub enum NetChoice {
     },
 }
 
-/// The network of a row: one of the list, or that of a run.
+/// The network of a row: from the list `--net`, or from a run.
 #[derive(Clone, Copy)]
 enum Subject<'a> {
     Listed(NetChoice),
@@ -143,8 +143,8 @@ impl fmt::Display for NetChoice {
 /// # Errors
 /// Those of [`measure`]; [`Error::Io`] if a result cannot be written.
 pub fn execute(args: BenchScalingArgs) -> Result<()> {
-    let most = args.threads.iter().copied().max().unwrap_or(0);
-    let cores = start_threads(if args.threads.contains(&0) { 0 } else { most as usize })?;
+    let max_threads = args.threads.iter().copied().max().unwrap_or(0);
+    let cores = start_threads(if args.threads.contains(&0) { 0 } else { max_threads as usize })?;
     let inputs: Vec<&Path> =
         [&args.run, &args.config.config].into_iter().flatten().map(PathBuf::as_path).collect();
     for target in [&args.json, &args.csv].into_iter().flatten() {
@@ -229,7 +229,7 @@ fn configure(
         ("run.seed", Some(args.seed.to_string())),
     ];
     match subject {
-        // Without a network, its device must not be checked.
+        // The device of a network that is not used must not be checked.
         Subject::Listed(NetChoice::Uniform) => flags.push(("net.device", Some("cpu".into()))),
         Subject::Listed(NetChoice::Resnet { blocks, channels }) => {
             flags.push(("net.blocks", Some(blocks.to_string())));
@@ -249,7 +249,7 @@ fn configure(
     }
 }
 
-/// The table's columns, as many as fit.
+/// The columns of the table, which shows as many as fit.
 const COLUMNS: [Column; 19] = [
     Column::new("net", 12, 0),
     Column::new("N", 7, 0),
@@ -257,17 +257,17 @@ const COLUMNS: [Column; 19] = [
     Column::new("L", 4, 0),
     Column::new("thr", 4, 0),
     Column::new("sims/s", 10, 0),
-    Column::new("moves/s", 9, 0),
-    Column::new("x", 7, 0),
+    Column::new("moves/s", 8, 0),
+    Column::new("scaling", 7, 0),
     Column::new("select", 6, 4),
-    Column::new("fwd", 5, 1),
+    Column::new("forward", 7, 1),
     Column::new("expand", 6, 4),
     Column::new("backup", 6, 4),
     Column::new("other", 5, 4),
     Column::new("forward/s", 10, 3),
-    Column::new("of it", 5, 3),
+    Column::new("fwd eff", 7, 3),
     Column::new("depth", 6, 2),
-    Column::new("max", 4, 5),
+    Column::new("max depth", 9, 5),
     Column::new("idle", 6, 5),
     Column::new("MiB", 8, 5),
 ];
@@ -297,10 +297,10 @@ fn cells(row: &ScalingRow) -> [String; COLUMNS.len()] {
     ]
 }
 
-/// The rows as they are measured: a line each, and before those of a network one that says how its forward is computed.
+/// Prints a line per row, and a line about the forward before the first row of each network.
 struct Printer {
     table: Table,
-    /// The last such line.
+    /// The last line about a forward.
     kind: String,
 }
 
@@ -390,7 +390,7 @@ mod tests {
             device: "cpu".into(),
             ..ScalingRow::default()
         };
-        for (width, columns) in [(80, 9), (87, 10), (106, 12), (160, 16), (161, 19)] {
+        for (width, columns) in [(80, 9), (88, 10), (109, 12), (168, 16), (169, 19)] {
             let mut printer = Printer { table: Table::fitting(&COLUMNS, width), kind: String::new() };
             let text = printer.lines(&row);
             let [kind, line] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
@@ -400,7 +400,7 @@ mod tests {
             assert_eq!(
                 printer.lines(&row).lines().count(),
                 1,
-                "what is as in the line before is not said again"
+                "the line about the forward is printed once"
             );
             let gpu = ScalingRow { device: "cuda".into(), device_busy: Some(0.93), ..row.clone() };
             assert!(printer.lines(&gpu).ends_with("\n  93 % busy, 0 B copied in passes, 0 B per move\n"));

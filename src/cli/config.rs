@@ -13,9 +13,9 @@ use clap::Args;
 
 const EXAMPLES: &str = "\
 Examples:
-  vecaz config                          every key, as `vecaz run` has it
+  vecaz config                          every key, with its value in `vecaz run`
   vecaz config search                   a section
-  vecaz config train.lr --game hex      a key, as `vecaz run --game hex` has it
+  vecaz config train.lr --game hex      a key, with its value in `vecaz run --game hex`
   vecaz config --game hex > mine.toml   for vecaz run --config mine.toml";
 
 /// The arguments of `vecaz config`.
@@ -39,7 +39,7 @@ pub fn execute(args: &ConfigKeysArgs) -> Result<()> {
     let game = any_game(config.game_name(), &config.game_options())?;
     let mut keys = vec![KeyInfo {
         name: "name",
-        meaning: "The game; `vecaz games` tells what each is about.",
+        meaning: "The game; `vecaz games` lists the aims and settings of each.",
         values: one_of(game::NAMES),
         default: toml_text(&DEFAULT_GAME),
         value: toml_text(&game.name()),
@@ -84,7 +84,7 @@ pub fn execute(args: &ConfigKeysArgs) -> Result<()> {
 fn head() -> Result<String> {
     let configs: Vec<&str> = built_in_configs()?.into_iter().map(|(name, ..)| name).collect();
     let text = format!(
-        "Every key with its value, below its meaning, valid values and default. --set KEY=VALUE sets one, --config FILE those of a file. \
+        "Every key with its value, below its meaning, valid values and default. --set KEY=VALUE sets a key, --config FILE the keys of a file. \
          Built-in configurations, by their name for --config: {}.",
         configs.join(", ")
     );

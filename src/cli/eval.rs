@@ -32,12 +32,12 @@ A positions file has one JSON object per line: {\"actions\":[..], \"scores\":[nu
 of each action for the player to move: > 0 wins, 0 draws, < 0 loses. Output per position: {\"index\", \"policy_action\",
 \"search_action\", \"value\"}, then a summary {\"network\": file, epoch and updates, \"positions\", \"policy_outcome_error\",
 \"policy_exact_error\", \"search_outcome_error\", \"search_exact_error\"}. An outcome error is an action that turns a win or a draw
-into something worse; an exact error is an action whose score is not the best.
+into a worse result; an exact error is an action whose score is not the best.
 
 A match alternates the seats and prints the fraction of games won and the Elo difference with 95 % intervals, and the mean
 raw score per game for games with points (backgammon's, Blob's, discs in Othello, the area in Go). Ctrl-C ends it with the result of the games that
-are over; a JSON file is written for whole matches only. It names the networks: {\"network\", \"against\", \"opponent_network\": null
-for an opponent without one, ..}.
+are over; a JSON file is written for whole matches only. It names the networks: {\"network\", \"against\", \"opponent_network\", ..};
+\"opponent_network\" is null for an opponent without a network.
 
 exec:COMMAND starts one process of an external program per thread, without a shell. For each move it reads one line of
 JSON from stdin, {\"game\", \"options\", \"player\", \"actions\": all so far, \"names\": their names, \"legal\",
@@ -74,7 +74,7 @@ pub struct EvalArgs {
     /// Threads, 0 for all cores
     #[arg(long, value_name = "T", default_value_t = 0, value_parser = value_parser!(u64).range(..=4096))]
     pub threads: u64,
-    /// The seed of openings and ties
+    /// The seed of openings and of tie breaks
     #[arg(long, value_name = "X", default_value_t = 1)]
     pub seed: u64,
     /// Override one configuration key of the run, e.g. search.leaves=4, or game.n=8 for an edge network; may be repeated
@@ -117,8 +117,8 @@ struct SummaryRow<'a> {
     summary: PositionSummary,
 }
 
-/// Prints `networks`, a line with the file of each, and `text`, unless JSON goes to stdout, and writes `json` to its target. Each is done
-/// even if the other fails.
+/// Writes `json` to its target, and prints `networks` (a line per network file) and `text`, unless JSON goes to stdout. Each of the two
+/// is done even if the other fails.
 fn publish(args: &EvalArgs, networks: &str, text: &str, json: &str) -> Result<()> {
     let printed = match args.json {
         Some(JsonTarget::Stdout) => Ok(()),
@@ -188,7 +188,7 @@ fn in_match(
         Ok(outcome) => outcome,
         Err(error) => {
             if matches!(error, Error::Stopped(_)) {
-                // Ctrl-C also ends the program that reads a pipe: the text may reach nobody, and the cause is the signal.
+                // Ctrl-C also ends the program that reads a pipe. A failed write is ignored, and the signal is reported.
                 let _ = print_partial(args, opponent, reached);
             }
             return Err(error);
@@ -230,7 +230,7 @@ fn describe(result: MatchResult) -> String {
     )
 }
 
-/// Prints the result of a match that was stopped, to stderr where JSON goes to stdout. A JSON file is written for whole matches only.
+/// Prints the result of a match that was stopped, to stderr if JSON goes to stdout. A JSON file is written for whole matches only.
 fn print_partial(args: &EvalArgs, opponent: &str, reached: MatchResult) -> Result<()> {
     let mut text = format!("stopped after {} of {} games", reached.games(), args.games);
     text += &match reached.games() {
@@ -246,7 +246,8 @@ fn print_partial(args: &EvalArgs, opponent: &str, reached: MatchResult) -> Resul
     }
 }
 
-/// The opponent of `--against`: an external program, a player without a network, or a search with another network, which is named.
+/// The opponent of `--against`: an external program, a player without a network, or a search with another network. Returns it with the
+/// label of its network.
 fn opponent_named(
     args: &EvalArgs,
     source: &Source,
@@ -267,8 +268,8 @@ fn opponent_named(
     }
     let path = Path::new(opponent);
     if let Err(e) = path.metadata() {
-        let got = format!("{opponent}, which is no file or folder ({e})");
-        let expected = "random, rollouts:S, exec:COMMAND, or the path of a run or of a network's file";
+        let got = format!("{opponent} (not found: {e})");
+        let expected = "random, rollouts:S, exec:COMMAND, or the path of a run or of a network file";
         return Err(Error::config("--against", got, expected));
     }
     let other = Source::open(Some(path), &[])?;

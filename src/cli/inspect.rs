@@ -23,11 +23,11 @@ JSON lines, one per position, the initial one included:
   {\"ply\", \"kind\":\"player|chance|over\", \"to_play\", \"legal\":[..],
    \"chance\":[[action,p],..], \"returns\":[..]|null, \"action_names\":[..],
    \"scores\":[..]|null, \"board\":\"..\"}
-`to_play` is null unless a player moves, `chance` is empty unless chance decides; `returns` (one per player, in [-1, 1])
-and `scores` (raw) are null until the game is over. Where the game has them, also \"fen\" (chess), \"position_id\"
+`to_play` is null if no player moves, `chance` is empty unless chance decides; `returns` (one per player, in [-1, 1])
+and `scores` (raw) are null until the game is over. Some games also have \"fen\" (chess), \"position_id\"
 (backgammon, GNU's), and \"sgf\", the point of the move that led here (Go, Gomoku).";
 
-/// Bytes that a list of actions may have.
+/// Maximum size of a list of actions, in bytes.
 const MAX_BYTES: u64 = 1 << 24;
 
 /// The arguments of `vecaz inspect`.
@@ -145,8 +145,8 @@ fn list(values: Option<&[f32]>) -> String {
     format!("[{}]", values.join(", "))
 }
 
-/// Replays the actions and writes every position. Before an illegal action is refused, the positions that lead to it are printed;
-/// a file is written only for a list that is legal as a whole.
+/// Replays the actions and writes every position. If an action is illegal, the positions before it are printed before the error; a file
+/// is written only if all actions are legal.
 ///
 /// # Errors
 /// [`Error::IllegalAction`] with ply and legal list, those of the configuration and the game's settings, [`Error::Io`].
@@ -206,12 +206,13 @@ fn entries(list: &str) -> impl Iterator<Item = &str> {
     list.split([',', '\n']).map(str::trim).filter(|entry| !entry.is_empty())
 }
 
-/// The action that `words` begin with, and how many words name it: as many as possible, since "no move" and "bid 1" are two.
+/// The action named by the first of `words`, and the number of words of its name. The longest name wins: "no move" and "bid 1" have two
+/// words.
 fn next_action(play: &Playthrough, list: &str, words: &[&str]) -> Result<(u16, usize)> {
     const MAX_WORDS: usize = 3;
     let named =
         (1..=words.len().min(MAX_WORDS)).rev().find_map(|n| Some((play.find(&words[..n].join(" "))?, n)));
-    // In a list with commas the whole entry is what was meant.
+    // In a list with commas the error shows the whole entry.
     let shown = if list.contains(',') { words.join(" ") } else { words[0].to_string() };
     named.ok_or_else(|| play.illegal(&shown))
 }
@@ -230,8 +231,9 @@ fn read_actions(given: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::game;
 
-    /// The names of what a list plays, and the error at its end.
+    /// The names of the actions that a list plays, and the error at its end.
     fn replayed(game: &str, list: &str) -> (Vec<String>, Option<String>) {
         let mut play = Playthrough::new(any_game(game, &toml::Table::new()).expect("a game"));
         let mut played = Vec::new();
@@ -259,13 +261,32 @@ mod tests {
     }
 
     #[test]
-    fn what_is_legal_is_shown_before_what_is_not() {
+    fn legal_actions_before_an_illegal_one_are_shown() {
         let (played, error) = replayed("tic_tac_toe", "b2 a1 b2 c3");
         assert_eq!(played, ["4=b2", "0=a1"]);
         assert!(error.expect("taken").contains("b2"));
         let (played, error) = replayed("tic_tac_toe", "b2, no move");
         assert_eq!(played, ["4=b2"]);
         assert!(error.expect("no action").contains("no move"));
+    }
+
+    /// [`EXAMPLES`] lists the fields of a record, and the games in which the optional ones are present.
+    #[test]
+    fn the_help_has_every_field_and_the_games_that_have_it() {
+        for &name in game::NAMES {
+            let mut play = Playthrough::new(any_game(name, &toml::Table::new()).expect("registered"));
+            play.step(play.legal()[0]).expect("legal");
+            let record = PlyRecord::new(&play);
+            let fields = serde_json::to_value(&record).expect("JSON");
+            for field in fields.as_object().expect("an object").keys() {
+                let quoted = format!("\"{field}\"");
+                let (_, rest) = EXAMPLES.split_once(&quoted).unwrap_or_else(|| panic!("{name}: {field}"));
+                if field == "sgf" || record.notation.contains_key(field.as_str()) {
+                    let games = rest.split(')').next().unwrap_or_default().to_lowercase();
+                    assert!(games.contains(name), "{name} has {field}: {games}");
+                }
+            }
+        }
     }
 
     #[test]

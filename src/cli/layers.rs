@@ -1,4 +1,4 @@
-//! From flags to a configuration: a base < `--config` < the flags that are short for keys < `--set`.
+//! The configuration of a command, from layers: a base < `--config` < flags with keys of their own < `--set`.
 
 use crate::batch::any_game;
 use crate::config::{Config, DEFAULT_GAME, Layers, MAX_BYTES};
@@ -15,7 +15,7 @@ pub fn built_in_config(name: &str) -> Option<&'static str> {
     BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// The names of the built-in configurations, each with the game that it is for and the first sentence of its head.
+/// The built-in configurations: name, game, and the first sentence of the comment at the top.
 ///
 /// # Errors
 /// Those of [`Layers::text`].
@@ -24,7 +24,7 @@ pub fn built_in_configs() -> Result<Vec<(&'static str, String, String)>> {
         let head: Vec<&str> = text.lines().map_while(|line| line.strip_prefix("# ")).collect();
         let head = head.join(" ");
         let sentence = head.split_once(". ").map_or(head.as_str(), |(first, _)| first).trim_end_matches('.');
-        // Not resolved, since a build without CUDA refuses those for GPUs.
+        // The text is not resolved: a build without CUDA refuses configurations for GPUs.
         let table: toml::Table = text.parse().map_err(|e: toml::de::Error| Error::ConfigText {
             origin: name.into(),
             what: e.message().into(),
@@ -50,12 +50,12 @@ pub struct ConfigArgs {
     pub set: Vec<String>,
 }
 
-/// What the layers are laid over.
+/// The lowest layer.
 #[derive(Clone, Debug)]
 pub enum Base {
     /// The built-in configuration of the game that the layers name.
     BuiltIn,
-    /// The configuration that a run has saved.
+    /// The saved configuration of a run.
     Saved(Layers),
 }
 
@@ -69,7 +69,7 @@ impl ConfigArgs {
     }
 
     /// The layers of a valid configuration: `base` < `--config` < `--game` and `flags` < `--set`. `flags` are pairs of a dotted key
-    /// and what was typed for it, `None` where the flag was not given.
+    /// and the typed value, `None` if the flag was not given.
     ///
     /// # Errors
     /// [`Error::Io`] for a file that cannot be read, else as [`Layers::resolve`] and [`any_game`].
@@ -112,7 +112,7 @@ impl ConfigArgs {
         self.set.iter().try_fold(layers, |layers, assignment| layers.set(assignment))
     }
 
-    /// The text behind `--config` and its name. Read once, so that a pipe will do.
+    /// The text of `--config` and its name. It is read once, so that it may be a pipe.
     fn read_file(&self) -> Result<Option<(String, String)>> {
         let Some(path) = &self.config else { return Ok(None) };
         let origin = path.display().to_string();

@@ -1,8 +1,8 @@
 //! The command line: one file per subcommand, with its arguments and an `execute`.
 //!
 //! Results go to stdout, diagnostics and errors to stderr. Exit codes: 0 success, 1 failure, 2 invalid usage, 128 plus the number
-//! of the signal that ended the program, which is SIGPIPE where the reader of stdout is gone. An error is one line. This module
-//! may use all others; no other module uses it.
+//! of the signal that ended the program. That signal is SIGPIPE if the reader of stdout has closed it. An error is one line. This
+//! module may use all others; no other module uses it.
 
 pub mod bench_scaling;
 pub mod config;
@@ -77,7 +77,7 @@ impl From<VerbosityArgs> for Verbosity {
 pub enum Command {
     /// Learn a game from zero: self-play, training, evaluation, checkpoints
     Run(run::RunArgs),
-    /// Play games of a run that another process leads
+    /// Play games of a run whose learner is another process
     Work(work::WorkArgs),
     /// Watch a run with workers
     Top(top::TopArgs),
@@ -119,7 +119,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     done.map_or_else(|error| report(&error), |()| ExitCode::SUCCESS)
 }
 
-/// The commands, with the examples of each as text that is broken once, for the terminal.
+/// The commands. Their examples are joined to paragraphs, which clap breaks to the width of the terminal.
 fn command() -> clap::Command {
     Cli::command().mut_subcommands(|command| {
         let examples = command.get_after_help().map(|text| join_paragraphs(&text.to_string()));
@@ -127,10 +127,9 @@ fn command() -> clap::Command {
     })
 }
 
-/// Writes the error as one line to stderr, unless the user knows the cause: a signal, or a reader that is gone. Returns the exit
-/// code.
+/// Writes the error as one line to stderr, except for a signal or a closed stdout, whose cause the user knows. Returns the exit code.
 fn report(error: &Error) -> ExitCode {
-    /// The number of SIGPIPE, by which programs that do not handle it end.
+    /// The number of SIGPIPE, which ends programs that do not handle it.
     const SIGPIPE: u8 = 13;
     match error {
         Error::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe => {
@@ -149,7 +148,7 @@ fn report(error: &Error) -> ExitCode {
     }
 }
 
-/// Writes a line to stderr, which may be closed or full: then there is nobody to tell.
+/// Writes a line to stderr. A failed write, to a closed or full stderr, is ignored.
 fn write_line(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
@@ -205,7 +204,7 @@ fn usage_error(error: &clap::Error) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// A parse error in one sentence: what was typed, and what was expected there.
+/// A parse error in one sentence: the typed text and the expected one.
 fn describe_usage(error: &clap::Error) -> String {
     let context = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
     if error.kind() == ErrorKind::ValueValidation {
@@ -215,7 +214,7 @@ fn describe_usage(error: &clap::Error) -> String {
     }
     let text = error.render().to_string();
     let facts = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-    // clap's other tip, to put `--` before a value, is wrong where no argument takes such a value.
+    // clap's other tip, to put `--` before a value, is wrong if no argument takes such a value.
     let (tips, facts): (Vec<&str>, Vec<&str>) =
         facts.map(str::trim).filter(|line| !line.is_empty()).partition(|line| line.starts_with("tip: "));
     let mut sentence = one_line(&facts.join(" "));
@@ -232,7 +231,7 @@ fn describe_usage(error: &clap::Error) -> String {
     sentence
 }
 
-/// What a value that cannot be parsed should be, from the parser's message.
+/// The expected values of an argument, from the parser's message about a value that it refused.
 fn expected_value(what: &str) -> String {
     if let Some((_, range)) = what.split_once(" is not in ") {
         let (first, last) = range.split_once("..").unwrap_or((range, ""));
@@ -252,7 +251,7 @@ fn expected_value(what: &str) -> String {
     }
 }
 
-/// `text` on one line, its characters without a picture of their own escaped: those that control the terminal or the direction of writing.
+/// `text` on one line. Characters that control the terminal or the writing direction are escaped.
 fn one_line(text: &str) -> String {
     let escaped = |c: char| match c {
         c if c.is_control() => c.escape_unicode().to_string(),
@@ -267,8 +266,8 @@ fn one_line(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Sends diagnostics to stderr, filtered by `VECAZ_LOG`, otherwise by `verbosity`. Returns the verbosity, which `VECAZ_LOG` raises
-/// from normal to verbose.
+/// Writes diagnostics to stderr, filtered by `VECAZ_LOG`, or by `verbosity` without that variable. Returns the verbosity, which
+/// `VECAZ_LOG` raises from normal to verbose.
 fn start_log(verbosity: Verbosity) -> Result<Verbosity> {
     use tracing_subscriber::EnvFilter;
     let (filter, verbosity) = match (std::env::var("VECAZ_LOG"), verbosity) {
@@ -284,7 +283,7 @@ fn start_log(verbosity: Verbosity) -> Result<Verbosity> {
         (Err(_), Verbosity::Verbose) => (EnvFilter::new("warn,vecaz=debug"), verbosity),
     };
     let has_no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    // Errors of stderr are not logged, since the library writes them to stderr and panics where that fails.
+    // Errors of writing to stderr are not logged: the library would write them to stderr, and panic if that fails too.
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

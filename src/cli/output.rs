@@ -25,8 +25,8 @@ impl FromStr for JsonTarget {
     }
 }
 
-/// Checks before any work that the result can be written to `target`: that it is neither a file of a run nor one of `inputs`, and that
-/// the place takes a file.
+/// Checks that a result can be written to `target`: that it is neither a file of a run nor one of `inputs`, and that a file can be
+/// created there. Call it before any work.
 ///
 /// # Errors
 /// [`Error::Unsupported`] and [`Error::Io`].
@@ -38,17 +38,17 @@ pub fn check_target(target: &Path, inputs: &[&Path]) -> Result<()> {
     match inputs.iter().find(same) {
         Some(_) => Err(Error::unsupported(
             format!("writing {}", target.display()),
-            "the command reads this file; choose another path",
+            "the output path is also an input; choose another path",
         )),
         None => refuse_run_files(target).and_then(|()| check_writable(target)),
     }
 }
 
 impl JsonTarget {
-    /// `check_target` for a file; stdout is no file.
+    /// [`check_target`] for a file; stdout passes.
     ///
     /// # Errors
-    /// Those of `check_target`.
+    /// Those of [`check_target`].
     pub fn check(&self, inputs: &[&Path]) -> Result<()> {
         match self {
             Self::Stdout => Ok(()),

@@ -46,7 +46,7 @@ pub struct PlayArgs {
     /// Threads, 0 for all cores
     #[arg(long, value_name = "T", default_value_t = 0, value_parser = value_parser!(u64).range(..=4096))]
     pub threads: u64,
-    /// The seed of chance and ties
+    /// The seed of chance outcomes and tie breaks
     #[arg(long, value_name = "X", default_value_t = 1)]
     pub seed: u64,
 }
@@ -138,7 +138,7 @@ impl Session {
         text + "Type a move, or help.\n"
     }
 
-    /// The number of a player, and who that is.
+    /// A player by number, with "you" or "the network".
     fn name_of(&self, player: u8) -> String {
         let who = if player == self.args.seat { "you" } else { "the network" };
         format!("player {player} ({who})")
@@ -149,7 +149,7 @@ impl Session {
         let game = &self.source.game;
         let legal = self.play.legal();
         let text = format!(
-            "{}: {}.\nhint: what the search finds; undo: takes back your last move; quit.\n",
+            "{}: {}.\nhint: what the search finds; undo: takes back your last move; quit: exits.\n",
             self.name_of(self.args.seat),
             game.aim(self.args.seat)
         );
@@ -158,7 +158,7 @@ impl Session {
         text + &fill(&format!("{} legal moves: {}", legal.len(), names.join(" ")), sentence_width(), [0, 2])
     }
 
-    /// The position, with the last player's move marked.
+    /// The position, with the last player's move in brackets.
     fn board(&self) -> Result<String> {
         let game = &self.source.game;
         let mut play = Playthrough::new(game.clone());
@@ -234,7 +234,7 @@ impl Session {
 
     fn reply(&mut self) -> Result<()> {
         let found = self.search()?;
-        // In games with hidden information, the search's result would reveal the hand.
+        // In games with hidden information the result of the search would reveal the hand.
         if !self.source.game.sizes().hidden_information {
             self.explain(&found)?;
         }
@@ -312,8 +312,9 @@ impl Session {
     }
 }
 
-/// `after` with brackets around the pieces that appeared since `before`: on a cell that was free if there is such a one, since pieces
-/// that are flipped or taken change as well. A piece is a character between blanks; free cells are `.`, or `*` where Othello allows a move.
+/// `after` with brackets around the pieces that differ from `before`. If some of them are on cells that were free, only those are marked:
+/// flipped and captured pieces differ as well. A piece is a character between blanks. Free cells are `.`, or `*` where Othello allows a
+/// move.
 fn mark_last_move(before: &str, after: &str) -> String {
     const FREE: [char; 2] = ['.', '*'];
     let mut lines: Vec<Vec<char>> = after.lines().map(|line| line.chars().collect()).collect();

@@ -30,8 +30,8 @@ Examples:
   vecaz run --resume runs/ttt --minutes 10
   vecaz run --game hex --cluster redis://10.0.0.1/hex-9
 
-A resumed run ends with the same bytes as one that was never stopped. Ctrl-C stops a run within a second and keeps the
-finished epochs, and so does the end of --minutes; --resume continues from there.";
+A resumed run ends with the same bytes as an uninterrupted one. Ctrl-C stops a run within a second and keeps the finished
+epochs, and so does the end of --minutes; --resume continues from there.";
 
 /// The arguments of `vecaz run`.
 #[derive(Clone, Debug, Args)]
@@ -64,11 +64,11 @@ pub struct RunArgs {
     /// Device of games, trees and network: cpu, cuda, cuda:N, or several GPUs as cuda:0,cuda:1 (run.device)
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Take games of workers on other machines too, which find the run here: redis://HOST:PORT/RUN, rediss:// for TLS, USER@HOST for
-    /// a user of the server
+    /// Also take games from workers on other machines, which connect to the same URL: redis://HOST:PORT/RUN, rediss:// for TLS,
+    /// USER@HOST for a user of the server
     #[arg(long, value_name = "URL")]
     pub cluster: Option<String>,
-    /// With --cluster: 1 to play games in this process too, 0 to leave all of them to workers
+    /// With --cluster: 1 to play games in this process too, 0 to have all games played by workers
     #[arg(long, value_name = "0|1", requires = "cluster", default_value_t = 1)]
     #[arg(value_parser = value_parser!(u64).range(..=1))]
     pub play: u64,
@@ -107,7 +107,7 @@ impl RunArgs {
         self.config.layers(base, &flags)
     }
 
-    /// What makes the run's components: on this machine alone, or with workers on others.
+    /// The factory of the run's components: for this machine alone, or with workers on others.
     fn factory(&self, begin: Begin) -> Result<Box<dyn ComponentFactory>> {
         let Some(url) = &self.cluster else { return Ok(Box::new(DefaultFactory)) };
         let password = password(self.password_file.as_deref())?;
@@ -164,7 +164,7 @@ pub fn execute(args: RunArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
     run.run_epochs(&mut progress, stop)
 }
 
-/// A folder `runs/GAME-N`, created for one run. Dropped empty, it is removed.
+/// A folder `runs/GAME-N`, created for one run. It is removed on drop if it is empty.
 struct NumberedFolder(PathBuf);
 
 impl NumberedFolder {
@@ -178,7 +178,7 @@ impl NumberedFolder {
             match fs::create_dir(&path) {
                 Ok(()) => return Ok(Self(path)),
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => number += 1,
-                // Another process has just removed `runs`, which was empty.
+                // Another process has removed the empty folder `runs` in between.
                 Err(e) if e.kind() == ErrorKind::NotFound => {}
                 Err(e) => return Err(Error::io("creating", &path, e)),
             }
@@ -221,9 +221,9 @@ fn describe(
     progress.note(&format!("network executed by {executor}"))?;
     progress.note(&match root_cache::disabled_reason(config, &game.sizes()) {
         None => {
-            "root cache: new games are clones of a tree wherever several begin in one position".to_string()
+            "root cache: new games are clones of a tree if several begin in the same position".to_string()
         }
-        Some(disabled_reason) => format!("no root cache: {disabled_reason}"),
+        Some(reason) => format!("no root cache: {reason}"),
     })?;
     progress.note(&format!("memory: {}", memory.describe()))?;
     let (epochs, samples) = (config.run.epochs, config.selfplay.samples_per_epoch as u64);
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resumed_run_needs_the_flags_by_which_it_reaches_its_workers() {
+    fn resume_arguments_are_the_flags_of_the_cluster() {
         let folder = tempfile::tempdir().expect("a folder");
         let secret = folder.path().join("secret.txt");
         fs::write(&secret, "secret\n").expect("written");

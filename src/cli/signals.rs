@@ -1,26 +1,25 @@
 //! Signals that end the program: SIGINT (Ctrl-C), SIGTERM and SIGHUP. One that was ignored when the program started stays
 //! ignored (SIGHUP under `nohup`).
 //!
-//! The first signal either ends the process at once, or requests the command to stop. A command that does not stop within
-//! a second is ended wherever it is: files are whole at every moment, and the end waits only for a checkpoint that is being written.
-//! A worker takes the time that it needs, since what it has is nowhere else. A second signal ends the process at once.
-//! The exit code is 128 plus the signal's number.
+//! The first signal either ends the process at once, or requests the command to stop. A command that does not stop within a second is
+//! ended, but not while a checkpoint is being written; all other files are complete at any time. A worker has no such time limit, since
+//! its unsent games exist nowhere else. A second signal ends the process at once. The exit code is 128 plus the signal's number.
 
 use crate::error::{Error, Result};
 use crate::stop::Stop;
 
-/// What the first signal does.
+/// Action on the first signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnSignal {
-    /// It ends the process.
+    /// Ends the process.
     Exit,
-    /// It requests the command to stop.
+    /// Requests the command to stop, and ends the process after a second.
     Stop,
-    /// It requests the command to stop, which takes its time.
+    /// Requests the command to stop, without a time limit.
     Finish,
 }
 
-/// Handles the signals from now on. The returned request is made by the first one.
+/// Handles the signals from now on. The first one requests the returned [`Stop`].
 ///
 /// # Errors
 /// [`Error::Unsupported`] if the handlers cannot be installed.
@@ -42,7 +41,7 @@ mod platform {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    /// How long a command may take to stop after the first signal, or after a write that was completed.
+    /// Maximum time for a command to stop after the first signal, or after a completed write.
     const GRACE: Duration = Duration::from_millis(800);
     /// Polling interval for a second signal.
     const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -113,7 +112,7 @@ mod platform {
     use super::OnSignal;
     use crate::stop::Stop;
 
-    /// The number of SIGINT, which stands for every request of the console.
+    /// The number of SIGINT, used for every request of the console.
     const SIGINT: i32 = 2;
 
     pub(super) fn listen(on_signal: OnSignal, stop: Stop) -> Result<(), ctrlc::Error> {

@@ -30,7 +30,7 @@ pub struct Source {
     pub spec: NetSpec,
     /// The run's configuration; for a weights file, the game's built-in configuration.
     pub config: Config,
-    /// The network as named to people: its file, epoch and updates.
+    /// The network in messages: its file, epoch and updates.
     pub label: String,
 }
 
@@ -89,7 +89,7 @@ impl Source {
         let config = layers.clone().resolve()?;
         if let Some((key, got, made)) = other_size(&config.net, &self.config.net) {
             let expected = format!(
-                "{made}, as the weights have it; net.executor, net.precision, net.isa, net.tensor_cores and net.device can be set"
+                "{made}, the value of the weights; net.executor, net.precision, net.isa, net.tensor_cores and net.device can be set"
             );
             return Err(layers.locate(Error::config(format!("net.{key}"), got, expected)));
         }
@@ -152,7 +152,7 @@ impl Source {
     }
 }
 
-/// The first key of the network's sizes that differs, with both values: that of `net` and that of the network `made`.
+/// The first key of the network's sizes that differs, with its values in `net` and in `made`, the configuration of the weights.
 fn other_size(net: &NetConfig, made: &NetConfig) -> Option<(&'static str, String, String)> {
     let NetConfig { executor, precision, isa, tensor_cores, device, .. } = *net;
     let made = NetConfig { executor, precision, isa, tensor_cores, device, ..made.clone() };
@@ -164,7 +164,7 @@ fn other_size(net: &NetConfig, made: &NetConfig) -> Option<(&'static str, String
 pub struct NetworkFile {
     /// The network.
     pub file: NetFile,
-    /// The file, epoch and updates, as named to people.
+    /// The network in messages: its file, epoch and updates.
     pub label: String,
 }
 
@@ -209,7 +209,8 @@ pub fn network_file(path: &Path) -> Result<NetworkFile> {
     }
 }
 
-/// The epoch whose network the file `name` of a run is: a checkpoint's by its folder, the best by its updates, which the metrics have.
+/// The epoch of the network in the file `name` of a run: from the folder of a checkpoint, or for the best network from the metrics, by
+/// its number of updates.
 fn epoch_of(manifest: &Manifest, name: &str, file: &NetFile) -> Option<u64> {
     if name != BEST {
         return checkpoint::epoch_of(name);
@@ -256,12 +257,12 @@ pub fn saved_layers(dir: &Path) -> Result<Layers> {
 /// Creates rayon's pool with this number of threads, 0 for all cores, and returns the number.
 ///
 /// # Errors
-/// [`Error::Unsupported`] if the system gives no such number of threads.
+/// [`Error::Unsupported`] if the system refuses the threads.
 pub fn start_threads(threads: usize) -> Result<usize> {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = if threads == 0 { cores } else { threads };
     match rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
-        // An error without a source is that of a pool that is there already, which is then used.
+        // An error without a source means that the pool exists already; it is then used.
         Err(error) if std::error::Error::source(&error).is_some() => {
             let why = format!("{error}; set fewer with --threads, or raise `ulimit -u` or `ulimit -v`");
             Err(Error::unsupported(format!("{threads} threads"), why))

@@ -1,4 +1,4 @@
-//! `vecaz top`: a run with workers as it goes.
+//! `vecaz top`: the state of a run with workers, refreshed each second.
 
 use crate::cluster::address::{Address, password};
 use crate::cluster::overview::OverviewReader;
@@ -17,10 +17,11 @@ Examples:
   vecaz top redis://10.0.0.1/hex-9
   vecaz top redis://10.0.0.1/hex-9 --once
 
-Shows the last epoch, the queue, and every worker with its games a second and what limits it, each second until Ctrl-C. Where the
-server fails after the first look, it says so and tries again. Where stdout is no terminal, once, as with --once.";
+Shows the last epoch, the queue, and every worker with its games a second and its bottleneck, each second until Ctrl-C. If the
+server fails after the first reading, the error is shown and the reading repeated. If stdout is not a terminal, the state is
+printed once, as with --once.";
 
-/// Time between two looks.
+/// Time between two readings.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The arguments of `vecaz top`.
@@ -38,10 +39,10 @@ pub struct TopArgs {
     pub password_file: Option<PathBuf>,
 }
 
-/// Shows the run, once or until the process is ended, whatever fails after the first look.
+/// Shows the run, once or until the process is ended. Errors after the first reading are shown and do not end it.
 ///
 /// # Errors
-/// [`Error::Server`] where there is no such run at first.
+/// [`Error::Server`] if the first reading fails.
 pub fn execute(args: TopArgs) -> Result<()> {
     let password = password(args.password_file.as_deref())?;
     let server = Server::new(Address::typed("URL", &args.url)?, password.as_deref())?;
@@ -63,12 +64,12 @@ pub fn execute(args: TopArgs) -> Result<()> {
                 newest = overview.to_string();
                 String::new()
             }
-            Err(error) => format!("{error}; it is tried again, and this was before:\n"),
+            Err(error) => format!("{error}; retrying; the last state was:\n"),
         };
     }
 }
 
-/// The lines that fit on the terminal, none of them longer than it is wide.
+/// The lines that fit on the terminal, cut to its width.
 fn fitted(text: &str, terminal: &Term) -> String {
     let (rows, columns) = terminal.size();
     let line = |line: &str| line.chars().take(columns as usize).chain(['\n']).collect::<String>();

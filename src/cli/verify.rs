@@ -26,8 +26,8 @@ Examples:
 
 Compares all files with the run's manifest.jsonl, replays the stored games by the rules, runs the self-check vectors
 through the networks and reads the checkpoints. The exit code is 1 if anything differs. With --accept (config.toml was
-edited, or old games were deleted) the files that are there are checked in the same way, except against the manifest, and
-a new manifest of them is written.";
+edited, or old games were deleted) the existing files are checked in the same way, except against the manifest, and a new
+manifest of them is written.";
 
 /// The arguments of `vecaz verify`.
 #[derive(Clone, Debug, Args)]
@@ -36,7 +36,7 @@ pub struct VerifyArgs {
     /// The folder of a run
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
-    /// Take the files as they are: write a new manifest if nothing else differs
+    /// Accept the existing files: write a new manifest if nothing else differs
     #[arg(long)]
     pub accept: bool,
     /// Write the counts of checks and the differences as JSON, `-` for stdout
@@ -115,13 +115,13 @@ fn verify_files(dir: &Path, manifest: &Manifest, checks: &mut Checks) {
     }
 }
 
-/// The error of reading a file in `folder`, unless the folder is gone: the run in progress has removed an old checkpoint, or
-/// [`verify_files`] has named its files.
+/// The error of reading a file in `folder`, if the folder exists. Otherwise the run in progress has removed an old checkpoint, or
+/// [`verify_files`] has reported its files.
 fn difference_in<T>(folder: &Path, read: Result<T>) -> Option<String> {
     read.err().filter(|_| folder.is_dir()).map(|e| e.to_string())
 }
 
-/// Replays the stored games that are there; returns their number.
+/// Replays the stored games that exist; returns their number.
 fn verify_games(dir: &Path, manifest: &Manifest, game: &Arc<dyn AnyGame>, checks: &mut Checks) -> usize {
     let mut count = 0;
     for path in manifest.games().iter().map(|name| dir.join(name)).filter(|path| path.is_file()) {
@@ -162,7 +162,7 @@ fn replay_difference(game: &Arc<dyn AnyGame>, stored: &FinishedGame) -> Option<S
         .then(|| format!("returns {:?} stored, {returns:?} by the rules", stored.returns))
 }
 
-/// Runs the self-check vectors of every network file that is there; returns their number.
+/// Runs the self-check vectors of every network file that exists; returns the number of files.
 fn verify_networks(dir: &Path, manifest: &Manifest, checks: &mut Checks) -> usize {
     let checkpoints = manifest.checkpoints().into_iter().map(|(epoch, _)| checkpoint::weights_name(epoch));
     let names: Vec<String> = checkpoints.chain([BEST.to_string()]).collect();

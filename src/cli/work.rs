@@ -1,4 +1,4 @@
-//! `vecaz work`: plays games of a run that is led by another process.
+//! `vecaz work`: plays games of a run whose learner is another process.
 
 use super::source::start_threads;
 use crate::cluster::address::{Address, password};
@@ -19,8 +19,9 @@ Examples:
   vecaz work redis://10.0.0.1/hex-9 --threads 8
   vecaz work rediss://me@10.0.0.1:6380/hex-9 --password-file secret.txt
 
-The game, the configuration and the weights come from the run, which `vecaz run --cluster` has begun. Workers come and go
-at any time. Ctrl-C or SIGTERM ends the passes in progress, sends what is finished and leaves; a second one ends at once.";
+The game, the configuration and the weights come from the run, which `vecaz run --cluster` has started. Workers may join and
+leave at any time. Ctrl-C or SIGTERM ends the passes in progress, sends the finished games and exits; a second one exits at
+once.";
 
 /// Time between two lines about the games played.
 const NOTE_INTERVAL: Duration = Duration::from_secs(30);
@@ -52,7 +53,7 @@ pub struct WorkArgs {
     pub password_file: Option<PathBuf>,
 }
 
-/// Plays until `stop` is requested.
+/// Plays games until `stop` is requested.
 ///
 /// # Errors
 /// Those of [`Worker::find`], [`Worker::start_evaluator`] and [`Worker::play`]; [`Error::Stopped`] with the signal that ended it.
@@ -65,7 +66,7 @@ pub fn execute(args: WorkArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> 
         ("run.threads", Some(args.threads.to_string())),
         ("selfplay.games", args.games.map(|games| games.to_string())),
         ("run.device", args.device),
-        // The learner's limit says nothing of this machine.
+        // The learner's limit does not apply to this machine.
         ("run.memory_mib", Some("0".into())),
     ];
     let worker = Worker::find(server, &set)?;
@@ -79,7 +80,7 @@ pub fn execute(args: WorkArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> 
         }
         if noted.elapsed() >= NOTE_INTERVAL {
             noted = Instant::now();
-            // A reader that is gone does not end a worker.
+            // A closed stdout does not end a worker.
             let _ = progress.note(&status.to_string());
         }
     };
@@ -91,13 +92,13 @@ pub fn execute(args: WorkArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> 
     };
     let note =
         format!("{} games with {} samples in {} chunks{unsent}", done.games, done.samples, done.sent.chunks);
-    // Ctrl-C also ends the program that reads a pipe: the note may reach nobody, and the cause is the signal.
+    // Ctrl-C also ends the program that reads a pipe. A failed write is ignored, and the signal is reported.
     let _ = progress.note(&note);
     match (done.unsent, stop.cause()) {
         (0, Some(cause)) => Err(Error::Stopped(cause)),
         (0, None) => Ok(()),
         (unsent, _) => {
-            Err(Error::unsupported(format!("{unsent} chunks"), "not sent, since the server is away"))
+            Err(Error::unsupported(format!("{unsent} chunks"), "not sent, since the server cannot be reached"))
         }
     }
 }

@@ -1,7 +1,8 @@
 //! `report.html`: a self-contained page about a run, rewritten after each epoch from all its records.
 
-use super::chart::{self, Axis, LineChart, Series, compact};
-use super::metrics::{EpochLosses, EpochRecord, RootCacheUse, Strength};
+use super::chart::{self, Axis, LineChart, compact};
+use super::epoch_charts::epoch_charts;
+use super::metrics::{EpochRecord, RootCacheUse, Strength};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::files::write_atomic;
@@ -93,110 +94,20 @@ impl Report<'_> {
 
     /// All charts over `x`, each with a sentence about its meaning; those without a point are omitted.
     fn charts(&self, x: &Horizontal) -> Result<String> {
-        let loss = |pick: fn(&EpochLosses) -> f64| move |r: &EpochRecord| r.losses.as_ref().map(pick);
-        let percent = |pick: fn(&Strength) -> Option<f64>| {
-            move |r: &EpochRecord| r.strength.as_ref().and_then(pick).map(|share| 100.0 * share)
-        };
-        let share = |pick: fn(&EpochRecord) -> Option<f64>| move |r: &EpochRecord| pick(r).map(|s| 100.0 * s);
-        let plain = |pick: fn(&EpochRecord) -> f64| move |r: &EpochRecord| Some(pick(r));
-        let opponent = &self.config.eval.opponent;
-        let match_meaning = format!(
-            "Points per game against {opponent}, a draw being half a point: at 50 % both are equally strong."
-        );
-        let all: [(&str, &str, &[Line<'_>]); 10] = [
-            (
-                "Losses",
-                "The policy's cross-entropy to the search's policy, the part of it that training can remove (KL), and the squared \
-                 error of the value: they fall while the network learns what the search finds.",
-                &[
-                    ("policy", &loss(|l| l.policy)),
-                    ("policy, KL", &loss(|l| l.policy_kl)),
-                    ("value", &loss(|l| l.value)),
-                ],
-            ),
-            (
-                ERRORS,
-                "Share of solved positions where the chosen action gives away a win or a draw (outcome), or is not the best one \
-                 (exact), with search and by the policy alone: lower is stronger.",
-                &[
-                    ("search, outcome", &percent(|s| s.search_outcome_error)),
-                    ("policy, outcome", &percent(|s| s.policy_outcome_error)),
-                    ("search, exact", &percent(|s| s.search_exact_error)),
-                    ("policy, exact", &percent(|s| s.policy_exact_error)),
-                ],
-            ),
-            (MATCH, &match_meaning, &[("score", &percent(|s| s.match_score))]),
-            (
-                "Positions per second",
-                "Plies per second of self-play in all games: how fast samples are made.",
-                &[("positions", &plain(|r| r.positions_per_second))],
-            ),
-            (
-                "Simulations per second",
-                "New simulations per second of self-play in all games: the speed of search and network.",
-                &[("simulations", &plain(|r| r.simulations_per_second))],
-            ),
-            (
-                "Mean game length, plies",
-                "Plies of the games that ended in the epoch: more where both sides defend better, fewer where wins are found \
-                 sooner.",
-                &[("plies", &|r| r.mean_game_length)],
-            ),
-            (
-                "Outcomes, % of games",
-                "Share of the epoch's games that the first player won and of those that were drawn; other players won the rest.",
-                &[
-                    ("first player wins", &share(|r| r.first_player_win_share)),
-                    ("draws", &share(|r| r.draw_share)),
-                ],
-            ),
-            (
-                "Seconds an epoch",
-                "Where an epoch's time goes; with train.mode = overlapped, self-play and training run at the same time.",
-                &[
-                    ("self-play", &plain(|r| r.selfplay_seconds)),
-                    ("training", &plain(|r| r.train_seconds)),
-                    ("evaluation", &plain(|r| r.eval_seconds)),
-                ],
-            ),
-            (
-                "Gradient norm",
-                "Norm of the gradient before clipping, mean of the epoch's updates: peaks are updates that disturb the network.",
-                &[("norm", &loss(|l| l.grad_norm))],
-            ),
-            (
-                "Learning rate",
-                "Step size of the epoch's last update, as train.lr, train.lr_updates and train.lr_final set it.",
-                &[("rate", &loss(|l| l.lr))],
-            ),
-        ];
         let mut html = format!("<div class=\"charts {}\">\n", x.class);
-        for (title, meaning, lines) in all {
-            let reference = match title {
-                ERRORS => self.random_outcome_error.map(|share| ("random play, outcome", 100.0 * share)),
-                MATCH if opponent == "random" => Some(("random play", 50.0)),
-                MATCH => Some(("equal strength", 50.0)),
-                _ => None,
-            };
+        for spec in epoch_charts(&self.config.eval.opponent, self.random_outcome_error) {
             let chart = LineChart {
-                title,
+                title: spec.title,
                 x_label: x.label,
                 x_axis: x.axis,
                 y_axis: Axis::FromZero,
-                series: lines
-                    .iter()
-                    .filter_map(|(name, pick)| series(name, self.records, x.of, pick))
-                    .collect(),
-                reference,
+                series: spec.series(self.records, x.of),
+                reference: spec.reference,
                 size: (560, 320),
             };
             if !chart.is_empty() {
-                let _ = write!(
-                    html,
-                    "<figure>\n{}<figcaption>{}</figcaption>\n</figure>\n",
-                    chart.svg()?,
-                    escape(meaning)
-                );
+                let (svg, caption) = (chart.svg()?, escape(&spec.meaning));
+                let _ = write!(html, "<figure>\n{svg}<figcaption>{caption}</figcaption>\n</figure>\n");
             }
         }
         Ok(html + "</div>\n")
@@ -210,10 +121,6 @@ struct Horizontal {
     axis: Axis,
     of: fn(&EpochRecord) -> f64,
 }
-
-/// Titles of the charts of strength.
-const ERRORS: &str = "Errors on solved positions, %";
-const MATCH: &str = "Match score, %";
 
 fn percent_text(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
@@ -267,17 +174,6 @@ fn facts(records: &[EpochRecord]) -> String {
     let items: String =
         present.map(|(name, value)| format!("<li><b>{value}</b><span>{name}</span></li>\n")).collect();
     format!("<ul class=\"facts\">\n{items}</ul>\n")
-}
-
-/// A metric of an epoch, if present.
-type Pick<'a> = &'a dyn Fn(&EpochRecord) -> Option<f64>;
-/// A line of a chart: name and metric.
-type Line<'a> = (&'a str, Pick<'a>);
-
-/// A line through the epochs that have the metric; None if no epoch has it.
-fn series(name: &str, records: &[EpochRecord], x: fn(&EpochRecord) -> f64, pick: Pick<'_>) -> Option<Series> {
-    let points: Vec<(f64, f64)> = records.iter().filter_map(|r| pick(r).map(|y| (x(r), y))).collect();
-    (!points.is_empty()).then(|| Series { name: name.to_string(), points })
 }
 
 /// A table of all epochs.

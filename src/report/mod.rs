@@ -13,7 +13,7 @@ pub mod scaling_plot;
 pub mod workers;
 
 mod chart;
+mod epoch_charts;
 mod work;
 
-/// The file of the charts in a run's folder.
-pub const REPORT: &str = "report.html";
+pub use html::FILE_NAME as REPORT;

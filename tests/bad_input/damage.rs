@@ -387,7 +387,7 @@ fn no_command_overwrites_a_file_of_a_run_or_its_own_input() {
         vec!["export-weights", utf8(&net), "--out", utf8(&net)],
         vec!["eval", name, "--against", utf8(&net), "--json", utf8(&net)],
     ] {
-        assert_refused(&arguments, "the command reads this file");
+        assert_refused(&arguments, "the output path is also an input");
     }
     // The export's own default file may be written again.
     for _ in 0..2 {

@@ -112,7 +112,7 @@ fn every_path_to_a_network_is_taken_and_named() {
         );
     }
     for (opponent, part) in [
-        ("./missing", "--against: got ./missing, which is no file or folder (No such file or directory"),
+        ("./missing", "--against: got ./missing (not found: No such file or directory"),
         ("run/checkpoints", "run/checkpoints: neither a run (it has no config.toml) nor a checkpoint"),
         ("run/config.toml", "run/config.toml: "),
     ] {
@@ -121,5 +121,5 @@ fn every_path_to_a_network_is_taken_and_named() {
         assert!(line.contains(part), "{line}");
     }
     let (_, line) = refusal(&mut vecaz(&["play", &run, "--set", "net.channels=32"]));
-    assert!(line.contains("net.channels (--set): got 32, expected 16, as the weights have it"), "{line}");
+    assert!(line.contains("net.channels (--set): got 32, expected 16, the value of the weights"), "{line}");
 }

@@ -1,4 +1,4 @@
-//! Every figure of `report.html` is that of `metrics.jsonl`.
+//! The figures of `report.html` are those of `metrics.jsonl`.
 
 use super::*;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ fn read(figure: &str) -> (f64, f64) {
         ),
         None => (plain, 1.0),
     };
-    let value: f64 = digits.parse().unwrap_or_else(|_| panic!("{figure} is no number"));
+    let value: f64 = digits.parse().unwrap_or_else(|_| panic!("{figure} is not a number"));
     let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     // A zero at the end may have been cut off, so that the last digit stands for more than it seems.
     (value * unit, 0.5 * unit * 0.1_f64.powi(decimals as i32) + 1e-9)
@@ -42,28 +42,34 @@ fn percent(share: &Value) -> Value {
     share.as_f64().map_or(Value::Null, |share| json!(100.0 * share))
 }
 
-#[test]
-fn every_figure_is_that_of_metrics_jsonl() {
+/// The report of the tests' run and the lines of its metrics.
+fn page_and_records() -> (String, Vec<Value>) {
     let folder = PathBuf::from(run());
     let text = |name: &str| std::fs::read_to_string(folder.join(name)).expect("read");
-    let (page, records) = (text("report.html"), records(&text("metrics.jsonl")));
+    (text("report.html"), records(&text("metrics.jsonl")))
+}
+
+fn minutes(record: &Value) -> Value {
+    json!(record["seconds"].as_f64().expect("a time") / 60.0)
+}
+
+fn search_error(record: &Value) -> Value {
+    percent(&record["strength"]["search_outcome_error"])
+}
+
+#[test]
+fn the_facts_of_the_report_are_those_of_metrics_jsonl() {
+    let (page, records) = page_and_records();
     let last = records.last().expect("an epoch");
     let sum = |key: &str| json!(records.iter().filter_map(|record| record[key].as_u64()).sum::<u64>());
     let of_cache =
         |key: &str| records.iter().filter_map(|record| record["root_cache"][key].as_u64()).sum::<u64>();
-    let sum_of_cache = |key: &str| json!(of_cache(key));
     assert!(
         of_cache("inherited_visits") > of_cache("simulations"),
         "trees cost more than games get from them"
     );
-    let minutes = |record: &Value| json!(record["seconds"].as_f64().expect("a time") / 60.0);
-    let error = |record: &Value| percent(&record["strength"]["search_outcome_error"]);
-    let best = records
-        .iter()
-        .rev()
-        .min_by(|a, b| error(a).as_f64().partial_cmp(&error(b).as_f64()).expect("numbers"));
-    let best = best.expect("an epoch");
-
+    let error = |record: &&Value| search_error(record).as_f64().expect("a number");
+    let best = records.iter().rev().min_by(|a, b| error(a).total_cmp(&error(b))).expect("an epoch");
     let facts: BTreeMap<&str, &str> = between(&page, "<li><b>", "</li>")
         .into_iter()
         .filter_map(|fact| fact.trim_end_matches("</span>").split_once("</b><span>"))
@@ -75,18 +81,22 @@ fn every_figure_is_that_of_metrics_jsonl() {
         ("games", sum("games")),
         ("positions", sum("positions")),
         ("simulations", sum("simulations")),
-        ("simulations for root caches", sum_of_cache("simulations")),
-        ("visits inherited from them", sum_of_cache("inherited_visits")),
+        ("simulations for root caches", json!(of_cache("simulations"))),
+        ("visits inherited from them", json!(of_cache("inherited_visits"))),
         ("updates", last["updates"].clone()),
         ("games a day", last["games_per_day"].clone()),
-        ("latest outcome error, search", error(last)),
+        ("latest outcome error, search", search_error(last)),
         ("latest outcome error, policy", percent(&last["strength"]["policy_outcome_error"])),
         ("best epoch", best["epoch"].clone()),
-        ("of the best epoch", error(best)),
+        ("of the best epoch", search_error(best)),
     ]);
     assert_eq!(facts.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
     facts.iter().for_each(|(name, figure)| assert_is(figure, &expected[name], name));
+}
 
+#[test]
+fn the_table_of_the_report_is_that_of_metrics_jsonl() {
+    let (page, records) = page_and_records();
     let table = between(&page, "<table class=\"epochs\">", "</table>")[0];
     let rows = between(table, "<tr", "</tr>");
     let names: Vec<&str> = rows[0].split("<th>").skip(1).map(str::trim).collect();
@@ -119,14 +129,16 @@ fn every_figure_is_that_of_metrics_jsonl() {
             }
         }
     }
-    // A point of each line for each epoch that has the metric, over minutes and over epochs.
+}
+
+/// A line has a point for each epoch that has its metric, over minutes and over epochs.
+#[test]
+fn the_charts_of_the_report_have_the_points_of_metrics_jsonl() {
+    let (page, records) = page_and_records();
+    let charts = between(&page, "<figure>", "</figure>");
     let points = |title: &str| -> usize {
-        let charts = between(&page, "<figure>", "</figure>");
-        charts
-            .iter()
-            .filter(|chart| chart.contains(title))
-            .map(|chart| chart.matches("<circle").count())
-            .sum()
+        let titled = charts.iter().filter(|chart| chart.contains(title));
+        titled.map(|chart| chart.matches("<circle").count()).sum()
     };
     let with = |key: &str| records.iter().filter(|record| record[key].is_object()).count();
     assert_eq!(points("\nLosses\n"), 2 * 3 * with("losses"));

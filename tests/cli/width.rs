@@ -34,7 +34,7 @@ fn a_wide_terminal_has_all_columns() {
     let args = ["bench-scaling", "--game", "tic_tac_toe", "--games", "1", "--net", "uniform"];
     let mut bench = vecaz(&args);
     let bench = stdout(bench.args(["--seconds", "0.05", "--sims", "8"]).env("COLUMNS", "200"));
-    for column in ["select", "forward/s", "of it", "depth", "idle", "MiB"] {
+    for column in ["select", "forward/s", "fwd eff", "depth", "idle", "MiB"] {
         assert!(bench.lines().next().is_some_and(|header| header.contains(column)), "{bench}");
     }
     let out = beside("wide").display().to_string();

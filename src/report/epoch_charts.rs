@@ -1,0 +1,160 @@
+//! The charts of a run's report: titles, sentences for the reader, and the metrics of their lines.
+
+use super::chart::Series;
+use super::metrics::{EpochLosses, EpochRecord, Strength};
+
+/// All charts, in the order of the page. `random_outcome_error`: the fraction of the solved positions where uniformly random play
+/// changes the outcome, if there are positions.
+pub(super) fn epoch_charts(opponent: &str, random_outcome_error: Option<f64>) -> Vec<ChartSpec> {
+    let strength = strength_charts(opponent, random_outcome_error);
+    [strength, speed_charts(), game_charts(), cost_charts()].into_iter().flatten().collect()
+}
+
+/// Losses, errors on solved positions, compared with that of random play, and the match score against `opponent`.
+fn strength_charts(opponent: &str, random_outcome_error: Option<f64>) -> Vec<ChartSpec> {
+    let losses = ChartSpec::new(
+        "Losses",
+        "The policy's cross-entropy to the search's policy, the part of it that training can remove (KL), and the squared \
+         error of the value: they fall while the network learns what the search finds.",
+        vec![
+            ("policy", loss(|l| l.policy)),
+            ("policy, KL", loss(|l| l.policy_kl)),
+            ("value", loss(|l| l.value)),
+        ],
+    );
+    let errors = ChartSpec::new(
+        "Errors on solved positions, %",
+        "Share of solved positions where the chosen action gives away a win or a draw (outcome), or is not the best one \
+         (exact), with search and by the policy alone: lower is stronger.",
+        vec![
+            ("search, outcome", strength(|s| s.search_outcome_error)),
+            ("policy, outcome", strength(|s| s.policy_outcome_error)),
+            ("search, exact", strength(|s| s.search_exact_error)),
+            ("policy, exact", strength(|s| s.policy_exact_error)),
+        ],
+    );
+    let meaning = format!(
+        "Points per game against {opponent}, a draw being half a point: at 50 % both are equally strong."
+    );
+    let score = ChartSpec::new("Match score, %", meaning, vec![("score", strength(|s| s.match_score))]);
+    let equal = if opponent == "random" { "random play" } else { "equal strength" };
+    let random = random_outcome_error.map(|share| ("random play, outcome", 100.0 * share));
+    vec![
+        losses,
+        ChartSpec { reference: random, ..errors },
+        ChartSpec { reference: Some((equal, 50.0)), ..score },
+    ]
+}
+
+/// Positions and simulations per second.
+fn speed_charts() -> Vec<ChartSpec> {
+    vec![
+        ChartSpec::new(
+            "Positions per second",
+            "Plies per second of self-play in all games: how fast samples are made.",
+            vec![("positions", metric(|r| r.positions_per_second))],
+        ),
+        ChartSpec::new(
+            "Simulations per second",
+            "New simulations per second of self-play in all games: the speed of search and network.",
+            vec![("simulations", metric(|r| r.simulations_per_second))],
+        ),
+    ]
+}
+
+/// Length and outcomes of the games.
+fn game_charts() -> Vec<ChartSpec> {
+    vec![
+        ChartSpec::new(
+            "Mean game length, plies",
+            "Plies of the games that ended in the epoch: more where both sides defend better, fewer where wins are found \
+             sooner.",
+            vec![("plies", Box::new(|r: &EpochRecord| r.mean_game_length))],
+        ),
+        ChartSpec::new(
+            "Outcomes, % of games",
+            "Share of the epoch's games that the first player won and of those that were drawn; other players won the rest.",
+            vec![
+                ("first player wins", percent(|r| r.first_player_win_share)),
+                ("draws", percent(|r| r.draw_share)),
+            ],
+        ),
+    ]
+}
+
+/// Times of an epoch, gradient norm and learning rate.
+fn cost_charts() -> Vec<ChartSpec> {
+    vec![
+        ChartSpec::new(
+            "Seconds an epoch",
+            "Where an epoch's time goes; with train.mode = overlapped, self-play and training run at the same time.",
+            vec![
+                ("self-play", metric(|r| r.selfplay_seconds)),
+                ("training", metric(|r| r.train_seconds)),
+                ("evaluation", metric(|r| r.eval_seconds)),
+            ],
+        ),
+        ChartSpec::new(
+            "Gradient norm",
+            "Norm of the gradient before clipping, mean of the epoch's updates: peaks are updates that disturb the network.",
+            vec![("norm", loss(|l| l.grad_norm))],
+        ),
+        ChartSpec::new(
+            "Learning rate",
+            "Step size of the epoch's last update, as train.lr, train.lr_updates and train.lr_final set it.",
+            vec![("rate", loss(|l| l.lr))],
+        ),
+    ]
+}
+
+/// A chart of the page.
+pub(super) struct ChartSpec {
+    pub title: &'static str,
+    /// One sentence about what the chart shows.
+    pub meaning: String,
+    lines: Vec<Line>,
+    /// A horizontal line for comparison: name and value.
+    pub reference: Option<(&'static str, f64)>,
+}
+
+impl ChartSpec {
+    /// A chart without a line for comparison.
+    fn new(title: &'static str, meaning: impl Into<String>, lines: Vec<Line>) -> Self {
+        Self { title, meaning: meaning.into(), lines, reference: None }
+    }
+
+    /// The lines over `x`, each through the epochs that have its metric; a line without a point is omitted.
+    pub fn series(&self, records: &[EpochRecord], x: fn(&EpochRecord) -> f64) -> Vec<Series> {
+        let line = |(name, pick): &Line| {
+            let points: Vec<(f64, f64)> =
+                records.iter().filter_map(|record| pick(record).map(|y| (x(record), y))).collect();
+            (!points.is_empty()).then(|| Series { name: name.to_string(), points })
+        };
+        self.lines.iter().filter_map(line).collect()
+    }
+}
+
+/// A metric of an epoch, if present.
+type Pick = Box<dyn Fn(&EpochRecord) -> Option<f64>>;
+/// A line of a chart: name and metric.
+type Line = (&'static str, Pick);
+
+/// A loss, if the epoch had updates.
+fn loss(pick: fn(&EpochLosses) -> f64) -> Pick {
+    Box::new(move |record| record.losses.as_ref().map(pick))
+}
+
+/// A fraction of the strength in per cent, if it was measured.
+fn strength(pick: fn(&Strength) -> Option<f64>) -> Pick {
+    Box::new(move |record| record.strength.as_ref().and_then(pick).map(|share| 100.0 * share))
+}
+
+/// A fraction in per cent, if present.
+fn percent(pick: fn(&EpochRecord) -> Option<f64>) -> Pick {
+    Box::new(move |record| pick(record).map(|share| 100.0 * share))
+}
+
+/// A metric that every epoch has.
+fn metric(pick: fn(&EpochRecord) -> f64) -> Pick {
+    Box::new(move |record| Some(pick(record)))
+}
