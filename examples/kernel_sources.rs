@@ -127,7 +127,12 @@ fn main() -> Result<()> {
         print(&format!("training in {precision:?}"), Settings::Default, "train", &training(None, precision)?);
     }
     let game = any_game("hex", &toml::Table::new())?;
-    print("training of hex", Settings::Variant, "train", &training(Some(game.as_ref()), TrainPrecision::Bf16)?);
+    print(
+        "training of hex",
+        Settings::Variant,
+        "train",
+        &training(Some(game.as_ref()), TrainPrecision::Bf16)?,
+    );
     Ok(())
 }
 

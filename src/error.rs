@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 /// The result of every fallible operation in vecaz.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why work ended before it was done.
+/// The reason why work was stopped before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopCause {
-    /// The system's signal of this number.
+    /// The signal with this number.
     Signal(i32),
     /// The end of a time limit.
     TimeLimit,
-    /// A failure of work that runs at the same time, whose error is the one to report.
+    /// A failure of parallel work, whose error is reported instead.
     Failure,
 }
 
@@ -20,25 +20,25 @@ pub enum StopCause {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A configuration value that is not valid.
-    #[error("{}{key}{}: got {got}, expected {expected}", what_it_is(key), in_brackets(origin))]
+    #[error("{}{key}{}: got {got}, expected {expected}", key_prefix(key), in_brackets(origin))]
     Config {
         /// Dotted key, as in the TOML file and `--set`, or a flag with its dashes.
         key: String,
-        /// Where it was set, if that is known: a file and its line, or `--set`.
+        /// The place where it was set, if known: a file and its line, or `--set`.
         origin: Option<String>,
         /// The value found.
         got: String,
         /// The valid values: a range, a list of names.
         expected: String,
     },
-    /// A configuration key that does not exist, or whose value is refused for a reason of its own.
+    /// A configuration key that does not exist, or a value that the parser of its key refuses.
     #[error("config key {key}{}: {what}", in_brackets(origin))]
     ConfigKey {
         /// Dotted key.
         key: String,
-        /// Where it was set, if that is known: a file and its line, or `--set`.
+        /// The place where it was set, if known: a file and its line, or `--set`.
         origin: Option<String>,
-        /// The reason, with the way out.
+        /// The reason and the remedy.
         what: String,
     },
     /// Text that is not a valid configuration.
@@ -54,7 +54,7 @@ pub enum Error {
     UnknownGame {
         /// The name given.
         name: String,
-        /// Where it was set, if that is known: a file and its line, or `--set`.
+        /// The place where it was set, if known: a file and its line, or `--set`.
         origin: Option<String>,
         /// The registered names, comma separated.
         known: String,
@@ -115,7 +115,7 @@ pub enum Error {
         need_mib: u64,
         /// MiB allowed.
         have_mib: u64,
-        /// What allows no more, such as "run.memory_mib".
+        /// The limit, such as "run.memory_mib".
         limit: String,
         /// The parts of the plan and their sizes.
         detail: String,
@@ -135,7 +135,7 @@ pub enum Error {
     Opponent {
         /// The command that started it.
         command: String,
-        /// What it did instead of replying.
+        /// The failure.
         what: String,
     },
     /// A NaN or infinity in search or training.
@@ -146,32 +146,32 @@ pub enum Error {
         /// Its value.
         value: f32,
     },
-    /// A server between machines that is missing, refuses, or holds something else than expected.
+    /// A failure of the server that connects machines: not reachable, a refusal, or unexpected content.
     #[error("{server}: {what}")]
     Server {
         /// The server and the run, as typed, without a password.
         server: String,
-        /// What was found, and what would be right.
+        /// The finding and the expected state.
         what: String,
     },
     /// An error of the tensor library.
     #[error("tensor library: {0}")]
     Candle(#[from] candle_core::Error),
-    /// Work that was ended before it was done.
+    /// Work that was stopped before its end.
     #[error("stopped before the end")]
     Stopped(StopCause),
-    /// A run whose time limit is over before its first epoch is done.
+    /// A run whose time limit was reached in its first epoch.
     #[error(
-        "the limit of {minutes} minutes is over in epoch {epoch}{}, and an epoch that is not finished is not kept; \
+        "the limit of {minutes} minutes was reached in epoch {epoch}{}, and an unfinished epoch is discarded; \
          give more minutes, or make epochs shorter with selfplay.samples_per_epoch",
         reached.as_ref().map(|at| format!(" ({at})")).unwrap_or_default()
     )]
     TimeLimit {
         /// The limit, which counts the whole run.
         minutes: f64,
-        /// The epoch that was given up.
+        /// The discarded epoch.
         epoch: u64,
-        /// How far it was: work, units done, units in total.
+        /// The progress in it: work, units done, units in total.
         reached: Option<String>,
     },
     /// Differences found by `vecaz verify`.
@@ -197,12 +197,12 @@ impl Error {
         Self::Config { key: key.into(), origin: None, got: got.to_string(), expected: expected.into() }
     }
 
-    /// An [`Error::ConfigKey`] about a key that does not exist. `hint` is the key that was probably meant, or the way to a list.
+    /// An [`Error::ConfigKey`] about a key that does not exist. `hint` is the nearest key, or how to list all keys.
     pub fn unknown_key(key: impl Into<String>, hint: impl std::fmt::Display) -> Self {
         Self::ConfigKey { key: key.into(), origin: None, what: format!("no such key; {hint}") }
     }
 
-    /// The same error with the place where its configuration key was set, as `find` gives it for the key.
+    /// The same error with the place where its configuration key was set: the result of `find` for the key.
     pub fn located(mut self, find: impl Fn(&str) -> Option<String>) -> Self {
         match &mut self {
             Self::Config { key, origin, .. } | Self::ConfigKey { key, origin, .. } => *origin = find(key),
@@ -237,8 +237,8 @@ impl Error {
     }
 }
 
-/// What an error about `key` begins with.
-fn what_it_is(key: &str) -> &'static str {
+/// The beginning of an error about `key`, which is a configuration key or a flag.
+fn key_prefix(key: &str) -> &'static str {
     if key.starts_with("--") { "" } else { "config key " }
 }
 

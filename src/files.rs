@@ -20,8 +20,8 @@ pub fn write_atomic(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
     try_write_atomic(path, bytes).map_err(|e| Error::io("writing", path, e))
 }
 
-/// Opens what [`write_atomic`] would write, and leaves it unchanged: a place that takes no file is known before the work whose result
-/// will go there. A pipe is not opened, since that waits for its reader.
+/// Checks that [`write_atomic`] can write to `path`, and leaves it unchanged. Call it before long work whose result is written there. A
+/// pipe is not opened, since opening waits for a reader.
 ///
 /// # Errors
 /// [`Error::Io`] with `path`, as of [`write_atomic`].
@@ -35,7 +35,7 @@ pub fn check_writable(path: &Path) -> Result<()> {
     opened.map_err(|e| Error::io("writing", path, e))
 }
 
-/// The file behind `path`, and false if there is one that is not a regular file.
+/// The file that `path` leads to, and whether it is a regular file or does not exist.
 fn write_target(path: &Path) -> (PathBuf, bool) {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let is_regular = target.metadata().map_or(true, |meta| meta.is_file());
@@ -51,7 +51,7 @@ fn folder_of(target: &Path) -> &Path {
 
 /// A temporary file, which is removed when it is dropped.
 fn temporary_in(folder: &Path) -> std::io::Result<NamedTempFile<File>> {
-    let mut cause = None; // the library's error has the name of the temporary file, which is meaningless to a user
+    let mut cause = None; // the error without the name of the temporary file, which the library adds
     let create = |path: &Path| File::create_new(path).inspect_err(|e| cause = e.raw_os_error());
     let temporary = tempfile::Builder::new().prefix(TEMPORARY).make_in(folder, create);
     temporary.map_err(|e| cause.map_or(e, std::io::Error::from_raw_os_error))
@@ -64,7 +64,7 @@ fn try_write_atomic(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     }
     let folder = folder_of(&target);
     let mut file = temporary_in(folder)?;
-    // Written through the plain file, since the library's own errors have the temporary path.
+    // Written through the plain file: the errors of the library contain the temporary path.
     file.as_file_mut().write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(&target).map_err(|e| e.error)?;
@@ -73,27 +73,27 @@ fn try_write_atomic(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The text of a file or a pipe of at most `most` bytes, however long it is.
+/// The text of a file or a pipe, which may be of any size; at most `max_bytes` are accepted.
 ///
 /// # Errors
-/// The system's; `FileTooLarge` with the bound; `InvalidData` for what is not UTF-8.
-pub fn read_text(path: &Path, most: u64) -> std::io::Result<String> {
-    text_of(File::open(path)?, most)
+/// Those of the system; `FileTooLarge` with the bound; `InvalidData` for text that is not UTF-8.
+pub fn read_text(path: &Path, max_bytes: u64) -> std::io::Result<String> {
+    text_of(File::open(path)?, max_bytes)
 }
 
 /// [`read_text`] of an open stream.
 ///
 /// # Errors
-/// As [`read_text`].
-pub fn text_of(stream: impl Read, most: u64) -> std::io::Result<String> {
+/// Those of [`read_text`].
+pub fn text_of(stream: impl Read, max_bytes: u64) -> std::io::Result<String> {
     let not_text = |e| std::io::Error::new(ErrorKind::InvalidData, e);
-    String::from_utf8(bytes_of(stream, most)?).map_err(not_text)
+    String::from_utf8(bytes_of(stream, max_bytes)?).map_err(not_text)
 }
 
 /// Opens a regular file. A pipe or a device, which may never end, is not opened.
 ///
 /// # Errors
-/// The system's; `InvalidInput` for what is no regular file.
+/// Those of the system; `InvalidInput` for a path that is not a regular file.
 pub fn open_regular(path: &Path) -> std::io::Result<File> {
     let kind = fs::metadata(path)?.file_type();
     if !kind.is_file() && !kind.is_dir() {
@@ -102,10 +102,10 @@ pub fn open_regular(path: &Path) -> std::io::Result<File> {
     File::open(path)
 }
 
-/// The bytes of a regular file, however many they are: for the files that a run itself writes.
+/// The bytes of a regular file of any size: for the files of a run.
 ///
 /// # Errors
-/// As [`open_regular`]; `OutOfMemory` if they do not fit.
+/// Those of [`open_regular`]; `OutOfMemory` if the bytes do not fit.
 pub fn read_whole(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut file = open_regular(path)?;
     let mut bytes = Vec::new();
@@ -114,26 +114,26 @@ pub fn read_whole(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The bytes of a regular file of at most `most`.
+/// The bytes of a regular file of at most `max_bytes`.
 ///
 /// # Errors
-/// As [`read_text`] and [`open_regular`].
-pub fn read_regular(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
-    bytes_of(open_regular(path)?, most)
+/// Those of [`read_text`] and [`open_regular`].
+pub fn read_regular(path: &Path, max_bytes: u64) -> std::io::Result<Vec<u8>> {
+    bytes_of(open_regular(path)?, max_bytes)
 }
 
-fn bytes_of(stream: impl Read, most: u64) -> std::io::Result<Vec<u8>> {
+fn bytes_of(stream: impl Read, max_bytes: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    stream.take(most + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 <= most {
+    stream.take(max_bytes + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 <= max_bytes {
         return Ok(bytes);
     }
-    let what = format!("longer than the {most} bytes that such a file may have");
+    let what = format!("longer than the {max_bytes} bytes that such a file may have");
     Err(std::io::Error::new(ErrorKind::FileTooLarge, what))
 }
 
 /// Creates the folder `path` inside an existing one, unless it exists. Unlike [`fs::create_dir_all`], it does not create the
-/// parents, so a run whose folder was moved away does not create it again.
+/// parents: a run whose folder was moved away must not create it again.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_takes_no_file_is_known_before() {
+    fn an_unwritable_path_is_refused_before_the_write() {
         let folder = tempfile::tempdir().expect("a folder");
         for path in [folder.path().join("none").join("a.json"), folder.path().to_path_buf()] {
             let [before, after] = [check_writable(&path), write_atomic(&path, b"x")];

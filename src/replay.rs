@@ -1,4 +1,4 @@
-//! The replay buffer: a ring of samples in fixed-shape arrays; a new sample overwrites the oldest. Depends only on samples.
+//! The replay buffer: a ring of samples in fixed-shape arrays, in which a new sample overwrites the oldest. Depends only on samples.
 
 mod train_batch;
 
@@ -69,7 +69,7 @@ pub struct BatchPlan {
 pub enum Symmetries {
     /// A random symmetry of the game, drawn for each sample.
     Random,
-    /// None.
+    /// No symmetry.
     Identity,
 }
 
@@ -211,7 +211,7 @@ impl Replay {
         }
     }
 
-    /// Writes values in seats relative to the observer, who is the image of the player to move under the symmetry.
+    /// Writes values in seats relative to the observer, the image of the player to move under the symmetry.
     fn write_values(&self, game: &dyn AnyGame, at: usize, symmetry: u64, values: &mut [f32]) {
         let p = self.sizes.num_players;
         let observer = usize::from(game.transform_player(self.players[at], symmetry));
@@ -313,7 +313,10 @@ impl Replay {
         });
         match wrong {
             None => Ok(()),
-            Some(at) => Err(Error::format(path, format!("sample {at} of {r} is not one of {}", game.name()))),
+            Some(at) => Err(Error::format(
+                path,
+                format!("sample {at} of {r} is not a valid sample of {}", game.name()),
+            )),
         }
     }
 }

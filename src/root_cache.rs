@@ -1,9 +1,9 @@
 //! The root cache: trees of the positions in which many games begin, built once per set of weights and cloned into every new game.
 //!
-//! A start gets a tree if several games are expected to begin there, as deep as their number justifies: building all trees takes at most
-//! a quarter of the simulations that those games' first plies have. Trees are built without noise and with many leaves per pass. Each
-//! game adds its own noise, and counts the inherited visits apart from its own (`search.inherit_cap`). If a tree has more nodes than a
-//! game can hold, the most visited nodes are cloned.
+//! A starting position gets a tree if several games are expected to begin there. The simulations of the tree grow with that number: all
+//! trees together get at most a quarter of the simulations of those games' first plies. Trees are built without noise and with many leaves
+//! per pass. Each game adds its own noise, and counts inherited visits separately from new ones (`search.inherit_cap`). If a tree has more
+//! nodes than a game can hold, the most visited nodes are cloned.
 
 mod starts;
 
@@ -26,45 +26,45 @@ use std::sync::Arc;
 
 pub use starts::{Openings, Start, starts};
 
-/// The fewest games for which a tree is built.
+/// Minimum number of expected games for which a tree is built.
 const MIN_GAMES: f64 = 2.0;
 /// Simulations of a tree, relative to those of the first plies of all games that begin with it.
 const SHARE_OF_FIRST_PLIES: f64 = 0.25;
-/// The most trees.
+/// Maximum number of trees.
 const MAX_TREES: usize = 1024;
-/// The most trees of which each has the most simulations.
+/// Maximum number of trees that each have the maximum number of simulations.
 const MAX_DEEPEST_TREES: usize = 64;
-/// The most simulations of a tree for Gumbel search, relative to those of a ply.
+/// Maximum number of simulations of a tree for Gumbel search, relative to those of a ply.
 const GUMBEL_SHARE: f32 = 0.25;
-/// The most leaves that a tree selects in a pass.
+/// Maximum number of leaves that a tree selects in a pass.
 const MAX_LEAVES: u32 = 32;
-/// A tree has at least so many simulations for each leaf of a pass: with fewer, virtual loss would decide where they go.
+/// Minimum number of simulations of a tree for each leaf of a pass: with fewer, virtual loss would determine the selection.
 const SIMULATIONS_PER_LEAF: u32 = 16;
 
 /// The size and search parameters of a root cache.
 #[derive(Clone, Copy, Debug)]
 pub struct CachePlan {
-    /// The most simulations of a tree.
+    /// Maximum number of simulations of a tree.
     pub simulations: u32,
-    /// How games are opened.
+    /// The random openings of games.
     pub openings: Openings,
     /// Games that are expected to begin with these trees.
     pub games: f64,
     /// Mean simulations of a ply.
     pub ply_simulations: f64,
-    /// The most nodes that are cloned into a game.
+    /// Maximum number of nodes that are cloned into a game.
     pub keep: usize,
-    /// The most nodes of all trees, as they are built and as they are kept.
+    /// Maximum number of nodes of all trees, while they are built and when they are stored.
     pub max_nodes: usize,
     /// Parameters of the search.
     pub params: SearchParams,
-    /// Where the trees are built.
+    /// Devices and engine that build the trees.
     pub placement: Placement,
     /// The run's seed, for sampled chance outcomes.
     pub seed: u64,
 }
 
-/// A tree that is to be built.
+/// A tree to build.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedTree {
     /// Its root.
@@ -75,20 +75,20 @@ pub struct PlannedTree {
     pub leaves: u32,
 }
 
-/// Why a configuration has no root cache; None where it has one.
+/// The reason why a configuration has no root cache; None if it has one.
 pub fn disabled_reason(config: &Config, sizes: &Sizes) -> Option<&'static str> {
     match config.search.root_cache {
         0 => Some("search.root_cache = 0"),
-        _ if sizes.hidden_information => Some("every game deals new hands, so no two games share a root"),
+        _ if sizes.hidden_information => Some("every game deals new hands, so games do not share a root"),
         _ if config.search.engine == SearchEngine::Reference => {
-            Some("search.engine = \"reference\" clones no trees")
+            Some("search.engine = \"reference\" cannot clone trees")
         }
         _ => None,
     }
 }
 
-/// Games that are expected to begin in the next epoch, after `epochs` epochs in which `finished` games ended: as many as in the mean of
-/// those. In the first epoch as many as there are slots, or as give its samples if all are as long as a game can be.
+/// Expected number of games that begin in the next epoch, after `epochs` epochs with `finished` games in total: the mean per epoch. In the
+/// first epoch it is the number of slots, or the number of games of maximum length that give the samples, whichever is larger.
 pub fn expected_games(config: &Config, sizes: &Sizes, finished: u64, epochs: u64) -> f64 {
     if epochs > 0 {
         return finished as f64 / epochs as f64;
@@ -98,8 +98,8 @@ pub fn expected_games(config: &Config, sizes: &Sizes, finished: u64, epochs: u64
 }
 
 impl CachePlan {
-    /// The cache of a run in whose next epoch so many `games` are expected to begin; None where there is an [`disabled_reason`]. It is built
-    /// on the first device. `plan`: the trees of its games.
+    /// The cache of a run in whose next epoch `games` games are expected to begin; None if there is a [`disabled_reason`]. It is built on
+    /// the first device. `plan`: the trees of the games.
     pub fn for_run(config: &Config, plan: BackendPlan, sizes: &Sizes, games: f64) -> Option<Self> {
         if disabled_reason(config, sizes).is_some() {
             return None;
@@ -123,7 +123,7 @@ impl CachePlan {
         })
     }
 
-    /// The trees to build, the deepest first.
+    /// The trees to build, those with the most simulations first.
     pub fn trees(&self, game: &dyn AnyGame) -> Vec<PlannedTree> {
         let sizes = game.sizes();
         let mut nodes = 0;
@@ -140,7 +140,7 @@ impl CachePlan {
         planned.take(MAX_TREES).take_while(fits).collect()
     }
 
-    /// The arrays in which the trees of `batch` are built, a row each.
+    /// The arrays in which the trees of `batch` are built, one row per tree.
     fn arrays(&self, batch: &[PlannedTree], sizes: &Sizes) -> BackendPlan {
         let PlannedTree { simulations, leaves, .. } = batch[0];
         let params = SearchParams { simulations, leaves, ..self.params };
@@ -148,8 +148,8 @@ impl CachePlan {
         BackendPlan { rows: batch.len(), nodes, params, reuse: Reuse::Drop }
     }
 
-    /// Parts of `trees` that are built in arrays of their own: trees of equal L, about as many in each as there are for one of
-    /// `threads`, with at most the nodes that each thread has.
+    /// The parts of `trees` that are built together, each in its own arrays. The trees of a part have equal L. A part has at most the share
+    /// of one of `threads` of the trees and of the nodes.
     fn batches(&self, trees: &[PlannedTree], sizes: &Sizes, threads: usize) -> Vec<Range<usize>> {
         let max_rows = trees.len().div_ceil(threads);
         let mut batches = Vec::new();
@@ -167,31 +167,31 @@ impl CachePlan {
     }
 }
 
-/// The most simulations of a tree. A search by Gumbel has new simulations for its whole budget whatever it inherits, and the largest
-/// number of visits scales its Q-values: with many more, games that begin alike stay alike for longer
+/// Maximum number of simulations of a tree. A Gumbel search spends its whole budget on new simulations, whatever it inherits, and scales its
+/// Q-values by the largest number of visits: with deeper trees, games with equal beginnings stay equal for longer
 /// (`benches/results/2026-11-23-root-cache.md`).
 fn max_simulations(config: &Config, params: &SearchParams) -> u32 {
-    let most = match params.algorithm {
+    let max = match params.algorithm {
         Algorithm::Puct => return config.search.root_cache,
         Algorithm::Gumbel => max_inherited(params).min((GUMBEL_SHARE * params.simulations as f32) as u32),
     };
-    config.search.root_cache.min(most).max(1)
+    config.search.root_cache.min(max).max(1)
 }
 
-/// The most visits that a ply inherits and counts.
+/// Maximum number of inherited visits that a ply counts.
 fn max_inherited(params: &SearchParams) -> u32 {
     (params.inherit_cap * params.simulations as f32) as u32
 }
 
-/// The most nodes of all trees of a root cache: a quarter of those of all games, but those of one of the deepest trees at least and of
-/// [`MAX_DEEPEST_TREES`] at most.
+/// Maximum number of nodes of all trees of a root cache: a quarter of the nodes of all games, limited to the range from one to
+/// [`MAX_DEEPEST_TREES`] trees of maximum size.
 fn max_nodes(config: &Config, plan: BackendPlan, sizes: &Sizes) -> usize {
     let games = config.selfplay.games.saturating_mul(plan.nodes);
     let deepest = BackendPlan::nodes_for(max_simulations(config, &plan.params), sizes);
     (games / 4).clamp(deepest, MAX_DEEPEST_TREES * deepest)
 }
 
-/// The most bytes of a root cache: its trees and the arrays in which they are built.
+/// Maximum size of a root cache in bytes: its trees and the arrays in which they are built.
 pub fn max_bytes(config: &Config, plan: BackendPlan, game: &dyn AnyGame) -> u64 {
     let sizes = game.sizes();
     if disabled_reason(config, &sizes).is_some() {
@@ -202,8 +202,8 @@ pub fn max_bytes(config: &Config, plan: BackendPlan, game: &dyn AnyGame) -> u64 
     2 * tree.row_bytes(config.search.engine, &sizes, game.state_size()) as u64
 }
 
-/// Builds the trees of `plan`, as many at a time as memory allows: on the CPU by several threads, on a GPU in one batch after the other.
-/// A tree depends on neither. `evaluations`: a table of evaluations by this network, which gets those of the trees. Building ends once
+/// Builds the trees of `plan` in batches that fit into memory: on the CPU by several threads, on a GPU one batch after the other. Neither
+/// changes a tree. `evaluations`: a cache of this network's evaluations, into which those of the trees are inserted. Building ends once
 /// `stop` is requested.
 ///
 /// # Errors
@@ -241,15 +241,15 @@ pub fn build(
     Ok(RootCache::new(snapshots, simulations, max_inherited(&plan.params)))
 }
 
-/// Trees that were built together.
+/// The result of [`build_batch`].
 pub struct BuiltBatch {
     /// The trees, in the order of the plan.
     pub snapshots: Vec<TreeSnapshot>,
-    /// Simulations that were made.
+    /// Number of simulations made.
     pub simulations: u64,
 }
 
-/// Builds the trees of `batch`, which have equal L, in the rows of a backend that `make` returns.
+/// Builds the trees of `batch`, which have equal L, in the rows of a backend made by `make`.
 ///
 /// # Errors
 /// Those of `make`, the network and the device; [`crate::Error::Stopped`] once `stop` is requested.

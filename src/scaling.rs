@@ -54,7 +54,12 @@ pub fn check_memory(config: &Config) -> Result<()> {
 ///
 /// # Errors
 /// Those of the game's, the network's and the root cache's settings.
-pub fn measure(config: &Config, network: BenchNetwork<'_>, threads: usize, seconds: f64) -> Result<ScalingRow> {
+pub fn measure(
+    config: &Config,
+    network: BenchNetwork<'_>,
+    threads: usize,
+    seconds: f64,
+) -> Result<ScalingRow> {
     let game = any_game(config.game_name(), &config.game_options())?;
     let (network, net, path) = network.make(config, game.as_ref())?;
     let rows = config.selfplay.games;

@@ -1,35 +1,35 @@
-//! Requests to end work before it is done: a signal, or a time limit. Depends only on the error type.
+//! Cancellation of long work, by a signal or at a time limit. Depends only on the error type.
 //!
-//! The owner of the work makes a [`Stop`] and gives clones to everything that takes long; each calls [`Stop::check`] at least
-//! every few milliseconds and returns its error. Work that was ended so is given up: what it has half done must not be used.
+//! The caller creates a [`Stop`] and passes clones to all long work. The work calls [`Stop::check`] at least every few milliseconds and
+//! returns its error. Results of cancelled work are incomplete and must not be used.
 
 use crate::error::{Error, Result, StopCause};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// A request to stop that clones share; the default is never requested.
+/// A cancellation request shared by its clones. The default has no time limit.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
-    /// The number of the signal that requested it; 0 before.
+    /// The number of the signal that requested the stop; 0 before.
     signal: Arc<AtomicI32>,
     deadline: Option<Instant>,
-    /// Locked during writes that are completed before the process ends.
+    /// Locked during writes that must complete before the process ends.
     writing: Arc<Mutex<()>>,
 }
 
 impl Stop {
-    /// The same request, which is also made at `deadline`.
+    /// The same request, with a time limit at `deadline`.
     pub fn at(&self, deadline: Option<Instant>) -> Self {
         Self { deadline, ..self.clone() }
     }
 
-    /// Requests the stop in the name of `signal`; false if a signal has requested it before.
+    /// Requests the stop because of `signal`; false if a signal has requested it before.
     pub fn request(&self, signal: i32) -> bool {
         self.signal.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Why work must stop; None while it may go on. A signal comes before a time limit.
+    /// The reason to stop; None while work may continue. A signal takes precedence over a time limit.
     pub fn cause(&self) -> Option<StopCause> {
         match self.signal.load(Ordering::Relaxed) {
             0 => self.deadline.filter(|deadline| Instant::now() >= *deadline).map(|_| StopCause::TimeLimit),
@@ -37,7 +37,7 @@ impl Stop {
         }
     }
 
-    /// Ends the caller's work once the stop is requested.
+    /// Returns an error once the stop is requested.
     ///
     /// # Errors
     /// [`Error::Stopped`] with the cause.
@@ -45,7 +45,7 @@ impl Stop {
         self.cause().map_or(Ok(()), |cause| Err(Error::Stopped(cause)))
     }
 
-    /// Marks a write that a signal does not cut short, until the guard is dropped.
+    /// Marks a write that a signal must not interrupt, until the guard is dropped.
     pub fn write_guard(&self) -> MutexGuard<'_, ()> {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }

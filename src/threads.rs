@@ -1,13 +1,13 @@
-//! Scoped threads: an error where one cannot be started, and its panic where it is joined. Depends only on the error type.
+//! Scoped threads: an error if a thread cannot be started, and its panic when it is joined. Depends only on the error type.
 
 use crate::error::{Error, Result};
 use std::panic::resume_unwind;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-/// Starts a thread for `purpose` that does `work`.
+/// Starts a thread that runs `work`; errors name its `purpose`.
 ///
 /// # Errors
-/// [`Error::Unsupported`] if the system gives no thread; `work` is then dropped.
+/// [`Error::Unsupported`] if the system refuses the thread; `work` is then dropped.
 pub fn start<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     purpose: &str,
@@ -26,7 +26,7 @@ fn start_as<'scope, T: Send + 'scope>(
     started.map_err(|e| Error::unsupported(format!("a thread for {purpose}"), e.to_string()))
 }
 
-/// Waits for `thread` and returns what it returned.
+/// Waits for `thread` and returns its result.
 ///
 /// # Panics
 /// With the panic of the thread.

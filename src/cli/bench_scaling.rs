@@ -397,11 +397,7 @@ mod tests {
             assert_eq!(kind, "20x256@1: forward by amx-int8");
             assert!(line.chars().count() <= width, "{width}: {line}");
             assert_eq!(line.split_whitespace().count(), columns, "{width}: {line}");
-            assert_eq!(
-                printer.lines(&row).lines().count(),
-                1,
-                "the line about the forward is printed once"
-            );
+            assert_eq!(printer.lines(&row).lines().count(), 1, "the line about the forward is printed once");
             let gpu = ScalingRow { device: "cuda".into(), device_busy: Some(0.93), ..row.clone() };
             assert!(printer.lines(&gpu).ends_with("\n  93 % busy, 0 B copied in passes, 0 B per move\n"));
         }

@@ -97,9 +97,10 @@ pub fn execute(args: WorkArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> 
     match (done.unsent, stop.cause()) {
         (0, Some(cause)) => Err(Error::Stopped(cause)),
         (0, None) => Ok(()),
-        (unsent, _) => {
-            Err(Error::unsupported(format!("{unsent} chunks"), "not sent, since the server cannot be reached"))
-        }
+        (unsent, _) => Err(Error::unsupported(
+            format!("{unsent} chunks"),
+            "not sent, since the server cannot be reached",
+        )),
     }
 }
 

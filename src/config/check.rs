@@ -1,9 +1,7 @@
 //! Checks of values that depend on other keys. Those of single keys are in their definitions.
 
 use super::keys::within;
-use super::{
-    Config, Executor, IsaChoice, MAX_GAMES, Precision, SearchEngine, TensorCores, TrainPrecision,
-};
+use super::{Config, Executor, IsaChoice, MAX_GAMES, Precision, SearchEngine, TensorCores, TrainPrecision};
 use crate::error::{Error, Result};
 
 impl Config {

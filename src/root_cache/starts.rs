@@ -5,17 +5,17 @@ use crate::batch::AnyGame;
 use crate::game::{History, Turn};
 use std::collections::BTreeMap;
 
-/// How many random plies games are opened with.
+/// The distribution of the number of random opening plies.
 #[derive(Clone, Copy, Debug)]
 pub struct Openings {
-    /// The most random plies.
+    /// Maximum number of random plies.
     pub max_plies: u32,
-    /// The share of games without any.
+    /// The share of games without random plies.
     pub none: f64,
 }
 
 impl Openings {
-    /// Those of self-play.
+    /// The openings of self-play.
     pub fn new(plan: &PlayPlan) -> Self {
         let none = if plan.opening_plies == 0 { 1.0 } else { f64::from(plan.opening_none) };
         Self { max_plies: plan.opening_plies, none }
@@ -51,24 +51,24 @@ type KeyedState = (Vec<u8>, Vec<u64>);
 /// The share of games that pass through each position.
 type Shares = BTreeMap<KeyedState, f64>;
 
-/// The positions in which at least the share `least` of all games begins, the most frequent first.
+/// The positions in which at least the share `min_share` of all games begins, the most frequent first.
 ///
-/// Paths that fewer games take are not followed, so a position that is reached only by many rare paths is not found. Openings that
-/// end a game, which are drawn again, are counted as any other; the shares are too low by so much.
-pub fn starts(game: &dyn AnyGame, openings: Openings, least: f64) -> Vec<Start> {
+/// Paths of a smaller share are not followed, so a position that is reached only by many rare paths is not found. Openings that end a game
+/// are drawn again in self-play but counted here, so the shares are too low by their share.
+pub fn starts(game: &dyn AnyGame, openings: Openings, min_share: f64) -> Vec<Start> {
     let mut found = Shares::new();
-    let mut reached = deal(game, Shares::from([((game.init(), Vec::new()), 1.0)]), least);
+    let mut reached = deal(game, Shares::from([((game.init(), Vec::new()), 1.0)]), min_share);
     for plies in 0..=openings.max_plies {
         for (position, share) in &reached {
             *found.entry(position.clone()).or_default() += share * openings.share(plies);
         }
-        let least = least / openings.share_beyond(plies);
-        reached = deal(game, play_at_random(game, &reached, least), least);
+        let min_share = min_share / openings.share_beyond(plies);
+        reached = deal(game, play_at_random(game, &reached, min_share), min_share);
         if reached.is_empty() {
             break;
         }
     }
-    let starts = found.into_iter().filter(|(_, share)| *share >= least);
+    let starts = found.into_iter().filter(|(_, share)| *share >= min_share);
     let mut starts: Vec<Start> =
         starts.map(|((state, history), share)| Start { state, history, share }).collect();
     // Stable: equal shares stay in the order of their states.
@@ -76,13 +76,13 @@ pub fn starts(game: &dyn AnyGame, openings: Openings, least: f64) -> Vec<Start> 
     starts
 }
 
-/// The positions one random ply on, but for those of a share below `least`.
-fn play_at_random(game: &dyn AnyGame, positions: &Shares, least: f64) -> Shares {
+/// The positions after one more random ply, without those of a share below `min_share`.
+fn play_at_random(game: &dyn AnyGame, positions: &Shares, min_share: f64) -> Shares {
     let mut next = Shares::new();
     for (position, share) in positions {
         let legal = game.legal(&position.0, History { played: &position.1, path: &[] });
         let share = share / legal.len() as f64;
-        if share >= least {
+        if share >= min_share {
             for action in legal {
                 *next.entry(step(game, position, action)).or_default() += share;
             }
@@ -91,8 +91,8 @@ fn play_at_random(game: &dyn AnyGame, positions: &Shares, least: f64) -> Shares 
     next
 }
 
-/// The positions, of a share of at least `least`, in which a player is to move once chance has dealt.
-fn deal(game: &dyn AnyGame, mut open: Shares, least: f64) -> Shares {
+/// The positions, of a share of at least `min_share`, in which a player is to move once chance has dealt.
+fn deal(game: &dyn AnyGame, mut open: Shares, min_share: f64) -> Shares {
     let mut dealt = Shares::new();
     while let Some((position, share)) = open.pop_first() {
         match game.turn(&position.0) {
@@ -103,7 +103,7 @@ fn deal(game: &dyn AnyGame, mut open: Shares, least: f64) -> Shares {
                 let probs = game.chance_probs(&position.0, &outcomes);
                 for (outcome, prob) in outcomes.into_iter().zip(probs) {
                     let share = share * f64::from(prob);
-                    if share >= least {
+                    if share >= min_share {
                         *open.entry(step(game, &position, outcome)).or_default() += share;
                     }
                 }

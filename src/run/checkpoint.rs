@@ -2,7 +2,7 @@
 //!
 //! `checkpoints/epoch-000012/` holds `weights.safetensors` (for other tools), `trainer.safetensors` (weights and the optimiser's
 //! moments), `replay.safetensors` and `progress.bin` (counters, games in progress and checksums of all four files). The folder
-//! is written under another name, synced, and renamed; it counts from when the run's manifest lists it.
+//! is written under another name, synced, and renamed; it is valid once the run's manifest lists it.
 
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};
@@ -39,9 +39,9 @@ struct SavedProgress {
 type Checksums = [u32; OTHERS.len()];
 
 const FORMAT: u32 = 2;
-/// The format of a run with workers: what they sent is stored after [`Checksums`].
+/// The format of a run with workers: the record of received games is stored after [`Checksums`].
 const WITH_WORKERS: u32 = 3;
-/// More working seconds than any run has: a thousand years.
+/// Upper bound on the working seconds of a run: a thousand years.
 const MAX_SECONDS: f64 = 3.2e10;
 /// The previous format, without [`Checksums`].
 const WITHOUT_CHECKSUMS: u32 = 1;
@@ -65,7 +65,7 @@ pub struct Checkpoint {
     pub counters: Counters,
     /// Games in progress. `[N]`
     pub slots: Vec<GameSlot>,
-    /// What was received from workers, in the bytes of [`super::workers::Workers::received`]; empty without workers.
+    /// The record of received games, [`super::workers::Workers::received`]; empty without workers.
     pub received: Vec<u8>,
     /// Weights and optimiser state.
     pub trainer: Weights,
@@ -79,7 +79,7 @@ pub struct CheckpointState<'a> {
     pub counters: &'a Counters,
     /// Games in progress. `[N]`
     pub slots: Vec<GameSlot>,
-    /// What was received from workers; empty without workers.
+    /// The record of received games; empty without workers.
     pub received: &'a [u8],
     /// Weights and optimiser state.
     pub trainer: &'a Weights,
@@ -161,7 +161,7 @@ pub fn save(dir: &Path, game: &dyn AnyGame, parts: CheckpointState<'_>) -> Resul
     Ok(file_names(epoch).zip(digests).collect())
 }
 
-/// Removes all checkpoints of the run in `dir` except `kept`, and what a killed process left of writing or removing one.
+/// Removes all checkpoints of the run in `dir` except `kept`, and the incomplete folders of a killed process.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -237,7 +237,7 @@ fn write_progress(
     write_atomic(path, &bytes)
 }
 
-/// What a file of [`write_progress`] holds; no checksums in the oldest format.
+/// The content of a file of [`write_progress`]; without checksums in the oldest format.
 type ReadProgress = (SavedProgress, Option<Checksums>, Vec<u8>);
 
 /// Reads a file of [`write_progress`].
@@ -277,7 +277,7 @@ fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<ReadProgress> {
     if !(0.0..MAX_SECONDS).contains(&seconds)
         || best.is_some_and(|(best, rank)| best > epoch || !rank.is_finite())
     {
-        return Err(Error::format(path, format!("counters that no run has: {:?}", progress.counters)));
+        return Err(Error::format(path, format!("impossible counters: {:?}", progress.counters)));
     }
     for (number, slot) in progress.slots.iter().enumerate() {
         slot.check(game, number as u64).map_err(|what| Error::format(path, what))?;
@@ -289,7 +289,7 @@ fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<ReadProgress> {
 ///
 /// # Errors
 /// [`Error::Io`], [`Error::Format`] or [`Error::Mismatch`] naming the file. The checkpoint of another epoch is a mismatch: the run
-/// would write over the games of the epochs after it.
+/// would overwrite the games of the epochs after it.
 pub fn load(folder: &Path, epoch: u64, game: &dyn AnyGame, capacity: usize) -> Result<Checkpoint> {
     let (progress, checksums, received) = read_progress(&folder.join(PROGRESS), game)?;
     if progress.counters.epoch != epoch {

@@ -1,11 +1,11 @@
-//! How a run ends: what it prints last, and which error it returns.
+//! The end of a run: its last notes and the error that it returns.
 
 use super::{Run, limits};
 use crate::error::{Error, Result, StopCause};
 use crate::report::progress::Progress;
 
 impl Run {
-    /// The last notes of a run that was ended in the middle of an epoch.
+    /// Prints the last notes of a run that was stopped during an epoch, and returns its error, if any.
     pub(super) fn end_early(&self, cause: StopCause, first: u64, progress: &mut Progress) -> Result<()> {
         let (epoch, reached) = (self.counters.epoch, progress.reached());
         progress.finish();
@@ -14,7 +14,8 @@ impl Run {
                 Err(Error::TimeLimit { minutes, epoch: epoch + 1, reached })
             }
             (StopCause::TimeLimit, _) => {
-                progress.note(&format!("the time is over in epoch {}, which is given up", epoch + 1))?;
+                progress
+                    .note(&format!("time limit reached in epoch {}; its results are discarded", epoch + 1))?;
                 self.close(progress)
             }
             (StopCause::Signal(_) | StopCause::Failure, _) => {
@@ -22,21 +23,21 @@ impl Run {
                 let rest = self.factory.resume_arguments();
                 let note =
                     format!("stopped after epoch {epoch}; continue with:\n  vecaz run --resume {dir}{rest}");
-                // Ctrl-C also ends the program that reads a pipe: the note may reach nobody, and the cause is the signal.
+                // Ctrl-C also ends the program that reads a pipe. A failed write is ignored, and the signal is reported.
                 let _ = progress.note(&note);
                 Err(Error::Stopped(cause))
             }
         }
     }
 
-    /// The last notes of a run that has reached its limit.
+    /// Prints the last notes of a run that has reached its limit.
     pub(super) fn close(&self, progress: &Progress) -> Result<()> {
-        let least = self.config.train.min_samples as u64;
-        // Not those of an epoch that was given up.
+        let min_samples = self.config.train.min_samples as u64;
+        // Without the samples of a discarded epoch.
         let samples: u64 = self.metrics.records().iter().map(|record| record.samples).sum();
-        if samples < least {
+        if samples < min_samples {
             progress.note(&format!(
-                "nothing was learned: {samples} samples were played, and the first update needs train.min_samples = {least}"
+                "nothing was learned: {samples} samples were played, and the first update needs train.min_samples = {min_samples}"
             ))?;
         }
         progress.note(&format!("results are in {}; see report.html there", self.dir().display()))

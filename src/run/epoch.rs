@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 /// Number of finished games per epoch that are stored, for `vecaz inspect` and `vecaz verify`.
 const STORED_GAMES: usize = 64;
-/// Polling interval for requests to stop in a run that plays no games itself and waits for those of workers.
+/// Polling interval for requests to stop, in a run whose games are all played by workers.
 const IDLE_WAIT: Duration = Duration::from_millis(50);
 
 /// Counts of an epoch's self-play.
@@ -70,7 +70,7 @@ pub struct Collector<'a> {
     pub findings: &'a mut FindingsLog,
     /// The configuration.
     pub config: &'a Config,
-    /// The run's folder, without which the epoch ends at once.
+    /// The run's folder; the epoch fails if it is removed.
     pub folder: &'a RunFolder,
 }
 
@@ -80,7 +80,7 @@ pub struct Training<'a> {
     pub trainer: &'a mut dyn Learner,
     /// The configuration.
     pub config: &'a Config,
-    /// The run's folder, without which the epoch ends at once.
+    /// The run's folder; the epoch fails if it is removed.
     pub folder: &'a RunFolder,
 }
 
@@ -99,7 +99,7 @@ pub struct EpochRunner<'a> {
 }
 
 impl EpochRunner<'_> {
-    /// Runs both in the order of `train.mode`.
+    /// Runs self-play and updates as `train.mode` sets it: one after the other, or overlapped.
     ///
     /// # Errors
     /// Those of self-play, training and the disk; [`Error::Stopped`] once a stop is requested.
@@ -111,7 +111,7 @@ impl EpochRunner<'_> {
         }
     }
 
-    /// Self-play, then updates on all samples, those of this epoch included.
+    /// Self-play, then updates on all samples, including those of this epoch.
     fn in_turns(self) -> Result<EpochResult> {
         let Self { collector, training, replay, progress, stop } = self;
         let start = Instant::now();

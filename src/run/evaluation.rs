@@ -1,6 +1,6 @@
-//! The evaluation after an epoch: by this process alone, or with workers, who measure parts of it.
+//! The evaluation after an epoch: by this process alone, or with workers that measure parts of it.
 
-use super::strength::{ItemProgress, EvalResult, StrengthMeter};
+use super::strength::{EvalResult, ItemProgress, StrengthMeter};
 use super::workers::{EvaluationOffer, SharedEvaluation};
 use crate::error::Result;
 use crate::net::Network;
@@ -11,16 +11,16 @@ use std::ops::Range;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// The most parts of an evaluation, as far as they have [`MIN_ITEMS`].
+/// Maximum number of parts of an evaluation; each has at least [`MIN_ITEMS`], except the last.
 const MAX_PARTS: usize = 32;
-/// Items of a part: fewer leave a batch of the network too empty.
+/// Minimum number of items of a part: fewer items make small batches of the network.
 const MIN_ITEMS: usize = 8;
-/// How long results of workers are waited for where this process has measured no part itself.
-const FIRST_PATIENCE: Duration = Duration::from_millis(500);
+/// Time limit for results of workers while this process has measured no part itself.
+const FIRST_TIMEOUT: Duration = Duration::from_millis(500);
 /// Polling interval for results.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The items of each part of an evaluation of so many items.
+/// The items of each part of an evaluation of `items` items.
 pub fn parts(items: usize) -> Vec<Range<usize>> {
     let size = items.div_ceil(MAX_PARTS).max(MIN_ITEMS);
     (0..items).step_by(size).map(|first| first..items.min(first + size)).collect()
@@ -52,8 +52,8 @@ pub fn alone(
     meter.strength(vec![measured])
 }
 
-/// Measures parts that no worker has claimed, one after the other; then waits as long as one part takes and measures the claimed parts whose results
-/// are still missing. The result is that of [`alone`].
+/// Measures unclaimed parts one after the other. Then it waits for the results of claimed parts, for as long as its last part took, and
+/// measures those that are still missing. The result is that of [`alone`].
 ///
 /// # Errors
 /// Those of [`StrengthMeter::measure`].
@@ -66,7 +66,7 @@ pub fn with_workers(
 ) -> Result<Strength> {
     let parts = parts(meter.items());
     let mut measured: Vec<Option<EvalResult>> = vec![None; parts.len()];
-    let (mut patience, mut waited_since) = (FIRST_PATIENCE, None::<Instant>);
+    let (mut timeout, mut waited_since) = (FIRST_TIMEOUT, None::<Instant>);
     progress.start("evaluation", meter.items() as u64, meter.unit());
     loop {
         for (part, found) in shared.results(&|part, found| meter.check(parts[part].clone(), found)) {
@@ -79,17 +79,17 @@ pub fn with_workers(
         let claimed = shared.claim().filter(|part| measured[*part].is_none());
         let part = match claimed {
             Some(part) => part,
-            None if waited_since.get_or_insert_with(Instant::now).elapsed() < patience => {
+            None if waited_since.get_or_insert_with(Instant::now).elapsed() < timeout => {
                 stop.check()?;
                 sleep(POLL_INTERVAL);
                 continue;
             }
-            // A worker has it for as long as this process takes for one, or is gone.
+            // The worker that claimed the part is slower than this process, or has exited.
             None => first_missing,
         };
         let from = Instant::now();
         measured[part] = Some(meter.measure(network, parts[part].clone(), stop, &mut |_| ())?);
-        (patience, waited_since) = (from.elapsed(), None);
+        (timeout, waited_since) = (from.elapsed(), None);
     }
     meter.strength(measured.into_iter().flatten().collect())
 }

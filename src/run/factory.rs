@@ -1,4 +1,4 @@
-//! Construction of a run's components: on the configured devices, or by tests on others.
+//! Construction of a run's components: on the configured devices, or on others in tests.
 
 use super::learner::{Learner, learner};
 use super::memory::MemoryPlan;
@@ -72,12 +72,12 @@ pub trait ComponentFactory: Send {
         backend::make(game, plan, Placement::of_run(config), rows_per_game)
     }
 
-    /// Whether the run plays games besides its workers.
+    /// Whether the run plays games in this process, in addition to its workers.
     fn plays_itself(&self, _config: &Config) -> bool {
         true
     }
 
-    /// What `vecaz run --resume RUN` needs besides to go on with the same components.
+    /// Further arguments of `vecaz run --resume RUN` for a run with the same components.
     fn resume_arguments(&self) -> String {
         String::new()
     }
@@ -85,7 +85,7 @@ pub trait ComponentFactory: Send {
     /// The workers of the run, if it has any.
     ///
     /// # Errors
-    /// Where they cannot be reached.
+    /// [`crate::Error::Server`] if the workers cannot be reached.
     fn workers(&self, _setup: WorkersSetup<'_>) -> Result<Option<Box<dyn Workers>>> {
         Ok(None)
     }

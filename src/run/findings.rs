@@ -1,8 +1,8 @@
-//! `findings.jsonl`: results of a run's games that are saved by themselves (Ramsey colourings of the clique game), one line of
-//! JSON each, without duplicates, in the order of discovery.
+//! `findings.jsonl`: the findings of a run, one line of JSON each, without duplicates, in the order of discovery. A finding is a result
+//! of a finished game that is of interest outside of training: [`crate::game::Game::finding`], a Ramsey colouring of the clique game.
 //!
-//! A line is written as soon as its game is over and is never removed. A resumed run repeats an interrupted epoch and finds the
-//! same lines in the same order, so the file is equal to that of an uninterrupted run.
+//! A line is written as soon as its game is over, and is never removed. A resumed run repeats an interrupted epoch and gets the same
+//! lines in the same order, so the file is equal to that of an uninterrupted run.
 
 use crate::error::{Error, Result};
 use crate::files::{FileDigest, read_whole};

@@ -1,4 +1,4 @@
-//! The folder of a run: which files are the run's own, and the one process that may write them.
+//! The folder of a run: the names of its files, and the lock that allows one process to write them.
 
 use super::{BEST, CONFIG, GAMES, MANIFEST, checkpoint, findings};
 use crate::error::{Error, Result};
@@ -35,7 +35,7 @@ impl RunFolder {
         refuse_content(dir)?;
         fs::create_dir_all(dir).map_err(|e| Error::io("creating", dir, e))?;
         let folder = Self::lock(dir)?;
-        // Another process may have begun and ended a run since.
+        // Another process may have run in the folder in between.
         refuse_content(dir)?;
         Ok(folder)
     }
@@ -81,7 +81,7 @@ impl RunFolder {
         &self.dir
     }
 
-    /// Refuses a folder that is no longer at its path, or whose files are gone. Writing on would leave a second folder with a
+    /// Refuses a folder that is no longer at its path, or whose files are gone. Further writes would create a second folder with a
     /// part of the run.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl RunFolder {
             true => Ok(()),
             false => Err(Error::format(
                 &self.dir,
-                "the folder was moved, deleted or emptied during the run, which ends here; \
+                "the folder was moved, deleted or emptied during the run, which ends; \
                  if it was moved, continue the run there with --resume",
             )),
         }
@@ -121,7 +121,7 @@ impl RunFolder {
     }
 }
 
-/// [`RunFolder::check`] at intervals, for loops that are too fast for a look at the disk each time.
+/// [`RunFolder::check`] at intervals, for loops whose passes are shorter than an access to the disk.
 #[derive(Debug)]
 pub struct FolderCheck<'a> {
     folder: &'a RunFolder,
@@ -211,8 +211,7 @@ pub fn is_run(dir: &Path) -> bool {
     has(CONFIG) && (has(MANIFEST) || has(metrics::FILE_NAME) || has(checkpoint::FOLDER))
 }
 
-/// Refuses a folder for a new run that is not empty. What a start leaves that is killed before it writes its configuration does not
-/// count.
+/// Refuses a folder for a new run that is not empty. The lock and temporary files of a start that was killed do not count.
 fn refuse_content(dir: &Path) -> Result<()> {
     let Some(first) = names(dir)?.into_iter().next() else { return Ok(()) };
     let why = match is_run(dir) || is_unstarted(dir)? {
@@ -220,7 +219,7 @@ fn refuse_content(dir: &Path) -> Result<()> {
             "the folder already contains a run; continue it with --resume, or choose another folder".into()
         }
         false => format!(
-            "the folder is not empty (it contains {first}) and is no run; choose a new or an empty one"
+            "the folder is not empty (it contains {first}) and is not a run; choose a new or an empty folder"
         ),
     };
     Err(Error::unsupported(format!("a new run in {}", dir.display()), why))
@@ -256,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_of_a_run_are_no_targets() {
+    fn files_of_a_run_are_refused_as_targets() {
         let (folder, dir) = run();
         for name in [
             CONFIG,
@@ -277,7 +276,7 @@ mod tests {
             assert!(error.contains("belongs to the run in "), "{name}: {error}");
         }
         for path in [dir.join("weights.safetensors"), dir.join("rows.json"), folder.path().join(CONFIG)] {
-            refuse_run_files(&path).expect("no file of the run");
+            refuse_run_files(&path).expect("not a file of the run");
         }
         fs::remove_file(dir.join(MANIFEST)).expect("removed");
         refuse_run_files(&dir.join(CONFIG)).expect("a folder with a config.toml is not a run");
@@ -285,7 +284,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_to_a_file_of_a_run_is_no_target() {
+    fn a_link_to_a_file_of_a_run_is_refused_as_a_target() {
         let (folder, dir) = run();
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(dir.join(BEST), &link).expect("linked");

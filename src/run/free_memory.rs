@@ -1,30 +1,30 @@
-//! The memory that this process may still take: what is free on the machine, and what the limits of its control groups and of the
-//! process itself leave. Read from `/proc` and the mounted control groups; other systems report nothing.
+//! The memory that this process may still take: free memory of the machine, and the remainder of the limits of its control groups and
+//! of the process. Read from `/proc` and the mounted control groups; other systems report nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Bytes of a MiB.
 pub(super) const MIB: u64 = 1 << 20;
-/// A limit of control groups (version 1) from here on is none: the kernel writes the largest number of pages.
+/// A limit of control groups (version 1) of at least this value means no limit: the kernel writes the largest number of pages.
 const UNLIMITED: u64 = 1 << 60;
 
-/// Memory that is left by one limit.
+/// The memory that one limit leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FreeMemory {
-    /// Bytes that are left.
+    /// Remaining bytes.
     pub bytes: u64,
-    /// What leaves them: a phrase that follows the number.
+    /// The limit: a phrase that follows the number of MiB.
     pub origin: String,
 }
 
 impl FreeMemory {
-    /// The least that any limit leaves; None if the system reports nothing.
+    /// The minimum over all limits; None if the system reports nothing.
     pub fn of_process() -> Option<Self> {
         Self::all(Path::new("/"), &reservable).into_iter().min_by_key(|free| free.bytes)
     }
 
-    /// The share that a plan may take: a plan counts the large arrays only.
+    /// The share for a plan, which counts the large arrays only: 0.9.
     pub fn share(&self) -> u64 {
         self.bytes / 10 * 9
     }
@@ -34,8 +34,8 @@ impl FreeMemory {
         format!("0.9 of the {} MiB {}", self.bytes / MIB, self.origin)
     }
 
-    /// What every limit leaves, as the files below `root` say. `reservable` gives the bytes that the allocator can still get, up to
-    /// a limit on mappings.
+    /// The memory that each limit leaves, from the files below `root`. `reservable` returns the bytes that the allocator can still get, up
+    /// to a limit on mappings.
     fn all(root: &Path, reservable: &dyn Fn(u64) -> u64) -> Vec<Self> {
         let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
         let limits = read("proc/self/limits");
@@ -61,20 +61,20 @@ impl FreeMemory {
     }
 }
 
-/// The most bytes, to a MiB and up to `limit`, that one allocation gets. Asked of the allocator, since it may have mapped address
-/// space that it does not use yet; nothing is touched.
+/// Size of the largest possible allocation, in bytes, rounded down to a MiB and at most `limit`. Found by trial, since the allocator may
+/// have mapped address space that it does not use yet. The memory is not written to.
 fn reservable(limit: u64) -> u64 {
     let fits = |mib: u64| Vec::<u8>::new().try_reserve_exact((mib * MIB) as usize).is_ok();
-    let (mut most, mut too_much) = (0, limit / MIB + 1);
-    while too_much - most > 1 {
-        let middle = most + (too_much - most) / 2;
+    let (mut largest, mut too_much) = (0, limit / MIB + 1);
+    while too_much - largest > 1 {
+        let middle = largest + (too_much - largest) / 2;
         if fits(middle) {
-            most = middle;
+            largest = middle;
         } else {
             too_much = middle;
         }
     }
-    most * MIB
+    largest * MIB
 }
 
 /// The value of a line such as `VmHWM:  1234 kB`, in bytes.
@@ -115,9 +115,9 @@ impl Version {
 /// A mounted hierarchy of control groups that has memory limits.
 struct Mount {
     version: Version,
-    /// The group that is mounted.
+    /// The mounted group.
     root: PathBuf,
-    /// Where it is mounted.
+    /// The mount point.
     point: PathBuf,
 }
 
@@ -135,7 +135,7 @@ impl Mount {
     }
 
     /// The folders of the process's group and its parents in this mount, with the groups' names. `groups` is the text of
-    /// `/proc/self/cgroup`, whose paths begin at the root of the hierarchy, or at a root that the process does not see.
+    /// `/proc/self/cgroup`, whose paths begin at the root of the hierarchy, or at a root outside of the process's namespace.
     fn groups(&self, root: &Path, groups: &str) -> Vec<(PathBuf, String)> {
         let of_line = |line: &str| -> Option<PathBuf> {
             let mut parts = line.splitn(3, ':');
@@ -187,7 +187,7 @@ Max address space         419430400            unlimited            bytes
     }
 
     #[test]
-    fn the_least_limit_of_the_process_counts_less_what_is_mapped() {
+    fn the_lowest_limit_of_the_process_counts_minus_the_mapped_memory() {
         let files = [("proc/meminfo", MEMORY), ("proc/self/limits", LIMITS)];
         assert_eq!(
             found(&files),

@@ -51,7 +51,9 @@ pub fn learner(
     let (chosen, _) = select_executor(config, &spec.model()?)?;
     let mut trainer = match &chosen {
         NetExecutor::Fused => Trainer::new(spec, &config.train, config.run.seed)?,
-        NetExecutor::Candle(device) => Trainer::on_candle(spec, &config.train, config.run.seed, device.clone())?,
+        NetExecutor::Candle(device) => {
+            Trainer::on_candle(spec, &config.train, config.run.seed, device.clone())?
+        }
     };
     if let Some(state) = state {
         trainer.restore(state)?;

@@ -1,4 +1,4 @@
-//! When a run ends: its limits of epochs and minutes, and the time left until then.
+//! The limits of a run, epochs and minutes, and the time left until its end.
 
 use super::Run;
 use crate::config::Config;
@@ -28,7 +28,7 @@ impl Run {
         minutes(&self.config).map(|minutes| 60.0 * minutes)
     }
 
-    /// When the time limit is over.
+    /// The end of the time limit.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let left = Duration::try_from_secs_f64((self.time_limit()? - self.seconds()).max(0.0));
         Instant::now().checked_add(left.ok()?)
@@ -47,8 +47,8 @@ impl Run {
         (epochs > 0 && self.counters.epoch >= epochs) || self.time_limit().is_some_and(ends_late)
     }
 
-    /// The next epoch, and when the run will end: at its time limit, or when the epochs left are done if they take as long as those
-    /// so far.
+    /// The next epoch, and the estimated end of the run: its time limit, or the end of its last epoch if epochs take as long as those so
+    /// far, whichever is earlier.
     pub(super) fn eta(&self) -> RunEta {
         let (epochs, done) = (self.config.run.epochs, self.counters.epoch);
         let left = match (epochs, self.metrics.records().last()) {

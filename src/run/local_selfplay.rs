@@ -1,4 +1,4 @@
-//! The games that a run plays in its own process.
+//! Self-play of a run in its own process.
 
 use super::factory::ComponentFactory;
 use crate::backend::RootCache;
@@ -16,11 +16,11 @@ use crate::stop::Stop;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The games that a run plays in its own process.
+/// Self-play of a run in its own process.
 pub enum LocalSelfPlay {
     /// Games in progress.
     Playing(SelfPlay),
-    /// None, since workers play all games. The slots of an earlier part of the run wait for a part that plays again.
+    /// No self-play: workers play all games. The slots of an earlier checkpoint are kept for a resumed run that plays again.
     Idle(Vec<GameSlot>),
 }
 
@@ -49,7 +49,7 @@ impl LocalSelfPlay {
         }
     }
 
-    /// One poll, where games are played.
+    /// Makes one poll; returns no games if workers play all games.
     ///
     /// # Errors
     /// Those of [`SelfPlay::poll`].
@@ -77,7 +77,7 @@ impl LocalSelfPlay {
     }
 }
 
-/// Weights with which self-play goes on.
+/// New weights for self-play.
 pub struct NewWeights<'a> {
     /// The configuration.
     pub config: &'a Config,
@@ -85,15 +85,15 @@ pub struct NewWeights<'a> {
     pub game: &'a dyn AnyGame,
     /// The network with the weights.
     pub network: &'a dyn Network,
-    /// Sets of weights before these with which the games were played.
+    /// Number of earlier sets of weights that games were played with.
     pub epochs: u64,
-    /// Games that were finished with them.
+    /// Games finished with the earlier sets.
     pub finished: u64,
 }
 
 impl NewWeights<'_> {
-    /// The root cache of the weights, whose evaluations also fill `evaluations`, and what it costs. `begin` is called before trees are
-    /// built.
+    /// The root cache of the weights, and its cost. Its evaluations are also inserted into `evaluations`. `begin` is called before trees
+    /// are built.
     ///
     /// # Errors
     /// Those of [`root_cache::build`].
@@ -123,12 +123,13 @@ impl NewWeights<'_> {
     }
 }
 
-/// Games that were finished in these slots.
+/// Number of games finished in these slots.
 pub fn finished_in<'a>(slots: impl Iterator<Item = &'a GameSlot>) -> u64 {
     slots.map(|slot| slot.game).sum()
 }
 
-/// Goes on with new weights and the root cache of these. `begin` is called before trees are built. Returns what they cost.
+/// Replaces the weights of self-play and builds their root cache. `begin` is called before trees are built. Returns the cost of the
+/// cache.
 ///
 /// # Errors
 /// Those of [`root_cache::build`] and of the device.

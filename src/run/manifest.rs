@@ -1,13 +1,13 @@
 //! `manifest.jsonl`: the files of a run with their sizes and checksums, as of its last finished epoch.
 //!
-//! Writing the manifest, atomically and after all other files, is what finishes an epoch. Until then the folder may be ahead of it,
-//! by work that a resumed run repeats:
+//! An epoch is finished once the manifest is written, atomically and after all other files. Before that, the folder may differ from the
+//! manifest by work that a resumed run repeats:
 //!
-//! - in `games/` and `checkpoints/` there are new files, which the manifest does not list;
+//! - `games/` and `checkpoints/` have new files, which the manifest does not list;
 //! - `metrics.jsonl` and `findings.jsonl` have grown: the manifest lists their beginning;
-//! - `config.toml` or `best.safetensors` has been replaced: [`Manifest::replace`] lists the new content beside the old one first.
+//! - `config.toml` or `best.safetensors` has been replaced: [`Manifest::replace`] first adds the new content to the old one in the list.
 //!
-//! So a listed file always has a listed content, whenever a process is killed, unless something else has changed it.
+//! So a listed file has a listed content whenever the process is killed, unless another program has changed the file.
 //!
 //! The first line is `{"format":1,"epoch":E}`, the last the CRC-32C of all before it, every other `{"path","size","crc32c"}` with
 //! `"pending":true` for a content that is about to replace another one.
@@ -56,7 +56,7 @@ struct Tail {
     crc32c: String,
 }
 
-/// The extent of a check of a file.
+/// What a check of a file covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckDepth {
     /// Existence and size.
@@ -220,10 +220,10 @@ impl Manifest {
         }
     }
 
-    /// Compares the file `name` with its entry. A file that is not listed is right.
+    /// Compares the file `name` with its entry. A file that is not listed passes.
     ///
     /// # Errors
-    /// [`Error::Format`] with the difference and the ways to go on; [`Error::Io`].
+    /// [`Error::Format`] with the difference and the possible remedies; [`Error::Io`].
     pub fn check(&self, name: &str, depth: CheckDepth) -> Result<()> {
         let Some((size, expected)) = self.candidates(name)? else { return Ok(()) };
         if depth == CheckDepth::Size {
@@ -282,8 +282,8 @@ impl Manifest {
         };
         let fitting: Vec<FileDigest> = listed.into_iter().filter(fits).collect();
         if fitting.is_empty() {
-            let least = if grows(name) { "at least " } else { "" };
-            let what = format!("has {} bytes, {MANIFEST} expects {least}{}", meta.len(), first.size);
+            let at_least = if grows(name) { "at least " } else { "" };
+            let what = format!("has {} bytes, {MANIFEST} expects {at_least}{}", meta.len(), first.size);
             return Err(self.refusal(name, what));
         }
         Ok(Some((meta.len(), fitting)))
@@ -297,12 +297,12 @@ impl Manifest {
         self.refusal(name, what)
     }
 
-    /// An error about the file `name`, with the ways to go on.
+    /// An error about the file `name`, with the possible remedies.
     fn refusal(&self, name: &str, what: String) -> Error {
         let checkpoints = self.checkpoints();
         let of_checkpoint =
             checkpoints.iter().rposition(|(_, folder)| self.dir.join(name).starts_with(folder));
-        let go_on = match of_checkpoint {
+        let remedy = match of_checkpoint {
             None => accept(&self.dir),
             Some(0) if checkpoints.len() == 1 => {
                 return Error::format(self.dir.join(name), format!("{what}; restore it"));
@@ -319,7 +319,7 @@ impl Manifest {
                 )
             }
         };
-        Error::format(self.dir.join(name), format!("{what}; restore it, or {go_on}"))
+        Error::format(self.dir.join(name), format!("{what}; restore it, or {remedy}"))
     }
 
     /// Lists the content of a file.
@@ -327,8 +327,8 @@ impl Manifest {
         self.files.insert(name.into(), digest);
     }
 
-    /// Replaces the file `name` by `bytes`. The new content is listed on disk beside the old one before it is written; the next
-    /// [`Manifest::write`] lists it alone.
+    /// Replaces the file `name` by `bytes`. The manifest on disk lists the old and the new content before the file is written; the
+    /// next [`Manifest::write`] lists only the new one.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -345,8 +345,8 @@ impl Manifest {
         Ok(())
     }
 
-    /// Lists for each file with a pending content the one that it has. A resumed run begins with this, since the process before it
-    /// may have been killed before or after it replaced the file.
+    /// Lists for each file with a pending content its present content. A resumed run calls this first: the previous process may have been
+    /// killed before or after it replaced the file.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -368,7 +368,7 @@ impl Manifest {
         self.files.retain(|name, _| checkpoint::epoch_of(name).is_none_or(|epoch| epoch > *last_removed));
     }
 
-    /// Writes the manifest as of the end of `epoch`. Everything that it lists is on disk.
+    /// Writes the manifest as of the end of `epoch`. All listed files must be on disk.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -405,8 +405,8 @@ pub fn games_name(epoch: u64) -> String {
     format!("{GAMES}/epoch-{epoch:06}.jsonl")
 }
 
-/// The paths of the games up to `epoch` that are in `dir`, in order. They are looked up in the folder, since the name of a checkpoint
-/// may give an epoch that no run reaches.
+/// The paths of the stored games up to `epoch` in `dir`, in order. The folder is listed, instead of testing a name per epoch, since the
+/// name of a checkpoint may contain any number.
 fn stored_games(dir: &Path, epoch: u64) -> Result<Vec<String>> {
     let folder = dir.join(GAMES);
     let entries = match fs::read_dir(&folder) {
@@ -423,7 +423,7 @@ fn stored_games(dir: &Path, epoch: u64) -> Result<Vec<String>> {
     Ok(epochs.into_iter().map(games_name).filter(|name| dir.join(name).is_file()).collect())
 }
 
-/// True for logs, of which the manifest lists the beginning.
+/// True for logs; the manifest lists their beginning.
 fn grows(name: &str) -> bool {
     [metrics::FILE_NAME, findings::FILE_NAME].contains(&name)
 }

@@ -1,4 +1,4 @@
-//! The memory plan of a run, checked before any allocation.
+//! The memory plan of a run, which is checked before any allocation.
 
 use super::free_memory::{FreeMemory, MIB, kib_of};
 use crate::backend::Placement;
@@ -22,7 +22,7 @@ const THREAD_MIB: u64 = 6;
 /// The large arrays of a run, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryPlan {
-    /// Trees, states and root arrays of all rows; 0 on a GPU, whose backend checks its own memory.
+    /// Trees, states and root arrays of all rows; 0 on a GPU, whose memory the backend checks.
     pub trees: u64,
     /// The network's input and output of a pass.
     pub passes: u64,
@@ -32,11 +32,11 @@ pub struct MemoryPlan {
     pub training: u64,
     /// The root cache, and the arrays in which its trees are built.
     pub cache: u64,
-    /// The searches of an evaluation, whose trees are made beside those of self-play; without trees on a GPU.
+    /// The searches of an evaluation, whose trees exist at the same time as those of self-play; without trees on a GPU.
     pub evaluation: u64,
     /// The evaluation cache.
     pub evaluations: u64,
-    /// Chunks of workers that wait for the run; in a worker those that it keeps until the learner has them.
+    /// Queued chunks of workers; in a worker the chunks that it keeps until the learner has stored them.
     pub workers: u64,
     /// Code, networks, and the buffers and stacks of threads.
     pub program: u64,
@@ -66,14 +66,14 @@ impl MemoryPlan {
         let on_host = u64::from(config.network_devices().is_cpu());
         let batch = 4 * config.train.batch * (sizes.obs.len() + 2 * sizes.num_actions + sizes.num_players);
         let sample = Replay::sample_bytes(&sizes, game.state_size());
-        let waiting = match config.train.mode {
+        let held = match config.train.mode {
             TrainingMode::InTurns => 0,
             TrainingMode::Overlapped => config.selfplay.samples_per_epoch,
         };
         Ok(Self {
             trees: product(rows, row),
             passes: product(rows, pass),
-            replay: 2 * product(config.replay.capacity, sample) + product(waiting, sample),
+            replay: 2 * product(config.replay.capacity, sample) + product(held, sample),
             training: on_host
                 * (4 * (parameters * 6 + activations) as u64 + 2 * product(config.train.accumulate, batch)),
             cache: root_cache::max_bytes(config, plan, game),
@@ -93,12 +93,12 @@ impl MemoryPlan {
         Ok(Self { replay: 0, training: 0, ..Self::new(config, game)? })
     }
 
-    /// The plan of a run whose games are all those of workers.
+    /// The plan of a run whose games are all played by workers.
     pub fn without_play(self) -> Self {
         Self { trees: 0, passes: 0, cache: 0, evaluations: 0, ..self }
     }
 
-    /// The parts: name, bytes, and the keys that set their size. Those of workers are there only where there are any.
+    /// The parts: name, bytes, and the keys that set their size. The part of workers is listed only if it is not 0.
     fn parts(&self) -> impl Iterator<Item = (&'static str, u64, &'static str)> {
         let keys = "cluster.max_queued_bytes, selfplay.games and selfplay.passes_per_poll";
         let workers = (self.workers > 0).then_some(("chunks of workers", self.workers, keys));
@@ -139,7 +139,7 @@ impl MemoryPlan {
             .unwrap_or_default()
     }
 
-    /// Refuses a plan that exceeds `run.memory_mib`, or 0.9 of what the process may still take.
+    /// Refuses a plan that exceeds `run.memory_mib`, or without that key 0.9 of [`FreeMemory`].
     ///
     /// # Errors
     /// [`Error::Memory`] with the numbers.
@@ -167,8 +167,8 @@ fn product(a: usize, b: usize) -> u64 {
     (a as u64).saturating_mul(b as u64)
 }
 
-/// Refuses a search of `rows` positions at once, each in a new tree, that needs more than 0.9 of what the process may still
-/// take. Trees on a GPU are not counted, since its backend checks its own memory.
+/// Refuses a search of `rows` positions at once, each in a new tree, that needs more than 0.9 of [`FreeMemory`]. Trees on a GPU are not
+/// counted, since the backend checks the GPU's memory.
 ///
 /// # Errors
 /// [`Error::Unsupported`] with the numbers.
@@ -192,7 +192,7 @@ pub fn check_search(
     }
 }
 
-/// Bytes of what is not planned in detail; measured with a small network, and more than that.
+/// Estimate for code, stacks and small arrays, in bytes: above the value measured with a small network.
 fn program_bytes() -> u64 {
     let threads = rayon::current_num_threads() as u64;
     (PROGRAM_MIB + threads * THREAD_MIB) * MIB

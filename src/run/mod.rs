@@ -1,9 +1,9 @@
 //! The run: self-play -> replay -> train -> evaluate -> checkpoint, epoch after epoch.
 //!
-//! An epoch plays until it has its samples, makes the updates that are due (with `overlapped`: those that were due when it
-//! began), measures strength and writes a checkpoint. A resumed run continues from the last checkpoint and gives the same bytes
-//! as an uninterrupted one: results depend only on the configuration, the seed and counters, unless workers on other machines play
-//! in free order. The clock only decides when to stop.
+//! An epoch plays until it has its samples, makes the updates that are due (with `overlapped`: those that were due when it began),
+//! measures strength and writes a checkpoint. A resumed run continues from the last checkpoint and gives the same bytes as an
+//! uninterrupted one: results depend only on the configuration, the seed and counters, unless workers on other machines play in free
+//! order. The clock has no effect except the time limit.
 
 pub mod checkpoint;
 mod ending;
@@ -44,8 +44,8 @@ use factory::{ComponentFactory, DefaultFactory};
 use findings::FindingsLog;
 use folder::RunFolder;
 use learner::Learner;
+use local_selfplay::{LocalSelfPlay, NewWeights, finished_in, take_weights};
 use manifest::{CheckDepth, Manifest, games_name};
-use local_selfplay::{NewWeights, LocalSelfPlay, finished_in, take_weights};
 use setup::{RunSetup, RunState};
 use std::path::Path;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ pub struct Run {
     replay: Replay,
     local_selfplay: LocalSelfPlay,
     workers: Option<Box<dyn Workers>>,
-    /// [`Workers::received`] of the checkpoint, for the next ones of a run that has no workers now.
+    /// [`Workers::received`] of the last checkpoint; a run without workers copies it to the next ones.
     received: Vec<u8>,
     counters: Counters,
     strength_meter: StrengthMeter,
@@ -145,7 +145,7 @@ impl Run {
         let trainer = setup.factory.learner(&config, &setup.game, &setup.spec, Some(&state))?;
         let state = RunState { trainer, replay, slots, received, counters, folder, manifest };
         let mut run = Self::assemble(config, setup, state, threads)?;
-        // Written last, so that a refused configuration does not replace the run's own.
+        // Written last, so that a refused configuration does not replace the saved one.
         run.manifest.replace(CONFIG, run.config.file_text()?.as_bytes())?;
         run.manifest.write(epoch)?;
         if let Some(workers) = &mut run.workers {
@@ -156,7 +156,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Starts a run from epoch 0. The configuration is written first, so that the run can be resumed after a kill at any time.
+    /// Starts a run from epoch 0. The configuration is written first, so that the run can be resumed after a kill at any moment.
     fn begin(
         config: Config,
         setup: RunSetup,
@@ -234,7 +234,7 @@ impl Run {
         })
     }
 
-    /// Gives the run's metrics to `exporter` from now on, at the end of every epoch.
+    /// Passes the run's metrics to `exporter`, now and at the end of every epoch.
     pub fn export_metrics(&mut self, exporter: Exporter) {
         exporter.set(MetricsText::of_run(self.metrics.records()));
         self.exporter = Some(exporter);
@@ -250,12 +250,12 @@ impl Run {
         self.counters.epoch
     }
 
-    /// Runs epochs until the configuration's limit or until `stop` is requested. An epoch that does not end in time is given up;
-    /// a resumed run repeats it and gives the same bytes. The run cannot go on after an error.
+    /// Runs epochs until the configuration's limit or until `stop` is requested. An epoch that does not end in time is discarded; a
+    /// resumed run repeats it and gives the same bytes. The run cannot be continued after an error.
     ///
     /// # Errors
-    /// [`Error::Stopped`] after a signal, [`Error::TimeLimit`] if the time is over before the first of these epochs is done, those
-    /// of self-play, training and the disk; the last checkpoint is then unchanged.
+    /// [`Error::Stopped`] after a signal, [`Error::TimeLimit`] if the time limit is reached before the first of these epochs is done,
+    /// those of self-play, training and the disk; the last checkpoint is then unchanged.
     pub fn run_epochs(&mut self, progress: &mut Progress, stop: &Stop) -> Result<()> {
         let first = self.counters.epoch;
         let stop = stop.at(self.deadline());
@@ -276,7 +276,7 @@ impl Run {
         }
         if self.counters.epoch == first {
             return progress.note(&format!(
-                "the limit is reached after {first} epochs{}; set another limit with --epochs or --minutes",
+                "the limit is reached after {first} epochs{}; set a higher limit with --epochs or --minutes",
                 self.last_epoch_seconds().map(|s| format!(" of about {s:.1} s")).unwrap_or_default()
             ));
         }
@@ -342,7 +342,7 @@ impl Run {
         Ok(record)
     }
 
-    /// The strength of the network after `epoch`, if it is to be measured then.
+    /// The strength of the network after `epoch`; None for an epoch without an evaluation.
     fn evaluate(&mut self, epoch: u64, progress: &mut Progress, stop: &Stop) -> Result<Option<Strength>> {
         let every = self.config.eval.every;
         if every == 0 || !epoch.is_multiple_of(every) {
@@ -361,8 +361,8 @@ impl Run {
         strength.map(Some)
     }
 
-    /// Writes the epoch's files, the checkpoint and the manifest last: a run that is killed before the manifest repeats the epoch
-    /// and writes the same files. A signal may cut the report short, which is made of them.
+    /// Writes the epoch's files, then the checkpoint and the manifest: a run that is killed before the manifest repeats the epoch and
+    /// writes the same files. A signal may interrupt only the report, which is derived from the other files.
     fn close_epoch(&mut self, record: EpochRecord, games: &[FinishedGame], stop: &Stop) -> Result<()> {
         self.folder.check()?;
         let writing = stop.write_guard();
@@ -389,7 +389,7 @@ impl Run {
         self.finish_epoch(&network)
     }
 
-    /// Gives self-play the current weights, and the root cache of these, whose cost is returned.
+    /// Passes the current weights and their root cache to self-play. Returns the cost of the cache.
     fn play_with_new_weights(&mut self, progress: &mut Progress, stop: &Stop) -> Result<RootCacheUse> {
         if matches!(self.local_selfplay, LocalSelfPlay::Idle(_)) {
             return Ok(RootCacheUse::default());
@@ -420,7 +420,7 @@ impl Run {
         EpochRunner { collector, training, replay, progress, stop }.run()
     }
 
-    /// The network with the current weights, which are copied over the host.
+    /// The network with the current weights, copied through the host.
     fn network(&self) -> Result<Box<dyn Network>> {
         self.factory.network(&self.config, self.game.as_ref(), &self.spec, &self.trainer.weights()?)
     }

@@ -1,4 +1,4 @@
-//! Choice of a run's network executor and its device.
+//! Selection of a run's network executor and its device.
 
 use crate::backend::kernels::{check_devices, cuda_network};
 use crate::batch::AnyGame;
@@ -10,7 +10,7 @@ use crate::net::{CandleNet, NetSpec, Network, NetworkDesc, Weights};
 use crate::weights::pack;
 use candle_core::Device;
 
-/// Refuses devices of trees and network, and an instruction set of the network, that this machine lacks.
+/// Refuses devices of trees and network, and an instruction set of the network, that this machine does not have.
 ///
 /// # Errors
 /// [`crate::Error::Device`] and [`crate::Error::Config`].
@@ -27,13 +27,13 @@ pub fn check_machine(config: &Config) -> Result<()> {
 /// The executor of a network.
 #[derive(Clone, Debug)]
 pub enum NetExecutor {
-    /// This program's own kernels.
+    /// The fused kernels of this program.
     Fused,
     /// candle, on this device.
     Candle(Device),
 }
 
-/// Chooses the executor of `model` by `net.executor`; the text says which and why.
+/// Selects the executor of `model` by `net.executor`. Returns it with a text for people: its name and the reason.
 ///
 /// # Errors
 /// [`Error::Config`] if `net.executor` is fused and its kernels do not cover the model, or if the executor lacks the number format;
@@ -76,8 +76,8 @@ fn candle_device(name: DeviceName) -> Result<Device> {
     }
 }
 
-/// The network for self-play and evaluation on its configured device, and the name of its executor: the fused forward with its
-/// instruction set on the CPU, our kernels on a GPU, or candle.
+/// Makes the network for self-play and evaluation on its configured device. Returns it with the name of its executor: the fused forward
+/// with its instruction set on the CPU, the kernels on a GPU, or candle.
 ///
 /// # Errors
 /// Those of [`select_executor`], [`pack`] and [`cuda_network`].
@@ -111,7 +111,7 @@ pub fn make_network(
     }
 }
 
-/// The network on the CPU in f32, independent of any configuration: fused if its kernels cover it, otherwise by candle.
+/// Makes the network on the CPU in f32, independent of any configuration: fused if the kernels cover it, otherwise by candle.
 ///
 /// # Errors
 /// Those of [`CpuNet::new`] and [`CandleNet::on`].
@@ -138,22 +138,28 @@ mod tests {
             config.net.executor = executor;
             select_executor(&config, &model).expect("covered")
         };
-        assert!(matches!(choice(Executor::Auto), (NetExecutor::Fused, why) if why.contains("cover every layer")));
+        assert!(
+            matches!(choice(Executor::Auto), (NetExecutor::Fused, why) if why.contains("cover every layer"))
+        );
         assert!(matches!(choice(Executor::Fused), (NetExecutor::Fused, _)));
-        assert!(matches!(choice(Executor::Candle), (NetExecutor::Candle(_), why) if why.contains("net.executor")));
+        assert!(
+            matches!(choice(Executor::Candle), (NetExecutor::Candle(_), why) if why.contains("net.executor"))
+        );
         config.net.executor = Executor::Candle;
         config.net.precision = Precision::Bf16;
         let error = select_executor(&config, &model).expect_err("candle has f32").to_string();
         assert!(error.contains("net.precision"), "{error}");
     }
 
-    /// Before a run begins, and not when its network is packed.
+    /// The error comes from the selection, before a run starts, and not from packing the network.
     #[test]
     fn a_format_without_kernels_for_a_layer_is_refused() {
         let game = any_game("clique", &toml::Table::new()).expect("registered");
         let net = NetConfig { arch: Arch::Edge, precision: Precision::Int8, ..NetConfig::default() };
         let model = NetSpec::new(&net, &game.sizes()).model().expect("a network");
-        let error = select_executor(&Config { net, ..Config::default() }, &model).expect_err("no kernels").to_string();
+        let error = select_executor(&Config { net, ..Config::default() }, &model)
+            .expect_err("no kernels")
+            .to_string();
         assert!(error.contains("net.precision: got int8, expected f32 or bf16"), "{error}");
     }
 }

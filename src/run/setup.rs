@@ -1,4 +1,4 @@
-//! What a run begins with: components that were checked before anything is written, and its state, new or from a checkpoint.
+//! The start of a run: components, which are checked before anything is written, and the state, new or from a checkpoint.
 
 use super::checkpoint::Counters;
 use super::factory::ComponentFactory;

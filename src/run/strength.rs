@@ -1,5 +1,5 @@
-//! Strength of a network: error rates on solved positions if the game has an exact solver, otherwise a match. It is measured item by
-//! item (a position, a game of the match), so that several processes may measure some each.
+//! Strength of a network: error rates on solved positions if the game has an exact solver, otherwise a match. Items (a position, a game
+//! of the match) are measured independently, so that several processes can share a measurement.
 
 use crate::backend::Placement;
 use crate::batch::AnyGame;
@@ -31,7 +31,7 @@ enum Task {
     Match { opponent: String, determinisations: usize, plan: MatchPlan },
 }
 
-/// What was measured of some items.
+/// The results of some items.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum EvalResult {
     /// The choices on solved positions.
@@ -40,13 +40,13 @@ pub enum EvalResult {
     Games(Vec<Vec<u16>>),
 }
 
-/// How far a measurement of some items is.
+/// The progress of a measurement.
 pub struct ItemProgress {
-    /// Items that are done.
+    /// Finished items.
     pub done: u64,
-    /// Estimated fraction of the work; None where it is that of the items, or not known yet.
+    /// Estimated fraction of the work; None if it is the fraction of items, or is not known yet.
     pub fraction: Option<f64>,
-    /// What is known so far, for people.
+    /// A result so far, as text.
     pub detail: String,
 }
 
@@ -88,7 +88,7 @@ impl StrengthMeter {
         }
     }
 
-    /// What the items are.
+    /// The name of the items.
     pub fn unit(&self) -> &'static str {
         match &self.task {
             Task::Positions(_) => "positions",
@@ -129,11 +129,11 @@ impl StrengthMeter {
         }
     }
 
-    /// Checks that `measured`, of another process, may be what the items with these `numbers` give: choices are legal, games go by the
-    /// rules to their end, with the openings and the chance outcomes of this match.
+    /// Checks that `measured`, from another process, is a possible result of the items with these `numbers`: choices are legal; games
+    /// follow the rules to their end, with the openings and the chance outcomes of this match.
     ///
     /// # Errors
-    /// What is wrong.
+    /// A description of the defect.
     pub fn check(&self, numbers: Range<usize>, measured: &EvalResult) -> std::result::Result<(), String> {
         let found = match measured {
             EvalResult::Positions(choices) => choices.len(),
@@ -149,7 +149,7 @@ impl StrengthMeter {
             (Task::Match { plan, .. }, EvalResult::Games(records)) => numbers
                 .zip(records)
                 .try_for_each(|(number, actions)| check_game(&self.game, *plan, number, actions)),
-            _ => Err(format!("it is not about {}", self.unit())),
+            _ => Err(format!("results of another kind, expected {}", self.unit())),
         }
     }
 
@@ -162,12 +162,12 @@ impl StrengthMeter {
         items.saturating_mul(CHOICE + ACTION * self.game.sizes().max_plies)
     }
 
-    /// The strength, from what was measured of all items in their order.
+    /// The strength, from the results of all items in their order.
     ///
     /// # Errors
-    /// Where items are missing, or not those of this measurement.
+    /// [`Error::Unsupported`] if items are missing, or belong to another measurement.
     pub fn strength(&self, all: Vec<EvalResult>) -> Result<Strength> {
-        let wrong = |what: String| Error::unsupported("this evaluation", what);
+        let wrong = |what: String| Error::unsupported("the results of an evaluation", what);
         let (mut choices, mut records) = (Vec::new(), Vec::new());
         for measured in all {
             match measured {
@@ -218,7 +218,9 @@ fn check_choice(
     let is_legal =
         |action: u16| positions[number].scores.get(usize::from(action)).is_some_and(Option::is_some);
     if index != number || !is_legal(policy_action) || !is_legal(search_action) || !value.is_finite() {
-        return Err(format!("{choice:?} is no choice on position {number}"));
+        return Err(format!(
+            "the choice {choice:?}, expected legal actions of position {number} and a finite value"
+        ));
     }
     Ok(())
 }
@@ -226,7 +228,7 @@ fn check_choice(
 /// The embedded solved positions of this game, at most `wanted`, evenly spaced.
 fn known_positions(game: &Arc<dyn AnyGame>, wanted: usize) -> Result<Option<Vec<SolvedPosition>>> {
     let Some(text) = game.solved_positions() else { return Ok(None) };
-    let all = positions::parse_lines(text, Path::new("the positions inside the program"), game)?;
+    let all = positions::parse_lines(text, Path::new("the embedded positions"), game)?;
     let step = (all.len() as f64 / wanted.max(1) as f64).max(1.0);
     let chosen = (0..wanted.min(all.len())).map(|i| all[(i as f64 * step) as usize].clone());
     Ok(Some(chosen.collect()))

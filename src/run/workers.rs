@@ -1,5 +1,5 @@
-//! Other processes that play games of a run, as the run sees them: where finished games come from besides its own self-play, and who
-//! receives new weights. It does not know how they are reached.
+//! The interface of a run to other processes that play its games: they send finished games and receive new weights. Independent of the
+//! transport.
 
 use super::strength::EvalResult;
 use crate::batch::AnyGame;
@@ -14,23 +14,23 @@ use std::time::Duration;
 
 /// The workers of a run.
 pub trait Workers: Send {
-    /// Takes the next games that workers have finished; none of them where they are refused. None where nothing has come within `wait`.
+    /// Takes the next games that workers have finished; an empty list if they were refused. None if nothing has arrived within `wait`.
     ///
     /// # Errors
-    /// Where the workers cannot be reached any more, for a reason that does not pass by itself.
+    /// Permanent failures of the connection to the workers.
     fn receive(&mut self, wait: Duration) -> Result<Option<Vec<FinishedGame>>>;
 
-    /// Which games were taken, as bytes for the checkpoint: a run that is resumed from it takes those that follow, each once.
+    /// A record of the games taken so far, as bytes for the checkpoint: a run resumed from it takes the games that follow, each once.
     fn received(&self) -> Vec<u8>;
 
-    /// Publishes the weights of `epoch`, once its checkpoint is durable, and the `record` of that epoch. The games taken until then are
-    /// not needed again.
+    /// Publishes the weights of `epoch` and its `record`. The checkpoint of the epoch must be durable: workers delete the games taken so
+    /// far.
     ///
     /// # Errors
     /// Those of [`NetFile::to_bytes`].
     fn publish(&mut self, epoch: u64, network: &NetFile, record: Option<&EpochRecord>) -> Result<()>;
 
-    /// Offers an evaluation of the `network` of `epoch`, whose weights are not published yet, to the workers.
+    /// Offers the workers an evaluation of the `network` of `epoch`, whose weights are not published yet.
     ///
     /// # Errors
     /// Those of [`NetFile::to_bytes`].
@@ -41,10 +41,10 @@ pub trait Workers: Send {
         offer: EvaluationOffer,
     ) -> Result<Box<dyn SharedEvaluation + '_>>;
 
-    /// The games in progress for the checkpoint, where workers play those of the run. `[N]`
+    /// The games in progress for the checkpoint, if workers play in the slots of the run. `[N]`
     fn slots(&self) -> Option<Vec<GameSlot>>;
 
-    /// What was received since the last call.
+    /// Counts since the last call.
     fn take_counts(&mut self) -> WorkerCounts;
 }
 
@@ -53,23 +53,23 @@ pub trait Workers: Send {
 pub struct EvaluationOffer {
     /// The number of parts.
     pub parts: usize,
-    /// The most bytes of what is measured of a part.
+    /// Maximum size of the results of a part, in bytes.
     pub max_bytes: usize,
 }
 
-/// Says what is wrong with what a worker has measured of a part.
+/// Checks the results of a part that a worker has measured; the error describes the defect.
 pub type CheckPart<'a> = &'a dyn Fn(usize, &EvalResult) -> std::result::Result<(), String>;
 
-/// An evaluation in parts, which workers measure as far as they come to it. Where they cannot be reached, there are no claims and no results.
+/// An evaluation in parts, which this process and workers claim. If the workers cannot be reached, there are no claims and no results.
 pub trait SharedEvaluation {
-    /// Claims the next free part for this process; None where there is none.
+    /// Claims the next unclaimed part for this process; None if all are claimed.
     fn claim(&mut self) -> Option<usize>;
 
-    /// What workers have measured since the last call and `check` finds no fault with: part and content.
+    /// Results that workers have sent since the last call and that pass `check`, as (part, results).
     fn results(&mut self, check: CheckPart<'_>) -> Vec<(usize, EvalResult)>;
 }
 
-/// A run for which workers are wanted.
+/// The run that a connection to workers is made for.
 pub struct WorkersSetup<'a> {
     /// Its configuration.
     pub config: &'a Config,

@@ -8,10 +8,10 @@ use safetensors::{Dtype, SafeTensors};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// The one metadata key. One, so that a file's bytes depend on its content alone: the format's writer does not order keys.
+/// The only metadata key. With several keys the bytes of a file would not be deterministic: the format's writer does not order them.
 const KEY: &str = "vecaz";
 
-/// Writes arrays and a metadata text to a safetensors file, whole or not at all.
+/// Writes arrays and a metadata text to a safetensors file, atomically.
 ///
 /// # Errors
 /// [`Error::Io`] where the file cannot be written, [`Error::Format`] where an array's shape is not that of its data.
@@ -19,7 +19,7 @@ pub fn save_arrays(path: &Path, arrays: &Weights, metadata: &str) -> Result<()> 
     write_atomic(path, &serialize_arrays(path, arrays, metadata)?)
 }
 
-/// The bytes of a file of [`save_arrays`]; `path` is named in errors.
+/// The bytes of a file of [`save_arrays`]; errors name `path`.
 ///
 /// # Errors
 /// [`Error::Format`] where an array's shape is not that of its data.
@@ -38,10 +38,10 @@ pub fn serialize_arrays(path: &Path, arrays: &Weights, metadata: &str) -> Result
     safetensors::serialize(views, Some(metadata)).map_err(refused)
 }
 
-/// Bytes that a file of weights may have.
+/// Maximum size of a file of weights, in bytes.
 const MAX_BYTES: u64 = 1 << 32;
 
-/// Reads what [`save_arrays`] wrote.
+/// Reads a file that [`save_arrays`] wrote.
 ///
 /// # Errors
 /// [`Error::Io`] where the file cannot be read, [`Error::Format`] where it is cut short, damaged or not one of vecaz.
@@ -50,7 +50,7 @@ pub fn load_arrays(path: &Path) -> Result<(Weights, String)> {
     parse_arrays(path, &bytes)
 }
 
-/// As [`load_arrays`], for bytes at hand; `path` is named in errors.
+/// [`load_arrays`] for bytes in memory; errors name `path`.
 ///
 /// # Errors
 /// [`Error::Format`].

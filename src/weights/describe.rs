@@ -1,14 +1,14 @@
-//! What a network's file says about its game: words, action names, observations of random positions.
+//! The description of a game in a network's file: meaning of arrays, action names, observations of random positions.
 
 use crate::batch::AnyGame;
 use crate::game::{History, Turn};
 use crate::model::NetSpec;
 use crate::rng::{Key, Purpose};
 
-/// Random games that action names are gathered from.
+/// Number of random games from which action names are collected.
 const NAMING_GAMES: u64 = 32;
 
-/// What an observation and the outputs mean.
+/// The meaning of an observation and of the outputs, in words.
 pub fn meaning(net: &NetSpec) -> String {
     let values = if net.zero_sum_pair {
         "one value v for the player to move; the opponent's is -v"
@@ -28,7 +28,7 @@ struct SampledPosition {
     legal: Vec<u16>,
 }
 
-/// All positions of random game number `number`, the end excluded; a function of the number alone.
+/// All positions of random game number `number` before its end. They depend only on the number.
 fn random_game(game: &dyn AnyGame, number: u64) -> Vec<SampledPosition> {
     let sizes = game.sizes();
     let mut rng = Key::new(0, Purpose::Evaluation).with(number).stream();
@@ -57,7 +57,7 @@ fn decisions(game: &dyn AnyGame, number: u64) -> Vec<SampledPosition> {
     positions
 }
 
-/// What the player to move sees at one random position of each of `count` random games. `[count, F]`
+/// The observations of the player to move at one random position of each of `count` random games. `[count, F]`
 pub fn observations(game: &dyn AnyGame, count: usize) -> Vec<f32> {
     let features = game.sizes().obs.len();
     let mut out = vec![0.0; count * features];
@@ -69,7 +69,7 @@ pub fn observations(game: &dyn AnyGame, count: usize) -> Vec<f32> {
     out
 }
 
-/// The name of every action that was legal in random games and had the same name in all their positions. `[A]`
+/// The name of every action that was legal in the random games and had the same name in all positions; None for other actions. `[A]`
 pub fn action_names(game: &dyn AnyGame) -> Vec<Option<String>> {
     let mut names: Vec<Vec<String>> = vec![Vec::new(); game.sizes().num_actions];
     for position in (0..NAMING_GAMES).flat_map(|number| decisions(game, number)) {

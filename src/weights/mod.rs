@@ -1,7 +1,7 @@
-//! Networks in files: safetensors with everything needed to use one elsewhere, and vectors to check that use by.
+//! Network files: safetensors with weights, a description for other programs, and self-check vectors.
 //!
-//! In: a game, a network's sizes and weights. Out: a file that vecaz and PyTorch load, and back. Knows nothing of
-//! training or search.
+//! Input: a game, a network's sizes and weights. Output: a file that vecaz and PyTorch load, and back. Independent of training and
+//! search.
 //!
 //! A file holds the tensors of [`crate::model::Model::params`] under their names, three tensors of the self-check
 //! (`selfcheck.obs [8, F]`, `selfcheck.logits [8, A]`, `selfcheck.values [8, P]`), and one metadata entry `vecaz`: the
@@ -25,12 +25,12 @@ use std::path::Path;
 
 /// The version of the file's layout.
 const VERSION: u32 = 1;
-/// Observations of the self-check.
+/// Number of observations of the self-check.
 const CHECKS: usize = 8;
-/// The largest difference, absolute or relative, at which outputs still count as equal to the self-check.
+/// Maximum difference, absolute or relative, between outputs and the self-check.
 pub const TOLERANCE: f32 = 1e-3;
 
-/// What a network is for.
+/// The game, sizes and origin of a network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetworkHeader {
     /// Version of the file's layout.
@@ -41,18 +41,19 @@ pub struct NetworkHeader {
     pub options: toml::Table,
     /// The network's sizes; `net.obs` is the observation's shape.
     pub net: NetSpec,
-    /// What an observation and the outputs mean, in words.
+    /// The meaning of an observation and of the outputs, in words.
     pub meaning: String,
-    /// The name of every action of the policy head that has the same name wherever it was met in random games.
+    /// The name of every action of the policy head that has the same name at all its occurrences in random games. `[A]`
     pub actions: Vec<Option<String>>,
-    /// Optimiser updates that made the weights.
+    /// Number of optimiser updates of the weights.
     pub updates: u64,
-    /// The network as a list of layers ([`crate::model::Model`] as JSON), for programs that do not know `net`: in exported files.
+    /// The network as a list of layers ([`crate::model::Model`] as JSON), for programs that do not
+    /// know `net`; only in exported files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<serde_json::Value>,
 }
 
-/// Observations, and the outputs that the network must give.
+/// Observations and the expected outputs of the network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SelfCheck {
     /// `[8, F]`
@@ -66,11 +67,11 @@ pub struct SelfCheck {
 /// A network's file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetFile {
-    /// What the network is for.
+    /// The game, sizes and origin.
     pub header: NetworkHeader,
     /// Its weights.
     pub weights: Weights,
-    /// The outputs.
+    /// The self-check vectors.
     pub check: SelfCheck,
 }
 
@@ -78,8 +79,8 @@ impl NetFile {
     /// A file for `weights` after `updates` updates on `game`; the self-check's observations come from random games.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] where the weights are not those of `net` or `net` is not for this game, [`Error::NotFinite`] where
-    /// the network's outputs are no numbers.
+    /// [`Error::Mismatch`] if the weights do not fit `net` or `net` does not fit the game, [`Error::NotFinite`] if an output of the network
+    /// is not finite.
     pub fn new(game: &dyn AnyGame, net: &NetSpec, weights: Weights, updates: u64) -> Result<Self> {
         let header = NetworkHeader {
             version: VERSION,
@@ -97,7 +98,7 @@ impl NetFile {
         Ok(Self { header, weights, check })
     }
 
-    /// Writes the file, whole or not at all.
+    /// Writes the file, atomically.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -105,7 +106,7 @@ impl NetFile {
         write_atomic(path, &self.to_bytes(path)?)
     }
 
-    /// The bytes of the file; `path` is named in errors.
+    /// The bytes of the file; errors name `path`.
     ///
     /// # Errors
     /// [`Error::Format`] if the header cannot be written as JSON.
@@ -121,7 +122,7 @@ impl NetFile {
         serialize_arrays(path, &arrays, &header)
     }
 
-    /// Reads a file and checks that it is whole: every tensor there, of its shape, finite, and no other.
+    /// Reads a file and checks that it has exactly the expected tensors, with their shapes and finite values.
     ///
     /// # Errors
     /// [`Error::Io`] or [`Error::Format`].
@@ -130,7 +131,7 @@ impl NetFile {
         Self::from_arrays(path, arrays, &header)
     }
 
-    /// As [`NetFile::load`], for bytes at hand (an embedded network); `path` is named in errors.
+    /// [`NetFile::load`] for bytes in memory (an embedded network); errors name `path`.
     ///
     /// # Errors
     /// [`Error::Format`].
@@ -169,10 +170,10 @@ impl NetFile {
         Ok(Self { header, weights: arrays, check })
     }
 
-    /// The network's sizes in `game`: those it was made with, or of an edge network those for another number of vertices.
+    /// The network's sizes in `game`: the stored ones, or for an edge network those of another number of vertices.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] where the network is for another game or other settings.
+    /// [`Error::Mismatch`] if the network is for another game or other settings.
     pub fn spec_for(&self, game: &dyn AnyGame) -> Result<NetSpec> {
         let describe = |name: &str, options: &toml::Table| {
             let options: Vec<String> =
@@ -208,11 +209,10 @@ impl NetFile {
         }
     }
 
-    /// Runs the self-check on `network`: the largest difference to the stored outputs, relative where they exceed 1.
+    /// Runs the self-check on `network`. Returns the largest difference from the stored outputs, relative where they exceed 1.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] where the difference exceeds [`TOLERANCE`] or the network has other sizes, and what
-    /// [`Network::forward`] says.
+    /// [`Error::Mismatch`] if the difference exceeds [`TOLERANCE`] or the network has other sizes; those of [`Network::forward`].
     pub fn verify(&self, network: &mut dyn Network) -> Result<f32> {
         let SelfCheck { obs, logits, values } = &self.check;
         let (shape, net) = (network.shape(), &self.header.net);
@@ -234,7 +234,7 @@ impl NetFile {
     }
 }
 
-/// Checks a network against its own self-check vectors and writes it to `out` for use elsewhere, with a description of its layers.
+/// Checks a network with its self-check vectors and writes it to `out` with a description of its layers, for other programs.
 ///
 /// # Errors
 /// Those of [`NetFile::verify`] and [`NetFile::save`].
@@ -247,12 +247,12 @@ pub fn export(mut file: NetFile, out: &Path) -> Result<NetFile> {
     Ok(file)
 }
 
-/// Packs a network for self-play in the number format and with the instruction set of `config`. 8-bit scales are set on
-/// positions of random games.
+/// Packs a network for self-play in the number format and with the instruction set of `config`. 8-bit scales are calibrated on positions
+/// of random games.
 ///
 /// # Errors
-/// As [`CpuNet::new`] and [`CpuNet::int8_with_isa`]; [`Error::Unsupported`] for a format that only GPUs have, and
-/// [`Error::Config`] for instructions that this machine or the format lacks, and for a format that the network's layers lack.
+/// Those of [`CpuNet::new`] and [`CpuNet::int8_with_isa`]; [`Error::Unsupported`] for a format that only GPUs support; [`Error::Config`] for an
+/// instruction set that the machine or the format does not support, and for a format without kernels for the network's layers.
 pub fn pack(game: &dyn AnyGame, net: &NetSpec, weights: &Weights, config: &NetConfig) -> Result<CpuNet> {
     let precision = config.precision;
     let isa = || cpu::choose_isa(config.isa, precision);
@@ -263,12 +263,12 @@ pub fn pack(game: &dyn AnyGame, net: &NetSpec, weights: &Weights, config: &NetCo
         Precision::F32 | Precision::Bf16 => CpuNet::with_isa(net, weights, precision, isa()?),
         Precision::F16 | Precision::Tf32 => Err(Error::unsupported(
             format!("a network in {precision} on the CPU"),
-            "it takes f32, bf16 and int8 there",
+            "the CPU supports f32, bf16 and int8",
         )),
     }
 }
 
-/// Positions on which 8-bit scales are set.
+/// Number of positions on which 8-bit scales are calibrated.
 const CALIBRATION: usize = 512;
 
 const OBS: &str = "selfcheck.obs";
@@ -301,7 +301,7 @@ fn expect_equal<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: 
     })
 }
 
-/// Refuses sizes that no network of vecaz has, before anything is made of them.
+/// Refuses sizes outside of the valid ranges, before anything is allocated for them.
 fn check_sizes(path: &Path, net: &NetSpec) -> Result<()> {
     net.check_layers().map_err(|e| Error::format(path, e.to_string()))?;
     let sizes = [
@@ -311,9 +311,9 @@ fn check_sizes(path: &Path, net: &NetSpec) -> Result<()> {
         ("num_actions", net.num_actions, 65_536),
         ("num_players", net.num_players, MAX_PLAYERS),
     ];
-    for (key, found, most) in sizes {
-        if !(1..=most).contains(&found) {
-            return Err(Error::format(path, format!("{key} is {found}, expected 1..={most}")));
+    for (key, found, max) in sizes {
+        if !(1..=max).contains(&found) {
+            return Err(Error::format(path, format!("{key} is {found}, expected 1..={max}")));
         }
     }
     Ok(())

@@ -15,7 +15,7 @@ fn file(name: &str, arch: Arch) -> NetFile {
     NetFile::new(&*game, &net, net.model().expect("a network").initial_weights(4), 7).expect("file")
 }
 
-/// Writes the file with its arrays changed and tells what loading it says.
+/// The error of loading a file whose arrays were changed.
 fn refusal(change: impl Fn(&mut Weights)) -> String {
     let folder = tempfile::tempdir().expect("folder");
     let path = folder.path().join("net.safetensors");

@@ -109,7 +109,8 @@ fn first_line(child: &mut Child) -> String {
 #[test]
 fn in_a_pipe_a_line_tells_how_far_a_match_and_the_first_epoch_are() {
     let against = opponent("sleeping.sh", "sleep 60");
-    let args = ["eval", &run(), "--against", &against, "--games", "2", "--sims", "8", "--reply-timeout", "30"];
+    let args =
+        ["eval", &run(), "--against", &against, "--games", "2", "--sims", "8", "--reply-timeout", "30"];
     let mut playing = process(&args).spawn().expect("runs");
     let out = beside("endless").display().to_string();
     let mut running =

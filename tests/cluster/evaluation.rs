@@ -64,7 +64,9 @@ impl Setting {
                 }
                 play.turn() == Turn::Over
             }),
-            EvalResult::Positions(choices) => items.zip(choices).all(|(number, choice)| choice.index == number),
+            EvalResult::Positions(choices) => {
+                items.zip(choices).all(|(number, choice)| choice.index == number)
+            }
         }
     }
 }

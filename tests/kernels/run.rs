@@ -235,8 +235,9 @@ fn training_that_fails_ends_the_run_and_no_epoch_is_lost() {
         let records = go(Run::start(config(mode, 4), &whole, 2));
         let until = records[2].updates + 3;
         let mut run = Run::start_on(Box::new(Failing(until)), config(mode, 4), &failed, 2).expect("begins");
-        let error =
-            run.run_epochs(&mut Progress::new(Verbosity::Quiet), &Stop::default()).expect_err("in the fourth epoch");
+        let error = run
+            .run_epochs(&mut Progress::new(Verbosity::Quiet), &Stop::default())
+            .expect_err("in the fourth epoch");
         assert_eq!(error.to_string(), "device cuda:7: it fell off the bus", "{mode}");
         assert_eq!(run.epoch(), 3, "{mode}");
         drop(run);

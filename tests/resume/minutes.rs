@@ -17,7 +17,10 @@ fn a_time_limit_ends_the_first_epoch_with_an_error() {
     let output = output_with(folder.command(UNBOUNDED, 2), ENDLESS);
     let line = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{line}");
-    assert!(line.starts_with("error: the limit of 0.06 minutes is over in epoch 1 (self-play: "), "{line}");
+    assert!(
+        line.starts_with("error: the limit of 0.06 minutes was reached in epoch 1 (self-play: "),
+        "{line}"
+    );
     assert!(line.contains(" of 1000000000 samples)") && line.contains("samples_per_epoch"), "{line}");
     assert_eq!(line.lines().count(), 1, "{line}");
 }
@@ -30,7 +33,7 @@ fn an_epoch_given_up_at_the_time_limit_is_repeated_to_the_same_bytes() {
     let output = output_with(limited.command(UNBOUNDED, 2), ENDLESS);
     let line = text(&output.stderr);
     assert!(
-        line.contains("minutes is over in epoch 3 (self-play: ") && output.status.code() == Some(1),
+        line.contains("minutes was reached in epoch 3 (self-play: ") && output.status.code() == Some(1),
         "{line}"
     );
     assert_eq!(limited.metrics().len(), 2);
@@ -47,6 +50,9 @@ fn a_time_limit_ends_an_evaluation_and_keeps_the_epochs_before() {
     let output = output_with(folder.command(UNBOUNDED, 2), &["--minutes", "0.1"]);
     let out = text(&output.stdout);
     assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""), "{out}");
-    assert!(out.contains("\nthe time is over in epoch 2, which is given up\nresults are in "), "{out}");
+    assert!(
+        out.contains("\ntime limit reached in epoch 2; its results are discarded\nresults are in "),
+        "{out}"
+    );
     assert_eq!(folder.metrics().len(), 1);
 }

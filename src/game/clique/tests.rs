@@ -47,24 +47,39 @@ fn a_triangle_means_what_the_mode_says() {
         Some(1.0)
     );
     assert_eq!(
-        result(&game(5, 3, CliqueRule::Asymmetric), &play(&game(5, 3, CliqueRule::Asymmetric), first_makes_it)),
+        result(
+            &game(5, 3, CliqueRule::Asymmetric),
+            &play(&game(5, 3, CliqueRule::Asymmetric), first_makes_it)
+        ),
         Some(1.0)
     );
     assert_eq!(
-        result(&game(5, 3, CliqueRule::AvoidClique), &play(&game(5, 3, CliqueRule::AvoidClique), first_makes_it)),
+        result(
+            &game(5, 3, CliqueRule::AvoidClique),
+            &play(&game(5, 3, CliqueRule::AvoidClique), first_makes_it)
+        ),
         Some(-1.0)
     );
     let second_makes_it = "0-3 0-1 1-4 1-2 2-3 0-2";
     assert_eq!(
-        result(&game(5, 3, CliqueRule::Symmetric), &play(&game(5, 3, CliqueRule::Symmetric), second_makes_it)),
+        result(
+            &game(5, 3, CliqueRule::Symmetric),
+            &play(&game(5, 3, CliqueRule::Symmetric), second_makes_it)
+        ),
         Some(-1.0)
     );
     assert_eq!(
-        result(&game(5, 3, CliqueRule::Asymmetric), &play(&game(5, 3, CliqueRule::Asymmetric), second_makes_it)),
+        result(
+            &game(5, 3, CliqueRule::Asymmetric),
+            &play(&game(5, 3, CliqueRule::Asymmetric), second_makes_it)
+        ),
         None
     );
     assert_eq!(
-        result(&game(5, 3, CliqueRule::AvoidClique), &play(&game(5, 3, CliqueRule::AvoidClique), second_makes_it)),
+        result(
+            &game(5, 3, CliqueRule::AvoidClique),
+            &play(&game(5, 3, CliqueRule::AvoidClique), second_makes_it)
+        ),
         Some(1.0)
     );
 }
@@ -72,7 +87,9 @@ fn a_triangle_means_what_the_mode_says() {
 #[test]
 fn a_full_board_without_a_clique_is_a_draw_or_the_second_players() {
     let pentagons = "0-1 0-2 1-2 2-4 2-3 1-4 3-4 1-3 0-4 0-3";
-    for (mode, value) in [(CliqueRule::Symmetric, 0.0), (CliqueRule::Asymmetric, -1.0), (CliqueRule::AvoidClique, 0.0)] {
+    for (mode, value) in
+        [(CliqueRule::Symmetric, 0.0), (CliqueRule::Asymmetric, -1.0), (CliqueRule::AvoidClique, 0.0)]
+    {
         let g = game(5, 3, mode);
         let s = play(&g, pentagons);
         assert_eq!(result(&g, &s), Some(value), "{mode:?}");
