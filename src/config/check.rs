@@ -1,4 +1,4 @@
-//! Checks of values that depend on other keys. Those of single keys are in their definitions.
+//! Checks of values that depend on other keys. Single keys are checked by their definitions.
 
 use super::keys::within;
 use super::{Config, Executor, IsaChoice, MAX_GAMES, Precision, SearchEngine, TensorCores, TrainPrecision};

@@ -12,7 +12,7 @@ pub enum DeviceName {
     /// The CPU and its threads.
     #[default]
     Cpu,
-    /// The GPU with this number of the driver.
+    /// The GPU with this number in the driver.
     Cuda(u32),
 }
 
@@ -60,7 +60,7 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// The most devices of a list.
+    /// Maximum number of devices of a list.
     pub const MAX: usize = 16;
 
     /// The devices, in the order given.

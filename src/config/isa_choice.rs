@@ -34,7 +34,7 @@ impl Value for IsaChoice {
 }
 
 impl fmt::Display for IsaChoice {
-    /// As it is typed.
+    /// The name as typed in a configuration.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

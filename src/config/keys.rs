@@ -1,4 +1,4 @@
-//! Configuration keys, each described once: where its field is defined, `section!` takes its meaning (the doc comment), type, valid
+//! Configuration keys. Each is described once, at the definition of its field: `section!` takes its meaning (the doc comment), type, valid
 //! values and default. Reading, range checks, errors and the listing of `vecaz config` all use this description.
 
 use crate::error::{Error, Result};
@@ -76,15 +76,15 @@ impl<T: Number, const N: usize> Allowed<T> for [T; N] {
 }
 
 macro_rules! whole_numbers {
-    ($($ty:ty: $most:expr),+) => {$(
+    ($($ty:ty: $max:expr),+) => {$(
         impl Number for $ty {
             const NOUN: &str = "a whole number";
         }
         impl Value for $ty {
             /// TOML's integers have 64 bits with a sign.
             fn any() -> String {
-                let most: $ty = $most;
-                (0..=most).words()
+                let max: $ty = $max;
+                (0..=max).words()
             }
         }
     )+};
@@ -147,7 +147,7 @@ pub fn read<T: Section>(section: &str, table: toml::Table, suggest: impl Fn(&str
             let hint = suggest(&key);
             return Err(Error::unknown_key(key, hint));
         }
-        // Messages of serde name types of Rust; those of a key's own parser tell what is wrong.
+        // Messages of serde contain Rust types and are replaced; those of a key's own parser are shown.
         let is_serdes = ["invalid ", "unknown "].iter().any(|start| what.starts_with(start));
         return Err(match keys.iter().find(|key| key.name == name).filter(|_| is_serdes) {
             Some(known) => Error::config(key, value, known.values.clone()),
@@ -162,9 +162,9 @@ pub fn read<T: Section>(section: &str, table: toml::Table, suggest: impl Fn(&str
     Ok(read)
 }
 
-/// The dotted key out of `known` that is most similar to `typed`, if one is similar enough to be meant.
+/// The dotted key in `known` that is most similar to `typed`, if its similarity reaches a minimum.
 pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    /// The least similarity of two keys' names, below which none is suggested.
+    /// Minimum similarity of the names of two keys for a suggestion.
     const SIMILAR: f64 = 0.65;
     /// The weight of the section's name, which decides between keys of the same name.
     const OF_SECTION: f64 = 0.05;
@@ -207,7 +207,7 @@ macro_rules! doc_text {
     ([$($other:tt)*] $($rest:tt)*) => { $crate::doc_text!($($rest)*) };
 }
 
-/// The valid values of a key in words: those behind its type, otherwise all of its type.
+/// The valid values of a key in words: the set after its type, otherwise all values of the type.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! value_words {
@@ -261,7 +261,7 @@ macro_rules! section {
 }
 pub use section;
 
-/// How an enum of names is printed and described.
+/// Implements `Display` and `Value` for an enum of names.
 macro_rules! show_names {
     ($name:ident { $($variant:ident = $text:literal),+ }) => {
         impl std::fmt::Display for $name {
@@ -280,7 +280,7 @@ macro_rules! show_names {
 }
 pub(crate) use show_names;
 
-/// Defines an enum whose values are typed by their names.
+/// Defines an enum whose values are typed by name.
 macro_rules! names {
     (
         $(#[$meta:meta])*

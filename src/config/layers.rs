@@ -7,17 +7,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use toml::de::DeTable;
 
-/// Bytes that a configuration may have.
+/// Maximum size of a configuration, in bytes.
 pub const MAX_BYTES: u64 = 1 << 20;
 
-/// The name of the key of `--set`, for errors.
+/// The origin of a key that was set by `--set`, in errors.
 const SET: &str = "--set";
 
 /// Merged configuration layers; a later layer overrides an earlier one.
 #[derive(Clone, Debug, Default)]
 pub struct Layers {
     table: toml::Table,
-    /// Where each key was set last, by dotted key: a file and its line, or `--set`. Keys set by other flags have none.
+    /// The origin of each key, by dotted key: a file and its line, or `--set`. Keys set by other flags have none.
     origins: BTreeMap<String, String>,
 }
 
@@ -57,7 +57,7 @@ impl Layers {
     /// Adds a configuration as the next layer.
     ///
     /// # Errors
-    /// [`Error::ConfigText`] for numbers that TOML does not have.
+    /// [`Error::ConfigText`] for numbers that TOML cannot represent.
     pub fn config(mut self, config: &Config) -> Result<Self> {
         let table = toml::Table::try_from(config)
             .map_err(|e| Error::ConfigText { origin: "the configuration".into(), what: e.to_string() })?;
@@ -124,8 +124,8 @@ impl Layers {
         self
     }
 
-    /// Removes the keys that earlier versions had and that are set to the value which every run now has. For the configuration that a
-    /// run has saved, which has all keys of its version.
+    /// Removes keys of earlier versions whose value equals the present fixed one. For the saved configuration of a run, which has all keys
+    /// of its version.
     pub fn without_removed_keys(mut self) -> Self {
         old_keys::drop_removed(&mut self.table);
         self
@@ -198,7 +198,7 @@ fn unknown_key(key: String) -> Error {
     Error::unknown_key(key, hint)
 }
 
-/// The error for a section that does not exist, which is about its first key.
+/// The error for a section that does not exist. It names the first key of the section.
 pub(super) fn unknown_section(name: &str, table: &toml::Table) -> Error {
     match table.keys().next() {
         Some(key) => unknown_key(format!("{name}.{key}")),

@@ -1,7 +1,7 @@
 //! The configuration: a TOML file and `--set key=value`, merged, checked, resolved.
 //!
 //! Every key has a default, so an empty file is a run of Connect Four. Unknown keys, wrong types and values out of range are
-//! refused with the key, where it was set, the value found and the values expected. It knows no game and no machine, but the
+//! refused with the key, where it was set, the value found and the values expected. Independent of games and machines, except for the
 //! names of instruction sets ([`Isa`](crate::isa::Isa)) and devices.
 
 mod check;
@@ -22,12 +22,12 @@ use bytemuck::NoUninit;
 use keys::{Section, names, section, show_names};
 use serde::{Deserialize, Serialize};
 
-/// The game of a configuration that names none.
+/// The game of a configuration without `game.name`.
 pub const DEFAULT_GAME: &str = "connect_four";
 /// The most games of self-play at once: the bound of `selfplay.games`.
 pub const MAX_GAMES: usize = 1 << 20;
 
-/// Defines an enum that is also a type of the kernels, whose values are typed by their names.
+/// Defines an enum that kernels use too. Its values are typed by name.
 macro_rules! device_names {
     ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $vdoc:literal])* $variant:ident = $text:literal),+ $(,)? }) => {
         device_enum! {
@@ -110,8 +110,8 @@ names! {
     Executor {
         /// `fused` if it covers the network, otherwise `candle`. A run's first lines show the choice and its reason.
         Auto = "auto",
-        /// The tensor library candle, which executes every kind of layer, in f32, on the CPU, or on a GPU in a build with the
-        /// feature `candle-cuda`. Several times slower than `fused`; for new kinds of layer, and to check `fused`.
+        /// The tensor library candle: every kind of layer, in f32, on the CPU, or on a GPU in a build with the feature
+        /// `candle-cuda`. Several times slower than `fused`; for new kinds of layer, and to check `fused`.
         Candle = "candle",
         /// vecaz's own kernels, on the CPU and on GPUs.
         Fused = "fused",
@@ -138,7 +138,7 @@ names! {
     }
 }
 names! {
-    /// The order of an epoch's self-play and updates.
+    /// Whether updates run after self-play or overlap with it.
     TrainingMode {
         /// The updates follow the epoch's self-play.
         InTurns = "in_turns",
@@ -149,9 +149,9 @@ names! {
 names! {
     /// The order in which a learner takes the games of its workers.
     ClusterOrder {
-        /// As they come.
+        /// In the order of arrival.
         Free = "free",
-        /// In that of a run on one machine, whose bytes the run then has.
+        /// In the order of a run on one machine, so that the results are equal to the byte.
         Strict = "strict",
     }
 }
@@ -187,8 +187,8 @@ section! {
         /// Squeeze-and-excitation in every block (resnet, Hu et al. 2018): units of the layer between the channels' means
         /// over the board and their factors; 0: none. Usual is channels / 4 to channels / 16.
         se: usize [0..=4096] = 0,
-        /// What executes the network: `auto`, `candle` or `fused`. `candle` is for comparisons with another implementation; `fused` makes
-        /// it an error where vecaz's own kernels lack a layer of the network.
+        /// Executor of the network: `auto`, `candle` or `fused`. `candle` is for comparisons with another implementation; `fused` is an
+        /// error if vecaz's own kernels do not cover a layer of the network.
         executor: Executor = Executor::Auto,
         /// Number format in self-play and evaluation: `f32`, `bf16` or `int8` on the CPU; `f32`, `tf32`, `bf16` or `f16` on a
         /// GPU. The format of training is `train.precision`. Compared with f32, a trained Connect Four network in bf16 differs
@@ -218,8 +218,8 @@ section! {
         simulations: u32 [1..=1_000_000] = 64,
         /// L: leaves that a row selects per pass, with virtual loss. More than 1 gives larger network batches for few games.
         leaves: u32 [1..=4096] = 1,
-        /// T: nodes of a row's tree, at least what a ply's simulations can add; 0 = that, twice if subtrees are kept. Bounds memory
-        /// when subtrees are kept.
+        /// T: nodes of a row's tree, at least the number that a ply's simulations can add; 0 = that number, doubled if subtrees are kept.
+        /// Bounds memory when subtrees are kept.
         nodes: u32 [0..=100_000_000] = 0,
         /// Implementation: batched, or reference, a plain and slow one to compare it with.
         engine: SearchEngine = SearchEngine::Batched,
@@ -235,7 +235,7 @@ section! {
         dirichlet_epsilon: f32 [0.0..=1.0] = 0.25,
         /// PUCT: Dirichlet alpha; 0 = 10 / (number of legal actions), close to AlphaZero's values for its games.
         dirichlet_alpha: f32 [0.0..=1000.0] = 0.0,
-        /// Gumbel: the most actions considered at the root.
+        /// Gumbel: maximum number of actions considered at the root.
         max_num_considered_actions: u32 [1..=65_536] = 16,
         /// Gumbel: c_visit of sigma, the monotone transformation of Q; the paper's value.
         c_visit: f32 [0.0..=1e6] = 50.0,
@@ -243,22 +243,22 @@ section! {
         c_scale: f32 [0.0..=1e3] = 1.0,
         /// Backs up proven wins, draws and losses exactly (MCTS-Solver, Winands et al. 2008). Two-player zero-sum games only.
         solver: bool = true,
-        /// Entries of the evaluation cache shared by all games; 0 = none, to save its memory or to measure the network. More hold the
-        /// evaluations of longer epochs, whose network is the same.
+        /// Entries of the evaluation cache shared by all games; 0 = no cache, to save its memory or to measure the network. The cache holds
+        /// evaluations of one network, so longer epochs can use more entries.
         cache_entries: usize [0..=1 << 32] = 1 << 19,
-        /// Keeps the played action's subtree for the next ply.
+        /// Keeps the subtree of the played action for the next ply.
         reuse: bool = true,
-        /// The most inherited visits that count: against the budget, relative to `simulations`, and in the policy target of PUCT,
+        /// Maximum of inherited visits that count: against the budget, relative to `simulations`, and in the policy target of PUCT,
         /// relative to the new simulations. It bounds the weight of a deep root cache.
         inherit_cap: f32 [0.0..=1000.0] = 1.0,
-        /// PUCT: the fewest new simulations of a ply with inherited visits.
+        /// PUCT: minimum number of new simulations of a ply with inherited visits.
         min_simulations: u32 [1..=1_000_000] = 16,
         /// Selection at chance nodes: sampled or stratified.
         chance: ChanceRule = ChanceRule::Stratified,
         /// D: determinisations of one game with hidden information.
         determinisations: u32 [1..=4096] = 1,
-        /// The most simulations of a tree of the root cache: trees of the positions in which many games begin, built once per set of
-        /// weights and cloned into new games; 0 = none. Gumbel: at most a quarter of `simulations`.
+        /// Maximum number of simulations of a tree of the root cache, which has trees of the positions in which many games begin, built once
+        /// per set of weights and cloned into new games; 0 = no root cache. Gumbel: at most a quarter of `simulations`.
         root_cache: u32 [0..=10_000_000] = 1000,
     }
 }
@@ -267,10 +267,10 @@ section! {
     SelfPlayConfig {
         /// N: number of games played at once.
         games: usize [1..=MAX_GAMES] = 128,
-        /// The fewest samples of an epoch, which ends with the poll that reaches them.
+        /// Minimum number of samples of an epoch, which ends with the poll that reaches it.
         samples_per_epoch: usize [1..=1_000_000_000] = 20_000,
-        /// Passes between two polls of the sample count. With fewer an epoch ends nearer to `samples_per_epoch`; with more the host reads
-        /// the decisions of a GPU less often.
+        /// Passes between two polls of the sample count. With fewer passes an epoch ends nearer to `samples_per_epoch`; with more the host
+        /// reads the decisions of a GPU less often.
         passes_per_poll: u32 [1..=1_000_000] = 64,
         /// Uniformly random opening plies: each game draws a number in 0..=this. Opening positions are not samples.
         opening_plies: u32 [0..=10_000] = 0,
@@ -296,8 +296,9 @@ section! {
     TrainConfig {
         /// Number format of operands and activations; bf16 and f16 on a GPU only.
         precision: TrainPrecision = TrainPrecision::F32,
-        /// Order of self-play and updates: `in_turns`, or `overlapped` with the self-play of the next epoch. Overlapping keeps a
-        /// GPU busy while one of the two waits for the host, and uses two devices if games and training are on different ones.
+        /// Whether updates run after self-play or overlap with it: `in_turns`, or `overlapped` with the self-play of the next epoch.
+        /// Overlapping keeps a GPU busy while one of the two waits for the host, and uses both devices if games and training are on
+        /// different ones.
         mode: TrainingMode = TrainingMode::InTurns,
         /// AdamW (decays 0.9 and 0.999, Adam's values), or SGD (momentum 0.9, AlphaZero's value), for comparisons with AlphaZero; SGD
         /// needs a larger `lr`.
@@ -335,7 +336,7 @@ section! {
         seed: u64 = 1,
         /// Epochs in total; 0 = no limit.
         epochs: u64 = 0,
-        /// Minutes that the whole run may take; 0 = no limit. An epoch that is not finished then is given up. A run without either
+        /// Time limit of the whole run in minutes; 0 = no limit. An epoch that is unfinished at the limit is discarded. A run without either
         /// limit takes at most 10 minutes.
         minutes: f64 [0.0..=1e7] = 0.0,
         /// CPU threads; 0 = all cores.
@@ -344,9 +345,10 @@ section! {
         /// training unless `net.device` is given. Self-play splits its games over several GPUs, `cuda:0,cuda:1`; evaluation,
         /// matches, `vecaz play` and the root cache use the first.
         device: Devices = Devices::default(),
-        /// Memory limit of the plan, in MiB; 0 = 0.9 of what free memory, control groups and `ulimit` leave.
+        /// Memory limit of the plan, in MiB; 0 = 0.9 of the free memory within the limits of control groups and `ulimit`.
         memory_mib: u64 = 0,
-        /// Number of latest checkpoints kept, besides the best network. More allow a return to an earlier epoch, at a replay buffer each.
+        /// Number of latest checkpoints kept, in addition to the best network. More allow a return to an earlier epoch; each has the size of
+        /// the replay buffer.
         keep_checkpoints: usize [1..=100_000] = 3,
     }
 }
@@ -373,19 +375,19 @@ section! {
 section! {
     /// `[cluster]`: workers on other machines.
     ClusterConfig {
-        /// "free": games of workers are taken as they come. "strict": any number of workers, all with one instruction set, ends with the
-        /// same weights and replay buffer as a run on one machine.
+        /// "free": games of workers are taken in the order of arrival. "strict": any number of workers, all with one instruction set, gives
+        /// the same weights and replay buffer as a run on one machine.
         order: ClusterOrder = ClusterOrder::Free,
-        /// The oldest weights, in versions before the newest, with which a worker may have finished the games that are still taken. A
+        /// Maximum age of the weights with which a worker has finished a game, in versions before the newest; older games are refused. A
         /// version is an epoch.
         max_lag: u64 [0..=1_000_000] = 2,
-        /// Bytes of games that workers together may have sent and the learner not yet stored in a checkpoint; at least twice
+        /// Maximum number of bytes of games that all workers have sent and the learner has not stored in a checkpoint yet; at least twice
         /// those of an epoch.
         max_queued_bytes: u64 [1 << 20..=1 << 40] = 256 << 20,
     }
 }
 impl ClusterConfig {
-    /// True if no key was set: then the configuration of a run on one machine has no such section.
+    /// True if all keys have their defaults; the section is then omitted from the configuration of a run.
     fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -403,7 +405,7 @@ macro_rules! config {
         }
 
         impl Config {
-            /// The sections whose keys are the same for every game, which is all but `[game]`: name, purpose and keys.
+            /// All sections but `[game]`, whose keys depend on the game: name, purpose and keys.
             pub fn sections(&self) -> Vec<(&'static str, &'static str, Vec<KeyInfo>)> {
                 vec![$((stringify!($section), concat!($($doc),*).trim(), self.$section.keys())),+]
             }
@@ -469,15 +471,15 @@ impl Config {
         self.net.device.unwrap_or(self.run.device)
     }
 
-    /// The whole configuration as TOML; reading it gives an equal configuration. Empty where [`Config::file_text`] fails.
+    /// The whole configuration as TOML; reading it gives an equal configuration. Empty if [`Config::file_text`] fails.
     pub fn to_toml(&self) -> String {
         self.file_text().unwrap_or_default()
     }
 
-    /// The same for a file that must hold the configuration.
+    /// The whole configuration as TOML, for a file.
     ///
     /// # Errors
-    /// [`Error::ConfigText`] where a value has no form in TOML.
+    /// [`Error::ConfigText`] if a value cannot be written as TOML.
     pub fn file_text(&self) -> Result<String> {
         toml::to_string(self).map_err(|e| Error::ConfigText {
             origin: "as a file".into(),

@@ -1,4 +1,5 @@
-//! Keys of earlier versions, renamed or removed: how each is refused, and which of them a run's saved configuration may still have.
+//! Keys of earlier versions, renamed or removed: the hint of the error about each, and the values accepted in the saved configuration of
+//! a run.
 
 use super::keys::toml_text;
 
@@ -13,7 +14,7 @@ const RENAMED: [(&str, &str); 7] = [
     ("train.order", "train.mode"),
 ];
 
-/// Removed keys: key, the value as TOML that every run now has, and what that is or what replaces the key.
+/// Removed keys: key, its present fixed value as TOML, and an explanation or the replacement.
 const REMOVED: [(&str, &str, &str); 6] = [
     (
         "selfplay.value_mix",
@@ -36,7 +37,7 @@ pub(super) fn hint(key: &str) -> Option<String> {
     Some(format!("this key was removed and is {value} in every run: {replacement}"))
 }
 
-/// Removes from `table` the removed keys that have the value that every run now has.
+/// Removes from `table` the removed keys that are set to their fixed value.
 pub(super) fn drop_removed(table: &mut toml::Table) {
     for (key, value, _) in REMOVED {
         let Some((section, name)) = key.split_once('.') else { continue };

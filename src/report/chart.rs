@@ -100,7 +100,7 @@ impl LineChart<'_> {
         Ok(svg)
     }
 
-    /// The lines without the points that have no place on the axes.
+    /// The lines without the points that cannot be drawn on the axes.
     fn drawable(&self) -> Vec<Series> {
         let on_axes = |&(x, y): &(f64, f64)| self.x_axis.has(x) && self.y_axis.has(y);
         let line = |series: &Series| Series {
@@ -127,7 +127,7 @@ impl LineChart<'_> {
         }
     }
 
-    /// Draws on axes of which `ends` are the ends of the horizontal one.
+    /// Draws on the axes `x` and `y`. `ends`: the ends of the horizontal axis.
     fn draw_on<X, Y>(&self, root: &Area<'_>, x: X, y: Y, ends: (f64, f64)) -> Result<(), String>
     where
         X: AsRangedCoord<Value = f64>,
@@ -216,13 +216,13 @@ impl LineChart<'_> {
 }
 
 impl Axis {
-    /// Whether a value has a place on the axis. The marks on an axis of astronomic range are never all found.
+    /// Whether a value can be drawn on the axis. The plotting library does not terminate for axes of extreme range.
     fn has(self, value: f64) -> bool {
         const MAX: f64 = 1e15;
         value.abs() <= MAX && (!self.is_log() || value >= 1.0 / MAX)
     }
 
-    /// The most labels of a horizontal axis that ends at `end`.
+    /// Maximum number of labels of a horizontal axis that ends at `end`.
     fn labels(self, end: f64) -> usize {
         const MAX: usize = 8;
         match self {
@@ -258,7 +258,7 @@ fn range(values: impl Iterator<Item = f64>, axis: Axis) -> std::ops::Range<f64> 
         return low / 1.3..high * 1.3;
     }
     let low = if axis.starts_at_zero() { low.min(0.0) } else { low };
-    // Marks closer than the digits of the values are not found either.
+    // The library does not terminate for labels closer than the precision of the values either.
     let is_wide = high - low > 1e-9 * high.abs().max(low.abs());
     let span = if is_wide { high - low } else { high.abs().max(1.0) };
     let below = if axis.starts_at_zero() && low == 0.0 { 0.0 } else { 0.04 * span };
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn values_beyond_all_measure_are_left_out() {
+    fn extreme_values_are_left_out() {
         for axis in [Axis::FromZero, Axis::Whole, Axis::Log10, Axis::Log2] {
             for wild in [1e307, -1e307, 1e-307, f64::MAX, f64::INFINITY, f64::NAN, 1e16, -0.0, 1.0 + 1e-15] {
                 for points in [

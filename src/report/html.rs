@@ -37,7 +37,7 @@ th { background: var(--head); font-weight: 600; } .best td { font-weight: 600; }
 .settings { columns: 3 300px; } .settings table { break-inside: avoid; width: 100%; margin-bottom: .75rem; }
 ";
 
-/// A run as its page shows it.
+/// The content of the page.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
     /// The settings.
@@ -126,7 +126,7 @@ fn percent_text(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// The epoch with the best network, the later of two equal ones, as `best.safetensors` has it.
+/// The epoch of the network in `best.safetensors`: the best one, the later of two equal ones.
 fn best_epoch(records: &[EpochRecord]) -> Option<(u64, Strength)> {
     let ranked = records.iter().filter_map(|record| {
         let strength = record.strength?;
@@ -215,8 +215,8 @@ fn epoch_table(records: &[EpochRecord]) -> String {
     html + "</table></div>\n"
 }
 
-/// All keys of the configuration, one table per section. Read from its text, which has the digits of `config.toml`: as a table the
-/// f32 0.2 is 0.20000000298023224.
+/// All keys of the configuration, one table per section. The values are read from its text, which has the digits of `config.toml`:
+/// converted to a table, the f32 0.2 would be 0.20000000298023224.
 fn settings(config: &Config) -> Result<String> {
     let not_read = |e: toml::de::Error| Error::ConfigText {
         origin: "the configuration".into(),

@@ -3,9 +3,9 @@
 use std::io::stdout;
 use terminal_size::terminal_size_of;
 
-/// The width where there is no terminal: stdout is a pipe or a file.
+/// The width without a terminal: stdout is a pipe or a file.
 const DEFAULT_WIDTH: usize = 80;
-/// Sentences are not wider than that on any terminal.
+/// Maximum width of sentences on any terminal.
 const MAX_SENTENCE: usize = 110;
 /// Blanks between two columns.
 const GAP: &str = "  ";
@@ -22,7 +22,7 @@ pub fn sentence_width() -> usize {
     width().min(MAX_SENTENCE)
 }
 
-/// Breaks the lines of `text` that are longer than `width` at blanks and indents what follows by two blanks. Words, and lines that
+/// Breaks the lines of `text` that are longer than `width` at blanks and indents the continuation by two blanks. Words, and lines that
 /// begin with a blank (commands, tables), are not broken.
 pub fn wrap(text: &str, width: usize) -> String {
     let mut out = String::with_capacity(text.len() + 8);
@@ -57,8 +57,8 @@ pub fn fill(text: &str, width: usize, indent: [usize; 2]) -> String {
     out + "\n"
 }
 
-/// Joins the lines of each paragraph of `text`, which are broken for readers of the source, so that they can be broken anew for a
-/// terminal. Lines that begin with a blank stay as they are.
+/// Joins the lines of each paragraph of `text`, so that they can be broken to the width of a terminal. Lines that begin with a blank are
+/// not joined.
 pub fn join_paragraphs(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut joins = false;
@@ -80,7 +80,7 @@ pub struct Column {
     pub name: &'static str,
     /// Characters of a cell.
     pub width: usize,
-    /// Where the table is too wide, the columns of the highest rank are left out first; those of rank 0 stay.
+    /// Columns of the highest rank are omitted first if the table is too wide; those of rank 0 are always shown.
     pub rank: u8,
 }
 
@@ -101,8 +101,8 @@ pub struct Table {
 impl Table {
     /// The columns that fit into `width`, by their ranks.
     pub fn fitting(columns: &[Column], width: usize) -> Self {
-        let of = |most: u8| -> Vec<(usize, usize)> {
-            let shown = columns.iter().enumerate().filter(|(_, column)| column.rank <= most);
+        let of = |max_rank: u8| -> Vec<(usize, usize)> {
+            let shown = columns.iter().enumerate().filter(|(_, column)| column.rank <= max_rank);
             shown.map(|(index, column)| (index, column.width)).collect()
         };
         let fits = |shown: &Vec<(usize, usize)>| {

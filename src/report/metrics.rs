@@ -74,23 +74,23 @@ pub struct EpochRecord {
     /// Distinct findings of the run so far (`findings.jsonl`), if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub findings: Option<u64>,
-    /// What workers on other machines sent, if the run has any.
+    /// Counts of workers on other machines, if the run has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workers: Option<WorkerCounts>,
 }
 
-/// What the root cache of an epoch cost, and what games got from it.
+/// Cost and use of the root cache of an epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RootCacheUse {
     /// Trees that were built.
     pub trees: u64,
-    /// Simulations that they took, which are not among those of self-play.
+    /// Simulations of the trees, which are not counted as self-play.
     pub simulations: u64,
-    /// Seconds that they took.
+    /// Seconds of building the trees.
     pub seconds: f64,
-    /// Games that began with one of them.
+    /// Games that began with one of the trees.
     pub games: u64,
-    /// Visits that these games inherited, as far as they count against the budget of a ply.
+    /// Inherited visits of these games that count against the budget of a ply.
     pub inherited_visits: u64,
 }
 
@@ -146,7 +146,7 @@ impl EpochRecord {
         let per = |count: u64, seconds: f64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
         let play_and_train = self.selfplay_seconds + self.train_seconds - self.overlapped_seconds;
         let all_seconds = play_and_train + self.eval_seconds;
-        // Workers go on playing while the learner trains and evaluates.
+        // Workers also play while the learner trains and evaluates.
         let playing = if self.workers.is_some() { all_seconds } else { self.selfplay_seconds };
         self.games_per_second = per(self.games, playing);
         self.positions_per_second = per(self.positions, playing);

@@ -1,7 +1,7 @@
-//! Terminal output of work in progress: a table line per epoch of a run, and how far the work is.
+//! Terminal output of work in progress: a table line per epoch of a run, and the progress of the work.
 //!
-//! The table goes to stdout. Bars go to stderr, only if both are terminals and diagnostics are off, which would tear them; otherwise a
-//! line goes there now and then.
+//! The table goes to stdout. Progress goes to stderr: bars if both are terminals and diagnostics, which would break the bars, are off;
+//! otherwise lines at intervals.
 
 use super::chart::compact;
 use super::layout::{Column, Table, sentence_width, width, wrap};
@@ -31,15 +31,15 @@ pub enum Verbosity {
 /// Prints `text` to stdout. Unlike `print!`, it does not panic if stdout is closed.
 ///
 /// # Errors
-/// [`Error::Io`]; of kind `BrokenPipe` if the reader has closed stdout, on which the program exits silently.
+/// [`Error::Io`]; of kind `BrokenPipe` if the reader has closed stdout, for which the program exits without a message.
 pub fn print(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(|e| Error::io("writing", "stdout", e))
 }
 
-/// The table's columns. In 80 characters all of them fit but the time left, which bars and lines show as well; what few runs have,
-/// findings and workers, replaces the games a day.
+/// The columns of the table. With 80 characters the time left is omitted, which bars and lines show as well. Findings and workers, if the
+/// run has any, replace the games per day.
 const COLUMNS: [Column; 13] = [
     Column::new("epoch", 5, 0),
     Column::new("minutes", 7, 0),
@@ -58,7 +58,7 @@ const COLUMNS: [Column; 13] = [
 /// Table lines between two headers in a terminal.
 const ROWS_PER_HEADER: u64 = 25;
 
-/// Whether runs such as that of `record` have the column.
+/// Whether the table of a run with `record` has the column.
 fn has(column: &Column, record: &EpochRecord) -> bool {
     match column.name {
         "findings" => record.findings.is_some(),
@@ -115,7 +115,7 @@ pub struct Progress {
     shown: Shown,
     bar: ProgressBar,
     work: Arc<Mutex<WorkItem>>,
-    /// Dropped, it ends the thread that writes the lines; None before the first work.
+    /// Its drop ends the thread that writes the lines; None before the first work.
     lines: Option<Sender<()>>,
     table: Table,
     rows: u64,
@@ -149,7 +149,7 @@ impl Progress {
                 let (end, ended) = channel();
                 let work = self.work.clone();
                 let named = thread::Builder::new().name("progress".into()).stack_size(1 << 17);
-                // Where the system gives no more threads there are no lines.
+                // If the system refuses the thread, no lines are written.
                 self.lines = named.spawn(move || write_lines(&work, &ended)).is_ok().then_some(end);
             }
             Shown::Lines => {}
@@ -167,7 +167,7 @@ impl Progress {
         self.bar.set_position(done);
     }
 
-    /// Sets the number of units done, the fraction of the time that is over if it is not that of the units, and a result so far.
+    /// Sets the number of units done, the elapsed fraction of the time if it differs from that of the units, and a result so far.
     pub fn set_with(&self, done: u64, fraction: Option<f64>, detail: String) {
         {
             let mut work = lock(&self.work);
@@ -176,7 +176,7 @@ impl Progress {
         self.set(done);
     }
 
-    /// How far the work is, such as "self-play: 340 of 20000 samples"; None between two pieces of work.
+    /// The progress, such as "self-play: 340 of 20000 samples"; None without work in progress.
     pub fn reached(&self) -> Option<String> {
         lock(&self.work).reached()
     }
@@ -189,8 +189,7 @@ impl Progress {
         std::mem::replace(&mut self.bar, ProgressBar::hidden()).finish_and_clear();
     }
 
-    /// Prints the epoch's table line, before it the header where the columns differ from the line before, in a terminal also at
-    /// intervals.
+    /// Prints the table line of an epoch. The header is printed before it if the columns have changed, in a terminal also at intervals.
     ///
     /// # Errors
     /// [`Error::Io`] if stdout cannot be written.
@@ -226,7 +225,7 @@ fn lock(work: &Mutex<WorkItem>) -> MutexGuard<'_, WorkItem> {
     work.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A bar that takes the width that its texts leave.
+/// A bar that fills the rest of the line.
 fn bar(name: &'static str, total: u64, unit: &str, work: Arc<Mutex<WorkItem>>) -> ProgressBar {
     let template = match total {
         1 => "{prefix:>10} {spinner} {elapsed}{run_eta}".to_string(),

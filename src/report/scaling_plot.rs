@@ -6,7 +6,7 @@ use crate::kernel_times::KernelTime;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One measurement, with all settings on which it depends.
+/// One measurement with all settings that it depends on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScalingRow {
     /// The game's name.
@@ -161,7 +161,7 @@ pub fn scaling_svg(rows: &[ScalingRow]) -> Result<String> {
         series.points.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
     let only = match series.as_slice() {
-        [only] => format!("{}, ", only.name), // which a legend of one line does not say
+        [only] => format!("{}, ", only.name), // a chart with one line has no legend
         _ => String::new(),
     };
     let title =

@@ -30,7 +30,7 @@ impl EventWriter {
     pub fn create(dir: &Path, last_epoch: u64) -> Result<Self> {
         std::fs::create_dir_all(dir).map_err(|e| Error::io("creating", dir, e))?;
         let time = match latest(dir)? {
-            // The clock may have been set back since.
+            // The clock may have been set back.
             Some(latest) => since_1970().max(latest.saturating_add(Duration::from_nanos(1))),
             None => since_1970(),
         };

@@ -1,4 +1,4 @@
-//! How far a piece of work is, and the time left for it and for the run that it is part of.
+//! Progress and ETA of a work item and of its run.
 
 use indicatif::HumanDuration;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ pub struct RunEta {
     pub epoch: u64,
     /// Epochs of the whole run; 0 for no limit.
     pub epochs: u64,
-    /// The time limit, or the end that the epochs so far let expect, whichever is earlier; None if neither is known.
+    /// The time limit or the end estimated from the epochs so far, whichever is earlier; None if neither is known.
     pub end: Option<Instant>,
 }
 
@@ -21,10 +21,10 @@ impl RunEta {
     }
 }
 
-/// A piece of work in progress.
+/// A work item in progress.
 #[derive(Clone, Debug)]
 pub(super) struct WorkItem {
-    /// Its name; empty between two pieces.
+    /// Its name; empty without work in progress.
     pub name: &'static str,
     /// Units in total.
     pub total: u64,
@@ -32,24 +32,24 @@ pub(super) struct WorkItem {
     pub unit: &'static str,
     /// Units done.
     pub done: u64,
-    /// Estimated fraction of the time that is over; None if it is done / total.
+    /// Estimated elapsed fraction of the time; None if it is done / total.
     pub fraction: Option<f64>,
     /// A result so far, such as "score 0.620".
     pub detail: String,
-    /// When it began.
+    /// Its start.
     pub started: Instant,
-    /// The run that it is part of.
+    /// The run of the work item.
     pub run: Option<RunEta>,
 }
 
 impl WorkItem {
-    /// `total` units of work that begins now.
+    /// A work item of `total` units that starts now.
     pub fn new(name: &'static str, total: u64, unit: &'static str, run: Option<RunEta>) -> Self {
         let started = Instant::now();
         Self { name, total, unit, done: 0, fraction: None, detail: String::new(), started, run }
     }
 
-    /// How far it is, such as "self-play: 340 of 20000 samples"; None between two pieces.
+    /// The progress, such as "self-play: 340 of 20000 samples"; None without work in progress.
     pub fn reached(&self) -> Option<String> {
         let Self { name, total, unit, done, .. } = self;
         match total {
@@ -59,7 +59,8 @@ impl WorkItem {
         }
     }
 
-    /// The result so far and the times left, to follow how far it is: ", 40s left; epoch 3 of 20, run 12m left".
+    /// The result so far and the ETA of the work item and of the run, as text that follows the progress: ", 40s left; epoch 3 of 20, run
+    /// 12m left".
     pub fn eta(&self, now: Instant) -> String {
         let mut text = String::new();
         if !self.detail.is_empty() {
@@ -76,12 +77,12 @@ impl WorkItem {
         text + &run.left(now).map(|left| format!(", run {left} left")).unwrap_or_default()
     }
 
-    /// All of it on one line; None between two pieces.
+    /// Progress and ETA on one line; None without work in progress.
     pub fn line(&self, now: Instant) -> Option<String> {
         self.reached().map(|reached| reached + &self.eta(now))
     }
 
-    /// The time left if it goes on as before; None before its first unit and after its last.
+    /// The estimated time left at the average speed so far; None before the first unit and after the last.
     fn left(&self, now: Instant) -> Option<Duration> {
         let fraction = self.fraction.unwrap_or(self.done as f64 / self.total.max(1) as f64);
         if !(fraction > 0.0 && fraction < 1.0) {
