@@ -193,7 +193,7 @@ fn invalid_values_of_single_keys_and_games_are_refused() {
             vec!["--game", "blob", "--set", "game.players=8", "--set", "game.cards=7"],
             "game.cards (--set): got 7, expected a whole number from 1 to 6, for 8 players share 52 cards",
         ),
-        (vec!["--game", "chess", "--set", "game.fen=8/8/8/8 w"], "game.fen (--set): got 8/8/8/8 w, expected"),
+        (vec!["--game", "chess", "--set", "game.fen=8/8/8/8 w"], "game.fen (--set): got 8/8/8/8 w (2 fields), expected 4 to 6 fields"),
         (vec!["--games", "1000000", "--sims", "100000"], "the largest selfplay.games that fits is "),
         (vec!["--set", "run.memory_mib=1"], "more than the 1 MiB allowed"),
     ]);

@@ -220,8 +220,8 @@ fn misbehaviour() {
     };
     for (against, more, part) in [
         ("exec:no-such-program-here --fast", vec![], "no-such-program-here cannot be started: No such file"),
-        ("exec:", vec![], "opponent : no program is named"),
-        ("exec:a 'b", vec![], "a quote is not closed"),
+        ("exec:", vec![], "opponent : an empty command"),
+        ("exec:a 'b", vec![], "a quote without an end"),
         ("exec:a", vec!["--reply-timeout", "0"], "--reply-timeout: got 0, expected more than 0"),
         ("exec:a", vec!["--reply-timeout", "nan"], "--reply-timeout: got NaN"),
     ] {

@@ -1,4 +1,4 @@
-//! Sides of a match: a search with a network, a player without one, an external program.
+//! Sides of a match: a search with a network, a player without a network, an external program.
 
 use super::external::ExternalPlayer;
 use super::rollouts::{Player, RandomPlayer, RolloutSettings, rollout_player};
@@ -89,7 +89,7 @@ impl Contestant {
         Ok(Self::Plain((0..threads.max(1)).map(start).collect::<Result<_>>()?))
     }
 
-    /// The same contestant, whose choices end with [`Error::Stopped`] once `stop` is requested.
+    /// The same contestant; its choices fail with [`Error::Stopped`] once `stop` is requested.
     pub fn stopped_by(mut self, stop: &Stop) -> Self {
         match &mut self {
             Self::Search { searchers, .. } => searchers.stop_by(stop),

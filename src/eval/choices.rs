@@ -27,7 +27,7 @@ pub struct PositionChoice {
     pub value: f32,
 }
 
-/// How positions are searched.
+/// Parameters, devices and threads of the searches.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchSetup {
     /// The search.
@@ -39,11 +39,11 @@ pub struct SearchSetup {
 }
 
 /// The choices of the raw policy and the search on the solved positions that have these `numbers`. Passes the number of positions done to
-/// `report`. A choice does not depend on which others are made.
+/// `report`. A choice does not depend on the other positions.
 ///
 /// # Errors
 /// Those of the network; [`Error::Stopped`] once `stop` is requested; [`Error::IllegalAction`] for an impossible position;
-/// [`Error::Unsupported`] for a game with hidden information, whose true state the network must not see.
+/// [`Error::Unsupported`] for a game with hidden information, since the network must not observe the true state.
 pub fn choices(
     game: &Arc<dyn AnyGame>,
     network: &dyn Network,

@@ -28,22 +28,22 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest line that is read, in bytes.
+/// Maximum length of a line, in bytes.
 const MAX_LINE: u64 = 1 << 16;
-/// Lines of stdout that wait to be read; a program that writes more is stopped by its full pipe.
+/// Maximum number of queued lines of stdout; a program that writes more blocks on its full pipe.
 const MAX_LINES: usize = 2;
-/// How long a program may take to exit after it closed its stdout or its stdin was closed.
+/// Time limit for a program to exit after it has closed its stdout, or after its stdin was closed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Polling interval for a requested stop while a reply is awaited.
+/// Polling interval for requests to stop while waiting for a reply.
 const STOP_INTERVAL: Duration = Duration::from_millis(50);
-/// Characters of a line that an error shows.
+/// Maximum number of characters of a line in an error.
 const SHOWN: usize = 80;
 
 /// An external program that plays.
 pub struct ExternalPlayer {
     command: String,
     timeout: Duration,
-    /// None once it has been ended.
+    /// The process; None after its end.
     child: Option<Child>,
     /// Requests for the writer thread; None after a failure.
     requests: Option<SyncSender<String>>,
@@ -57,14 +57,14 @@ pub struct ExternalPlayer {
 
 impl ExternalPlayer {
     /// Starts `command`: the program and its arguments, separated by blanks; an argument with blanks is quoted. No shell is
-    /// used. `timeout` is the time limit of one reply, `withheld` are variables of the environment that it does not get.
+    /// used. `timeout` is the time limit of one reply, `withheld` are environment variables that it does not inherit.
     ///
     /// # Errors
     /// [`Error::Opponent`] if it cannot be started.
     pub fn start(command: &str, timeout: Duration, withheld: &[String]) -> Result<Self> {
         let fail = |what: String| Error::Opponent { command: command.to_string(), what };
-        let words = words(command).ok_or_else(|| fail("a quote is not closed".into()))?;
-        let (program, arguments) = words.split_first().ok_or_else(|| fail("no program is named".into()))?;
+        let words = words(command).ok_or_else(|| fail("a quote without an end, expected a pair of quotes".into()))?;
+        let (program, arguments) = words.split_first().ok_or_else(|| fail("an empty command, expected a program and its arguments".into()))?;
         let mut process = Command::new(program);
         process.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         for name in withheld {
@@ -76,7 +76,7 @@ impl ExternalPlayer {
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
-            return Err(fail("has no pipes".into()));
+            return Err(fail("started without pipes for stdin, stdout and stderr".into()));
         };
         // One thread per pipe, since the program may stop reading or writing at any time. Each thread ends with its pipe.
         let (requests, to_write) = sync_channel(1);
@@ -93,9 +93,9 @@ impl ExternalPlayer {
         ];
         for work in threads {
             if let Err(e) = thread::Builder::new().spawn(work) {
-                let _ = child.kill(); // fails where it has exited already
+                let _ = child.kill(); // fails if it has exited
                 let _ = child.wait();
-                return Err(fail(format!("has no thread for its pipes: {e}")));
+                return Err(fail(format!("threads for its pipes cannot be started: {e}")));
             }
         }
         let (command, requests) = (command.to_string(), Some(requests));
@@ -144,7 +144,7 @@ impl ExternalPlayer {
     /// The error of a program that closed its stdout, with exit status and last line of stderr.
     fn exit_error(&mut self) -> Error {
         let status = self.child.as_mut().and_then(|child| wait(child, EXIT_TIMEOUT));
-        let _ = self.stderr_closed.recv_timeout(EXIT_TIMEOUT); // a child of the program may keep stderr open for longer
+        let _ = self.stderr_closed.recv_timeout(EXIT_TIMEOUT); // a child of the program may keep stderr open
         let last_line = self.last_stderr_line.lock().map(|line| line.clone()).unwrap_or_default();
         let what = match status {
             Some(status) => format!("exited ({status}) before it replied"),
@@ -157,12 +157,12 @@ impl ExternalPlayer {
         })
     }
 
-    /// Closes stdin, waits for the program to exit, at most for `time`, and kills what is left of it and of what it has started.
+    /// Closes stdin, waits at most `time` for the program to exit, and kills its process group.
     fn end(&mut self, time: Duration) {
         self.requests = None;
         let Some(child) = self.child.as_mut() else { return };
         wait(child, time);
-        // Both fail where nothing is left.
+        // Both fail if all processes have exited.
         #[cfg(unix)]
         if let Some(group) = rustix::process::Pid::from_raw(child.id().cast_signed()) {
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_nobody_waits_for_are_not_read() {
+    fn lines_are_read_only_on_demand() {
         let made = Arc::new(AtomicUsize::new(0));
         let (lines, (send, replies)) = (Lines(made.clone()), sync_channel(MAX_LINES));
         let reader = thread::spawn(move || read_replies(lines, &send));

@@ -55,7 +55,7 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// A generator of a set of `plan` that has no position of `exclude`.
+    /// A generator of a set of `plan` without the positions in `exclude`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a game without an exact solver, [`Error::Config`] for an empty range of plies,

@@ -1,4 +1,4 @@
-//! Matches: games between two contestants by a plan, as a whole or in parts, and checks of games that another process has played.
+//! Matches: games between two contestants by a plan, as a whole or in parts, and checks of games played by another process.
 
 use super::arena::{Contestant, ROWS};
 use super::elo::{MatchResult, Mean};
@@ -10,7 +10,8 @@ use crate::search::root::RowKey;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Number of games that a match plays at once: a batch for each side, since about half of the games wait for each.
+/// Number of games that a match plays at once: a batch for each side, since about half of the games are at the turn of
+/// each.
 pub const GAMES_AT_ONCE: usize = 2 * ROWS;
 
 /// The number of games, openings and seed of a match.
@@ -77,12 +78,12 @@ impl MatchOutcome {
     }
 }
 
-/// How far a match is.
+/// The progress of a match.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MatchProgress {
-    /// Results of the games that are over, from the first contestant's side.
+    /// Results of the finished games, from the first contestant's side.
     pub result: MatchResult,
-    /// Estimated fraction of the match's plies that have been played; None until a game is over.
+    /// Estimated fraction of the match's plies that were played; None until a game is finished.
     pub fraction: Option<f64>,
 }
 
@@ -108,7 +109,7 @@ struct GameOutcome {
 /// more than two players, `a` has one seat and `b` all others. The outcome does not depend on the number of games at once.
 ///
 /// # Errors
-/// Those of the networks and of external programs; [`crate::Error::Stopped`] of a contestant that is [`Contestant::stopped_by`] it.
+/// Those of the networks and of external programs; [`crate::Error::Stopped`] after [`Contestant::stopped_by`].
 pub fn play_match(
     game: &Arc<dyn AnyGame>,
     a: &mut Contestant,
@@ -181,10 +182,10 @@ fn play_games(
     }
 }
 
-/// Checks that game number `number` of the match may have gone this way: its opening, its chance outcomes, legal actions to the end.
+/// Checks that `actions` are a possible game number `number` of the match: its opening, its chance outcomes, legal actions to the end.
 ///
 /// # Errors
-/// What is wrong.
+/// A description of the defect.
 pub fn check_game(
     game: &Arc<dyn AnyGame>,
     plan: MatchPlan,
@@ -224,7 +225,7 @@ fn replay(
     }
 }
 
-/// Sums over the games that are over.
+/// Sums over the finished games.
 #[derive(Default)]
 struct Over {
     result: MatchResult,
@@ -237,8 +238,8 @@ impl Over {
         self.plies += game.plies;
     }
 
-    /// The progress of a match with `playing` in progress and `not_started` games to come. A game that is not over is taken to be as
-    /// long as those that are over on average, and at least a quarter longer than it is.
+    /// The progress of a match with the games `playing` in progress and `not_started` games to come. The length of an unfinished game is
+    /// estimated by the mean of the finished ones, and is at least 1.25 times its present length.
     fn progress(&self, playing: &[MatchGame], not_started: usize) -> MatchProgress {
         let (result, games, over) = (self.result, self.result.games() as f64, self.plies as f64);
         let lengths = || playing.iter().map(|game| game.play.actions().len() as f64);
@@ -251,7 +252,7 @@ impl Over {
 }
 
 impl MatchGame {
-    /// The game at the end of its opening.
+    /// The game after its opening.
     fn begin(game: &Arc<dyn AnyGame>, plan: MatchPlan, number: usize) -> Result<Self> {
         let pair = number / game.sizes().num_players;
         Ok(Self { number, play: opening(game, plan, pair as u64)? })

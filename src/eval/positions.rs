@@ -66,7 +66,7 @@ impl SolvedPosition {
     }
 }
 
-/// Bytes that a file of positions may have.
+/// Maximum size of a file of positions, in bytes.
 const MAX_BYTES: u64 = 1 << 28;
 
 /// Reads solved positions of `game`, one per line, and checks each against the rules. Empty lines are skipped.

@@ -22,7 +22,7 @@ pub trait Player: Send {
     /// Those of an external program; [`crate::Error::Stopped`] after [`Player::stop_by`].
     fn choose(&mut self, position: &Playthrough, key: Key) -> Result<u16>;
 
-    /// From now on a choice that takes long ends once `stop` is requested.
+    /// Sets a request that ends long choices.
     fn stop_by(&mut self, _stop: &Stop) {}
 }
 
@@ -126,7 +126,7 @@ impl<G: Game> RolloutPlayer<G> {
     }
 
     /// Searches a position and returns (action, visits, sum of returns for the player to move) of each legal action, in the
-    /// order of the legal list. The numbers are of fewer simulations if a stop is requested.
+    /// order of the legal list. There are fewer simulations if a stop is requested.
     pub fn search(&mut self, state: &G::State, played: &[u64], key: Key) -> Vec<(u16, u32, f32)> {
         let Turn::Player(player) = self.game.turn(state) else { return Vec::new() };
         let draws = if self.sizes.hidden_information { DETERMINISATIONS } else { 1 };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// An exact solver of one game. Its table persists between calls.
 pub enum Solver {
-    /// The game's own solver.
+    /// A solver for this game only.
     GameSpecific(Box<dyn PositionSolver>),
     /// Exhaustive search.
     Exhaustive(ExhaustiveSolver),
@@ -186,7 +186,7 @@ mod tests {
         let game = any_game("tic_tac_toe", &toml::Table::new()).unwrap();
         let mut solver = Solver::for_game(&game).unwrap();
         assert_eq!(solver.scores(&after(&game, &[])), vec![Some(0); 9]);
-        // A corner answered by an edge next to it loses; the centre wins with the fourth stone.
+        // A corner answered by the border cell next to it loses; the centre wins with the fourth stone.
         let scores = solver.scores(&after(&game, &[0, 1]));
         assert_eq!(scores[4], Some(2));
         assert_eq!(scores[0], None);

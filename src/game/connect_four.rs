@@ -35,7 +35,7 @@ pub struct State {
     pub outcome: u32,
 }
 
-/// Numbers of an observation that are written at once, at least the width of any board.
+/// Elements of an observation that are written at once, at least the width of any board.
 const WIDE: usize = 16;
 
 impl ConnectFour {
@@ -69,7 +69,7 @@ impl ConnectFour {
         [1, self.stride() - 1, self.stride(), self.stride() + 1]
     }
 
-    /// A player's stones as numbers, the top row first. Each row is written as [`WIDE`] numbers; those past the last column are
+    /// A player's stones as elements of a plane, the top row first. Each row is written as [`WIDE`] elements; those past the last column are
     /// overwritten by the next row, and are unspecified after the last row.
     #[inline(always)]
     fn plane(&self, stones: u64) -> [f32; 64 + WIDE] {

@@ -14,7 +14,7 @@ use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
 
 names! {
-    /// Which rows win.
+    /// The rows that win.
     Rule {
         /// Five or more.
         Freestyle = "freestyle",
@@ -24,7 +24,7 @@ names! {
 }
 
 names! {
-    /// How the game is opened.
+    /// The opening of a game.
     Opening {
         /// Black moves anywhere.
         None = "none",
@@ -38,9 +38,9 @@ section! {
     Gomoku {
         /// Side of the board.
         size: u32 [5..=board::MAX_SIDE] = 15,
-        /// Which rows win: five or more, or exactly five; a move that makes a five and a longer row wins by the five.
+        /// The rows that win: five or more, or exactly five; a move that makes a five and a longer row wins by the five.
         rule: Rule = Rule::Freestyle,
-        /// How the game is opened: black moves anywhere, or player 0 puts down three stones and player 1 chooses (Swap2).
+        /// The opening: black moves anywhere, or player 0 puts down three stones and player 1 chooses (Swap2).
         opening: Opening = Opening::None,
     }
 }

@@ -1,4 +1,4 @@
-//! Hex: the first player connects top and bottom, the second left and right; one of them always does.
+//! Hex: the first player connects top and bottom, the second left and right; exactly one of them can.
 //!
 //! Actions are cells, row-major (0 top left), as in pgx and OpenSpiel. A cell touches its left and right neighbours, two
 //! above (same column and one right of it) and two below (same column and one left of it). With `swap = true` there is
@@ -6,8 +6,8 @@
 //! which becomes theirs at the cell mirrored at the main diagonal, and the first player is to move (pie rule, as in pgx
 //! and OpenSpiel).
 //!
-//! Connection is updated incrementally: the set of stones linked to their owner's first edge grows by a flood fill that visits
-//! each stone once per game. The game is won when it reaches the far edge.
+//! Connection is updated incrementally: the set of stones linked to their owner's first border grows by a flood fill that visits
+//! each stone once per game. The game is won when it reaches the far border.
 
 use super::board::{self, Cells};
 use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
@@ -31,7 +31,7 @@ section! {
 pub struct State {
     /// The stones of each player. `[P]`
     pub stones: [Cells; 2],
-    /// Stones linked to the first edge of their owner: the top, the left.
+    /// Stones linked to the first border of their owner: the top, the left.
     pub linked: Cells,
     /// Plies made.
     pub plies: u32,
@@ -41,7 +41,7 @@ pub struct State {
     pub outcome: u16,
 }
 
-/// The main diagonal's reflection, which exchanges the players' edges.
+/// The main diagonal's reflection, which exchanges the players' borders.
 const TRANSPOSE: u64 = 4;
 
 /// The board symmetries that keep the cells' neighbours, by number of the game's symmetry.
@@ -72,14 +72,14 @@ impl Hex {
         .filter_map(|(exists, neighbour)| exists.then_some(neighbour as usize))
     }
 
-    /// The distance of a cell from its player's first edge: 0 on it, size - 1 on the far edge.
+    /// The distance of a cell from its player's first border: 0 on it, size - 1 on the far border.
     #[inline(always)]
     fn depth(&self, cell: u32, player: usize) -> u32 {
         if player == 0 { cell / self.size } else { cell % self.size }
     }
 
-    /// Links a stone and its group if it touches the first edge or a linked stone. True if that
-    /// reaches the far edge.
+    /// Links a stone and its group if it touches the first border or a linked stone. True if that
+    /// reaches the far border.
     #[inline]
     fn link(&self, stones: &Cells, linked: &mut Cells, player: usize, cell: u32) -> bool {
         let touches = |cell: usize| stones.contains(cell) && linked.contains(cell);
@@ -142,8 +142,8 @@ impl Game for Hex {
 
     fn aim(&self, player: u8) -> String {
         match player {
-            0 => "X connects the top edge with the bottom edge".into(),
-            _ => "O connects the left edge with the right edge".into(),
+            0 => "X connects the top border with the bottom border".into(),
+            _ => "O connects the left border with the right border".into(),
         }
     }
 
@@ -200,8 +200,8 @@ impl Game for Hex {
         s.to_play ^= 1;
     }
 
-    /// Planes: own stones, the other player's stones, the cells of the edges the player has to connect, the cells of the
-    /// other player's edges, and with `swap` a plane of ones where the stone on the board may be taken.
+    /// Planes: own stones, the other player's stones, the cells of the borders that the player connects, the cells of the
+    /// other player's borders, and with `swap` a plane of ones where the stone on the board may be taken.
     /// `[4 or 5, size, size]`
     #[inline(always)]
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(play(&game, "a1 b1 a2 c1 d2 b4 d3 c4 d4").outcome, 0);
     }
 
-    /// Stones connected to the player's first edge, by repeated merging of cell labels.
+    /// Stones connected to the player's first border, by repeated merging of cell labels.
     fn linked_by_labels(side: usize, stones: &Cells, player: usize) -> Cells {
         let mut label: Vec<usize> = (0..side * side).collect();
         let merge = |label: &mut Vec<usize>, a: usize, b: usize| {
@@ -343,8 +343,8 @@ mod tests {
                 }
             }
         }
-        let on_edge = |&cell: &usize| if player == 0 { cell < side } else { cell % side == 0 };
-        let roots: Vec<usize> = stones.iter().filter(on_edge).map(|cell| label[cell]).collect();
+        let on_border = |&cell: &usize| if player == 0 { cell < side } else { cell % side == 0 };
+        let roots: Vec<usize> = stones.iter().filter(on_border).map(|cell| label[cell]).collect();
         let mut linked = Cells::EMPTY;
         stones.iter().filter(|&cell| roots.contains(&label[cell])).for_each(|cell| linked.insert(cell));
         linked
@@ -386,13 +386,13 @@ mod tests {
         assert_eq!((s.stones[0], s.stones[1].iter().collect::<Vec<_>>()), (Cells::EMPTY, vec![8]));
         assert_eq!(game.turn(&s), Turn::Player(0));
         assert!(!legal(&game, &s).contains(&25));
-        // A stone swapped onto the left edge is linked to it.
+        // A stone swapped onto the left border is linked to it.
         assert_eq!(play(&game, "c1 swap").linked.iter().collect::<Vec<_>>(), [10]);
         assert_eq!(Hex { size: 5, swap: false }.sizes().num_actions, 25);
     }
 
     #[test]
-    fn the_mover_sees_own_stones_and_own_edges_first() {
+    fn the_mover_sees_own_stones_and_own_borders_first() {
         let game = Hex { size: 3, swap: true };
         let s = play(&game, "b1");
         let top_bottom = [1., 1., 1., 0., 0., 0., 1., 1., 1.];

@@ -1,7 +1,7 @@
-//! What a game is, and the registry of games.
+//! The trait of games, and the registry of games.
 //!
-//! In: options from the configuration, states and actions. Out: rules, observations, symmetries, names. Knows nothing of
-//! batches, trees, networks or training. Rules are scalar and pure; [`crate::batch`] makes N of them.
+//! Input: options from the configuration, states and actions. Output: rules, observations, symmetries, names. Independent of batches,
+//! trees, networks and training. Rules are scalar and pure; [`crate::batch`] applies them to N games.
 //!
 //! A new game is one file here, its `pub mod` (which rustfmt must find as text) and one line in the `registry!` call below, and one
 //! file under `configs/`.
@@ -24,15 +24,15 @@ use crate::rng::RngStream;
 use bytemuck::Pod;
 use serde::{Deserialize, Serialize};
 
-/// The most players of any game.
+/// Maximum number of players of a game.
 pub const MAX_PLAYERS: usize = 8;
 
-/// Who decides next.
+/// The decider of the next ply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// The player with this number, 0..num_players.
     Player(u8),
-    /// Nobody: an outcome is dealt with given probabilities.
+    /// Chance: an outcome is dealt with given probabilities.
     Chance,
     /// The game has ended.
     Over,
@@ -50,12 +50,12 @@ pub struct ObsShape {
 }
 
 impl ObsShape {
-    /// Numbers in one observation.
+    /// F: elements of one observation.
     pub fn len(&self) -> usize {
         self.channels * self.height * self.width
     }
 
-    /// True where nothing is observed; no game has that.
+    /// True for an observation without elements, which no game has.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -100,7 +100,7 @@ impl Sizes {
     }
 }
 
-/// The [`Game::history_key`]s of the positions before a state, oldest first; empty where the game keeps none.
+/// The [`Game::history_key`]s of the positions before a state, oldest first; empty if the game does not use them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct History<'a> {
     /// Positions of the game as played.
@@ -135,17 +135,17 @@ pub trait Game: Clone + Send + Sync + 'static {
     /// Options, as TOML text, that change rules or sizes: the contract tests play each of them, and the default game.
     const VARIANTS: &'static [&'static str] = &[];
 
-    /// The option that sets the size of the board and nothing else: a network whose parameters do not depend on that size serves all its
-    /// values. None where no network of [`crate::config::Arch`] could, or the rules change too.
+    /// The option that sets only the size of the board. A network whose parameters do not depend on that size can be used for all values. None
+    /// if no network of [`crate::config::Arch`] can, or if the option changes rules too.
     const SIZE_OPTION: Option<&'static str> = None;
 
     /// The game with the settings of the `[game]` table (its `name` taken out).
     ///
     /// # Errors
-    /// [`Error::Config`] or [`Error::ConfigText`] naming the key that does not exist or is out of range.
+    /// [`Error::Config`] or [`Error::ConfigText`] with the unknown or invalid key.
     fn from_options(options: &toml::Table) -> Result<Self>;
 
-    /// All settings, resolved, such that `from_options(options())` is this game again.
+    /// All settings, resolved: `from_options(options())` gives an equal game.
     fn options(&self) -> toml::Table;
 
     /// The keys of the `[game]` table, `name` excepted, with their present values.
@@ -153,8 +153,8 @@ pub trait Game: Clone + Send + Sync + 'static {
         Vec::new()
     }
 
-    /// What `player` plays for, in a sentence without a full stop: "X connects the top edge with the bottom edge". It begins with the
-    /// player's mark in [`Game::display`], or with the verb where players have none.
+    /// The aim of `player`, as a sentence without a full stop: "X connects the top border with the bottom border". It begins with the
+    /// player's mark in [`Game::display`], or with the verb if players have no marks.
     fn aim(&self, player: u8) -> String;
 
     /// The sizes of every array.
@@ -163,13 +163,13 @@ pub trait Game: Clone + Send + Sync + 'static {
     /// The state before the first ply.
     fn init(&self) -> Self::State;
 
-    /// Whether a state read from a file, which may be any bytes, can be observed and transformed: whether no number in it is out of the
-    /// range in which [`Game::turn`], [`Game::observe`] and [`Game::transform`] use it. It need not be a position that play reaches.
+    /// True if a state read from a file can be observed and transformed: its fields are in the ranges that [`Game::turn`], [`Game::observe`]
+    /// and [`Game::transform`] use. The file may have any bytes. The state need not be reachable by play.
     fn is_valid(&self, _state: &Self::State) -> bool {
         true
     }
 
-    /// Who decides next.
+    /// The decider of the next ply.
     fn turn(&self, state: &Self::State) -> Turn;
 
     /// Writes the legal actions (at a chance state: the possible outcomes) in ascending order to the front of `out` and
@@ -179,13 +179,13 @@ pub trait Game: Clone + Send + Sync + 'static {
     /// Plays `action` (at a chance state: deals that outcome). `history` holds the positions before `state`, without it.
     fn step(&self, state: &mut Self::State, action: u16, history: History<'_>);
 
-    /// Writes what the network sees for `player` to `out`, row-major in [`Sizes::obs`], from that player's viewpoint. The first
-    /// [`Game::known_obs`] numbers may depend only on what that player knows. Where it is `inline(always)` it is compiled for the row
-    /// loops' instruction set, which makes vectors of a board's planes.
+    /// Writes the observation of `player` to `out`, row-major in [`Sizes::obs`], from that player's viewpoint. The first
+    /// [`Game::known_obs`] elements may depend only on information of that player. With `inline(always)` the function is compiled for the
+    /// instruction set of the row loops, which vectorises the planes of a board. `[F]`
     fn observe(&self, state: &Self::State, player: u8, out: &mut [f32]);
 
-    /// Numbers at the front of an observation that tell what the observer knows: all of them, but where the network is to
-    /// see the whole of a state that search has drawn by [`Game::determinise`].
+    /// Number of leading elements of an observation that depend only on information of the observer: F, unless the network observes the
+    /// whole state that search has drawn by [`Game::determinise`].
     fn known_obs(&self) -> usize {
         self.sizes().obs.len()
     }
@@ -193,40 +193,39 @@ pub trait Game: Clone + Send + Sync + 'static {
     /// The result of a finished game for every player, `[P]` in [-1, 1]; at a horizon, the standing so far.
     fn returns(&self, state: &Self::State, out: &mut [f32]);
 
-    /// Probabilities of the outcomes that [`Game::legal`] listed, in its order, summing to 1.
+    /// Probabilities of the outcomes of [`Game::legal`], in its order, with sum 1.
     fn chance_probs(&self, _state: &Self::State, outcomes: &[u16], out: &mut [f32]) {
         out[..outcomes.len()].fill(1.0 / outcomes.len() as f32);
     }
 
-    /// True where search must stop although the game goes on by chance: the start of a new deal. Its value there is what
-    /// [`Game::returns`] gives, which such a game defines as the standing so far.
+    /// True if search must stop although the game continues by chance: the start of a new deal. The value of such a leaf is
+    /// [`Game::returns`], which the game defines there as the standing so far.
     fn is_horizon(&self, _state: &Self::State) -> bool {
         false
     }
 
-    /// A state drawn uniformly from those that `player` cannot tell from `state`.
+    /// A state drawn uniformly from those that `player` cannot distinguish from `state`.
     fn determinise(&self, state: &Self::State, _player: u8, _rng: &mut RngStream) -> Self::State {
         *state
     }
 
-    /// The state seen through symmetry number `symmetry` in 0..[`Sizes::num_symmetries`].
+    /// The image of the state under symmetry number `symmetry` in 0..[`Sizes::num_symmetries`].
     fn transform(&self, state: &Self::State, _symmetry: u64) -> Self::State {
         *state
     }
 
-    /// Where symmetry number `symmetry` takes an action: playing the image in the image state gives the image of playing
-    /// the action.
+    /// The image of an action under symmetry number `symmetry`: playing the image in the image state gives the image of the next state.
     fn transform_action(&self, action: u16, _symmetry: u64) -> u16 {
         action
     }
 
-    /// Where symmetry number `symmetry` takes a player (a reflection may swap colours).
+    /// The image of a player under symmetry number `symmetry` (a reflection may swap colours).
     fn transform_player(&self, player: u8, _symmetry: u64) -> u8 {
         player
     }
 
-    /// The state with everything zeroed on which neither the observation of the player to move nor the legal list
-    /// depends: two states equal here are one entry of the evaluation cache.
+    /// The state with zeros in all fields that affect neither the observation of the player to move nor the legal list. States with equal
+    /// results share an entry of the evaluation cache.
     fn canonical(&self, state: &Self::State) -> Self::State {
         *state
     }
@@ -243,18 +242,19 @@ pub trait Game: Clone + Send + Sync + 'static {
         out
     }
 
-    /// What is worth saving of a finished game as one line of JSON: a Ramsey colouring. Most games have no such thing.
+    /// The finding of a finished game: a result of interest outside of training, saved in `findings.jsonl` as one line of JSON. In the
+    /// clique game it is a Ramsey colouring; most games have none.
     fn finding(&self, _state: &Self::State) -> Option<serde_json::Value> {
         None
     }
 
-    /// How the exact values of positions with these settings are found, if they are.
+    /// The exact solver of positions with these settings, if there is one.
     fn exact_solver(&self) -> Option<ExactSolver> {
         None
     }
 
-    /// Solved positions by which a run measures its strength, one line of JSON each: `{"actions":[..],"scores":[number or null per
-    /// action]}`, scores as [`PositionSolver::scores`] gives them. Without them a run plays matches.
+    /// Solved positions on which a run measures its strength, one line of JSON each: `{"actions":[..],"scores":[number or null per action]}`,
+    /// with the scores of [`PositionSolver::scores`]. Without solved positions a run plays matches.
     fn solved_positions(&self) -> Option<&'static str> {
         None
     }
@@ -262,17 +262,17 @@ pub trait Game: Clone + Send + Sync + 'static {
     /// The position drawn for people, several lines.
     fn display(&self, state: &Self::State) -> String;
 
-    /// The position in a notation that other programs read, after the notation's name: `("fen", ..)`.
+    /// The position in a notation of other programs, with the name of the notation first: `("fen", ..)`.
     fn notation(&self, _state: &Self::State) -> Option<(&'static str, String)> {
         None
     }
 
-    /// The point of a move in SGF (Smart Game Format 4), where the game has such records; a pass is the empty string.
+    /// The point of a move in SGF (Smart Game Format 4), if the game has such records; a pass is the empty string.
     fn sgf_point(&self, _action: u16) -> Option<String> {
         None
     }
 
-    /// The name of a legal action or outcome, as people write it.
+    /// The name of a legal action or outcome in the usual notation.
     fn action_name(&self, state: &Self::State, action: u16) -> String;
 
     /// The legal action that `text` names, if any, regardless of case.
@@ -283,15 +283,15 @@ pub trait Game: Clone + Send + Sync + 'static {
     }
 }
 
-/// How the exact values of a game's positions are found.
+/// The kind of a game's exact solver.
 pub enum ExactSolver {
-    /// By searching the whole game, which is small enough for that.
+    /// Exhaustive search of the whole game, for small games.
     Exhaustive,
-    /// By a solver of the game's own.
+    /// A solver for this game only.
     GameSpecific(Box<dyn PositionSolver>),
 }
 
-/// An exact solver of one game. It may remember positions, so that later calls are faster.
+/// An exact solver of one game. It may cache positions between calls.
 pub trait PositionSolver: Send {
     /// The exact score of each action for the player to move in `state`, None for actions that are not legal: positive for a win,
     /// larger the sooner; 0 for a draw; negative for a loss; half the plies that the longest game would still have, so a win with the
@@ -299,11 +299,11 @@ pub trait PositionSolver: Send {
     fn scores(&mut self, state: &[u8]) -> Vec<Option<i32>>;
 }
 
-/// Something to be done with a game whose type is known only at run time.
+/// An operation on a game whose type is known only at run time.
 pub trait GameVisitor {
     /// The type of its result.
     type Out;
-    /// Does it with `game`.
+    /// Applies the operation to `game`.
     fn visit<G: Game>(self, game: G) -> Self::Out;
 }
 
@@ -338,11 +338,11 @@ registry! {
     blob::Blob,
 }
 
-/// Reads a game's settings out of its options table and checks their values.
+/// Reads a game's settings from its options table and checks their values.
 ///
 /// # Errors
 /// [`Error::ConfigKey`] with the nearest key or all keys of the game; [`Error::Config`] with the key that has a wrong value;
-/// [`Error::ConfigText`] where no single key is to blame.
+/// [`Error::ConfigText`] for errors without a key.
 pub fn parse_options<T: Section>(game: &str, options: &toml::Table) -> Result<T> {
     keys::read("game", options.clone(), |typed| {
         let known: Vec<String> = T::default().keys().iter().map(|key| format!("game.{}", key.name)).collect();

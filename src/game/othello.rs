@@ -15,7 +15,7 @@ use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
 
 names! {
-    /// How a game ends in which neither player can move and cells are free.
+    /// The end of a game in which neither player can move and cells are free.
     End {
         /// At once.
         NoMove = "no_move",
@@ -29,7 +29,7 @@ section! {
     Othello {
         /// Side of the board.
         size: u32 [[6, 8]] = 8,
-        /// How a game ends in which neither player can move and cells are free: at once, or after a pass by each player.
+        /// The end of a game in which neither player can move and cells are free: at once, or after a pass by each player.
         end: End = End::NoMove,
     }
 }

@@ -78,7 +78,7 @@ fn games_lists_every_game_with_settings_and_configurations() {
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let hex = stdout(&mut vecaz(&["games", "hex"]));
     for part in [
-        "hex: X connects the top edge with the bottom edge; O connects the left edge with\n",
+        "hex: X connects the top border with the bottom border; O connects the left",
         "game.size: a whole number from 3 to 19, default 11. Side of the board.",
         "--config hex13: ",
     ] {

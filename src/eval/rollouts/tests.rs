@@ -1,4 +1,4 @@
-//! Rollout search on games written down as trees, and on tic-tac-toe.
+//! Rollout search on games given by their trees, and on tic-tac-toe.
 
 use super::*;
 use crate::batch::any_game;
@@ -8,19 +8,19 @@ use crate::rng::Purpose;
 use bytemuck::{Pod, Zeroable};
 use std::path::Path;
 
-/// A place in a game written down as a tree.
+/// A node of a game given by its tree.
 #[derive(Clone, Copy)]
 enum Place {
-    /// The player who moves, and where each action leads.
+    /// The player to move, and the node after each action.
     Decide(u8, &'static [u32]),
-    /// The probability of each outcome, and where it leads.
+    /// The probability of each outcome, and the node after it.
     Deal(&'static [(f32, u32)]),
     /// The returns of three players.
     End([f32; 3]),
 }
 use Place::{Deal, Decide, End};
 
-/// A game for three players given by its tree; all players observe the places `alike` as equal.
+/// A game for three players given by its tree. All players have equal observations at the nodes `alike`.
 #[derive(Clone)]
 struct Written {
     tree: &'static [Place],
@@ -138,7 +138,7 @@ fn searched(tree: &'static [Place], alike: &'static [u32], place: u32) -> (u16, 
 
 #[test]
 fn chance_is_averaged_by_its_probabilities() {
-    // Action 1 wins with probability 0.25 and loses otherwise: -0.5. Action 0 is worth -0.3.
+    // Action 1 wins with probability 0.25 and loses otherwise: -0.5. Action 0 has the value -0.3.
     const UNLIKELY: &[Place] = &[
         Decide(0, &[1, 2]),
         End([-0.3, 0.0, 0.0]),
@@ -149,7 +149,7 @@ fn chance_is_averaged_by_its_probabilities() {
     let (action, mean) = searched(UNLIKELY, &[], 0);
     assert_eq!(action, 0);
     assert!((mean + 0.3).abs() < 1e-4, "{mean}");
-    // Two deals in a row, 0.9 each: 0.81 wins, 0.62 on the whole.
+    // Two deals in a row, 0.9 each: wins with probability 0.81, value 0.62.
     const LIKELY: &[Place] = &[
         Decide(0, &[1, 2]),
         End([-0.3, 0.0, 0.0]),
@@ -165,8 +165,8 @@ fn chance_is_averaged_by_its_probabilities() {
 
 #[test]
 fn each_player_seeks_its_own_return() {
-    // After action 0 player 2 takes the end that suits it, where player 0 gets little; it does not care that
-    // player 1 would lose more at the other. After action 1 player 0 moves again and takes the better end.
+    // After action 0 player 2 takes the end with its higher return, 0.3, where player 0 gets -0.8. The returns of player 1 have no
+    // effect. After action 1 player 0 moves again and takes the end with 0.4.
     const TREE: &[Place] = &[
         Decide(0, &[1, 2]),
         Decide(2, &[3, 4]),
@@ -183,7 +183,7 @@ fn each_player_seeks_its_own_return() {
 
 #[test]
 fn hidden_information_is_not_used() {
-    // Places 0 and 1 look alike. In place 0 action 0 wins, in place 1 it loses; action 1 is worth 0.2 in both.
+    // Nodes 0 and 1 have equal observations. At node 0 action 0 wins, at node 1 it loses; action 1 has the value 0.2 at both.
     const TREE: &[Place] = &[
         Decide(0, &[2, 3]),
         Decide(0, &[4, 3]),
@@ -196,7 +196,7 @@ fn hidden_information_is_not_used() {
         player.search(&At { place }, &[], Key::new(3, Purpose::Rollout))
     };
     let draws = visits(0, &[0, 1]);
-    assert_eq!(draws, visits(1, &[0, 1]), "what is hidden changed the search");
+    assert_eq!(draws, visits(1, &[0, 1]), "the search depends on hidden information");
     assert_ne!(visits(0, &[])[0], visits(1, &[])[0]);
     assert_eq!(draws.iter().map(|d| d.1).sum::<u32>(), 4000);
 }

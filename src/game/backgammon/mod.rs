@@ -38,15 +38,15 @@ pub const OTHER_BAR: usize = 26;
 pub const OFF: usize = 27;
 /// The other player's checkers borne off.
 pub const OTHER_OFF: usize = 0;
-/// Where the winner's home board begins, as the winner moves.
+/// The first place of the winner's home board, in the winner's direction of travel.
 const HOME: usize = 20;
 /// Checkers of each player.
 const CHECKERS: i8 = 15;
-/// "No move": there are dice left but none can be played.
+/// "No move": dice are left, but none can be played.
 pub const NO_MOVE: u16 = 0;
 /// Dice rolls a <= b in the order of their numbers.
 pub const ROLLS: [[u8; 2]; 21] = rolls();
-/// Numbers in one observation; see [`Backgammon::observe`].
+/// F: elements of one observation; see [`Backgammon::observe`].
 const OBS_LEN: usize = 24 * 8 + 4 + 2 + 10 + 2 + 1;
 
 const fn rolls() -> [[u8; 2]; 21] {
@@ -102,13 +102,13 @@ pub struct State {
     pub board: [i8; PLACES],
     /// Faces still to be played, the higher first, then zeros.
     pub dice: [u8; 4],
-    /// What comes next: 0 the starter is dealt, 1 the opening roll, 2 a roll, 3 a move, 4 nothing.
+    /// The next event: 0 the starter is dealt, 1 the opening roll, 2 a roll, 3 a move, 4 nothing.
     pub phase: u8,
     /// The player who moves or rolls; at the end, the winner.
     pub mover: u8,
     /// At the end, the points of the winner: 1, 2, 3, or 0 for a game that reached the limit.
     pub points: u8,
-    /// 0.
+    /// Always 0.
     pub reserved: u8,
     /// Plies made.
     pub plies: u32,
@@ -311,9 +311,9 @@ impl Game for Backgammon {
         }
     }
 
-    /// 211 numbers from `player`'s viewpoint.
+    /// 211 elements from `player`'s viewpoint. `[F]`
     ///
-    /// For each point from the player's 24-point to the 1-point, own checkers then the other player's, four numbers each:
+    /// For each point from the player's 24-point to the 1-point, own checkers then the other player's, four elements each:
     /// n >= 1, n >= 2, n >= 3, max(n - 3, 0) / 2 (TD-Gammon, Tesauro 1992); then on the bar, own then other: n >= 1, n / 2;
     /// borne off, own then other: n / 15; whether a 1, 2, .., 6 is left to play; whether 1, 2, 3, 4 dice are left; pips to
     /// go, own then other, / 167; whether it is the player's turn. This includes all of pgx's observation.

@@ -18,7 +18,7 @@ pub(super) struct Movers {
     own: u32,
     /// Places with exactly one.
     single: u32,
-    /// Points the other player holds.
+    /// Points held by the other player.
     blocked: u32,
 }
 

@@ -45,8 +45,8 @@ pub(super) fn parse(s: &State, legal: &[u16], text: &str) -> Option<u16> {
     }
 }
 
-/// GNU Backgammon's position ID (its manual, "A technical description of the Position ID"): for the player who waits and then for
-/// the player to move, the checkers on the own points 1 to 24 and on the bar, each count in ones with a zero behind it; 80 bits,
+/// GNU Backgammon's position ID (its manual, "A technical description of the Position ID"): for the player not to move and then
+/// for the player to move, the checkers on the own points 1 to 24 and on the bar, each count in ones followed by a zero; 80 bits,
 /// the lowest of each byte first, in base 64.
 pub(super) fn position_id(s: &State) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -107,7 +107,7 @@ pub(super) fn display(s: &State) -> String {
             let dice: Vec<String> = s.dice.iter().filter(|&&d| d > 0).map(u8::to_string).collect();
             format!("{player} to play {}\n", dice.join("-"))
         }
-        phase::OVER if s.points == 0 => "given up as a draw\n".to_string(),
+        phase::OVER if s.points == 0 => "ended as a draw at the ply limit\n".to_string(),
         phase::OVER => format!("{player} has won {}\n", s.points),
         _ => format!("{player} to roll\n"),
     }

@@ -9,8 +9,8 @@
 //!
 //! **Numbers.** Suits in the order ♠ ♥ ♣ ♦; a card is suit x 13 + rank, rank 0 = two ... 12 = ace. While bidding action b
 //! is the bid b, in play action c is the card c, and a chance outcome c deals the card c. Cards are dealt one by one,
-//! the k-th of a round to player k mod P whoever deals, each uniform over the cards not yet dealt; what is left is the
-//! stock, which nobody sees. Order of play is by rising player number; the left of player p is p + 1 mod P.
+//! the k-th of a round to player k mod P whoever deals, each uniform over the cards not yet dealt; the remaining cards
+//! are the stock, which no player sees. Order of play is by rising player number; the left of player p is p + 1 mod P.
 //!
 //! **Returns.** A player's return is its points minus the mean of the others' points, over the most points one player can
 //! make in the whole game (the sum of 10 + cards over its rounds): in [-1, 1], summing to 0. It is linear in points, so
@@ -64,7 +64,7 @@ names! {
     Sight {
         /// The observer's own.
         Hand = "hand",
-        /// All hands of the state, which search never shows but for deals that it has drawn.
+        /// All hands of the state. Search observes only states that it has drawn itself.
         Deal = "deal",
     }
 }
@@ -271,7 +271,7 @@ impl Game for Blob {
         determinise::redeal(s, usize::from(player), rng)
     }
 
-    /// Where the network sees one hand, those of all but the player to move do not matter to it.
+    /// If the network observes one hand, the hands of the other players are zeroed.
     fn canonical(&self, s: &State) -> State {
         if self.network_sees == Sight::Deal {
             return *s;

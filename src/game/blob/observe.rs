@@ -1,10 +1,10 @@
-//! The observation of Blob for one player, the observer: a vector of `175 + 33 P` numbers; 307 for 4 players. Seats are
+//! The observation of Blob for one player, the observer: a vector of F = `175 + 33 P` elements; 307 for 4 players. Seats are
 //! relative to the observer: seat k is player (observer + k) mod P. Only public facts and the observer's own hand are read,
 //! so states that the observer cannot distinguish have equal observations.
 //!
-//! | numbers | what |
+//! | elements | content |
 //! |---|---|
-//! | 52 | own hand, one number a card |
+//! | 52 | own hand, one element a card |
 //! | 52 | cards of this round's finished tricks |
 //! | 52 | cards of the current trick |
 //! | 33 a seat, seat 0 first | the seat, below |
@@ -18,9 +18,9 @@
 //! bid); cards in hand / 13; suits shown void 4; 1 if dealer; 1 if first to bid or leader of the trick; 1 if to act; lead
 //! so far on the scale of the returns.
 //!
-//! With `network_sees = "deal"` ([`Sight::Deal`]) as many numbers as P + 1 packs follow, 567 in all for 4 players:
+//! With `network_sees = "deal"` ([`Sight::Deal`]) 52 (P + 1) elements follow, F = 567 in total for 4 players:
 //!
-//! | numbers | what |
+//! | elements | content |
 //! |---|---|
 //! | 52 a seat, seat 0 first | its hand |
 //! | 52 | the best card of the current trick |
@@ -34,12 +34,12 @@ use super::{Blob, NO_BID, NUM_CARDS, Phase, Sight, State, Trump};
 
 const SEAT: usize = 33;
 
-/// Numbers in an observation that the observer knows.
+/// Number of leading elements of an observation that depend only on information of the observer.
 pub(super) fn known_len(game: &Blob) -> usize {
     3 * NUM_CARDS + SEAT * game.num_players() + 19
 }
 
-/// Numbers in an observation.
+/// F: elements of an observation.
 pub(super) fn obs_len(game: &Blob) -> usize {
     match game.network_sees {
         Sight::Hand => known_len(game),
@@ -47,7 +47,7 @@ pub(super) fn obs_len(game: &Blob) -> usize {
     }
 }
 
-/// Writes numbers one after the other into an array that was zeroed.
+/// Writes elements in order into a zeroed array.
 struct Writer<'a> {
     out: &'a mut [f32],
     at: usize,
@@ -71,7 +71,7 @@ impl Writer<'_> {
         self.at += n;
     }
 
-    /// A one-hot of `n` places, none set where there is no index.
+    /// A one-hot of `n` elements, all 0 without an index.
     fn one_hot(&mut self, index: Option<usize>, n: usize) {
         if let Some(i) = index {
             self.out[self.at + i] = 1.0;
@@ -80,7 +80,7 @@ impl Writer<'_> {
     }
 }
 
-/// Writes what `observer` sees.
+/// Writes the observation of `observer`. `[F]`
 pub(super) fn write(game: &Blob, s: &State, observer: usize, out: &mut [f32]) {
     out.fill(0.0);
     let mut w = Writer { out, at: 0 };
@@ -177,7 +177,7 @@ fn write_deal(game: &Blob, s: &State, observer: usize, w: &mut Writer) {
     write_places(game, s, best, live, w);
 }
 
-/// 52 numbers: for each suit from the trump on, which of its `live` cards, the highest first, are of `cards`.
+/// 52 elements: for each suit from the trump on, which of its `live` cards, the highest first, are of `cards`.
 fn write_places(game: &Blob, s: &State, cards: u64, live: u64, w: &mut Writer) {
     let first = match game.trump_in(usize::from(s.round)) {
         Trump::None => 0,

@@ -56,7 +56,7 @@ pub fn squares(mut board: u64) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The square `files` to the right and `ranks` up, as a bitboard; empty beyond the edge.
+/// The square `files` to the right and `ranks` up, as a bitboard; empty beyond the border.
 const fn neighbour(square: u32, files: i32, ranks: i32) -> u64 {
     let (file, rank) = ((square / 8) as i32 + files, (square % 8) as i32 + ranks);
     if file < 0 || file > 7 || rank < 0 || rank > 7 { 0 } else { 1 << (file * 8 + rank) }

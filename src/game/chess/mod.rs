@@ -80,11 +80,11 @@ impl Chess {
     /// # Errors
     /// [`Error::Config`] for `game.fen` with the defect, also if the game is over in the position.
     pub fn from_fen(&self, fen: &str) -> Result<State> {
-        let wrong = |expected: String| Error::config("game.fen", fen, expected);
-        let mut state = notation::from_fen(fen).map_err(wrong)?;
+        let wrong = |found: &str, expected: &str| Error::config("game.fen", format!("{fen} ({found})"), expected);
+        let mut state = notation::from_fen(fen).map_err(|defect| wrong(&defect.found, &defect.expected))?;
         state.outcome = self.outcome(&state) as u8;
         if state.outcome != Outcome::None as u8 {
-            return Err(wrong("a position in which the game goes on".into()));
+            return Err(wrong("the game is over", "a position of a game in progress"));
         }
         Ok(state)
     }

@@ -34,7 +34,7 @@ pub struct State {
     pub plies: u16,
     /// Castling rights, a sum of [`OWN_SHORT`] and its like.
     pub castling: u8,
-    /// 0, or 1 + the square behind the pawn that the side to move can legally take en passant.
+    /// 0, or 1 + the square passed by the pawn that the side to move can legally take en passant.
     pub en_passant: u8,
     /// Earlier occurrences of this position in the game.
     pub repetitions: u8,

@@ -9,28 +9,44 @@ pub const START_FEN: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq 
 
 const LETTERS: [char; 6] = ['p', 'n', 'b', 'r', 'q', 'k'];
 
+/// A defect of a FEN.
+#[derive(Debug, PartialEq)]
+pub struct Defect {
+    /// What the FEN has, and in which part.
+    pub found: String,
+    /// What that part must have.
+    pub expected: String,
+}
+
+impl Defect {
+    fn new(found: impl Into<String>, expected: impl Into<String>) -> Self {
+        Self { found: found.into(), expected: expected.into() }
+    }
+}
+
 /// Reads a position in Forsyth-Edwards Notation; the clocks are optional.
 ///
 /// # Errors
-/// A description of the defect: invalid text, or an impossible position (kings, pawns on back ranks, too many pieces, the side
-/// not to move in check, castling rights or an en passant square without the piece).
-pub fn from_fen(fen: &str) -> Result<State, String> {
+/// The defect: invalid text, or an impossible position (kings, pawns on back ranks, too many pieces, the side not to move in check,
+/// castling rights or an en passant square without the piece).
+pub fn from_fen(fen: &str) -> Result<State, Defect> {
     let fields: Vec<&str> = fen.split_whitespace().collect();
     if !(4..=6).contains(&fields.len()) {
-        return Err(format!("a FEN of 4 to 6 fields, not {}", fields.len()));
+        return Err(Defect::new(format!("{} fields", fields.len()), "4 to 6 fields"));
     }
     let mut s = State::zeroed();
     place_pieces(&mut s, fields[0])?;
     let castling = [('K', OWN_SHORT), ('Q', OWN_LONG), ('k', OTHER_SHORT), ('q', OTHER_LONG)];
     for letter in fields[2].chars().filter(|_| fields[2] != "-") {
         let right = castling.iter().find(|(c, _)| *c == letter);
-        s.castling |= right.ok_or(format!("castling rights out of KQkq or -, not {}", fields[2]))?.1;
+        let defect = || Defect::new(format!("castling rights {}", fields[2]), "letters of KQkq, or -");
+        s.castling |= right.ok_or_else(defect)?.1;
     }
-    let number = |at: usize, name: &str, default: u16, most: u16| match fields.get(at) {
+    let number = |at: usize, name: &str, default: u16, max: u16| match fields.get(at) {
         None => Ok(default),
         Some(text) => {
-            let value = text.parse().ok().filter(|&v: &u16| v <= most && v >= default);
-            value.ok_or(format!("a {name} from {default} to {most}, not {text}"))
+            let value = text.parse().ok().filter(|&v: &u16| v <= max && v >= default);
+            value.ok_or_else(|| Defect::new(format!("{name} {text}"), format!("a number from {default} to {max}")))
         }
     };
     s.halfmove_clock = number(4, "halfmove clock", 0, 99)?;
@@ -39,12 +55,12 @@ pub fn from_fen(fen: &str) -> Result<State, String> {
     match fields[1] {
         "w" => {}
         "b" => s = s.turned(),
-        other => return Err(format!("w or b to move, not {other}")),
+        other => return Err(Defect::new(format!("{other} to move"), "w or b")),
     }
     check_material(&white)?;
     check_castling(&white)?;
     if s.other_in_check() {
-        return Err("a position in which the side not to move is not in check".into());
+        return Err(Defect::new("the side not to move in check", "a position that can occur"));
     }
     if fields[3] != "-" {
         s.allow_en_passant(en_passant_square(&s, fields[3])?);
@@ -53,12 +69,13 @@ pub fn from_fen(fen: &str) -> Result<State, String> {
     Ok(s)
 }
 
-fn place_pieces(s: &mut State, text: &str) -> Result<(), String> {
+fn place_pieces(s: &mut State, text: &str) -> Result<(), Defect> {
     let ranks: Vec<&str> = text.split('/').collect();
     if ranks.len() != 8 {
-        return Err(format!("a FEN of 8 ranks, not {}", ranks.len()));
+        return Err(Defect::new(format!("{} ranks", ranks.len()), "8 ranks"));
     }
     for (rank, text) in (0..8u32).rev().zip(ranks) {
+        let wrong_length = || Defect::new(format!("{text} in rank {}", rank + 1), "8 squares");
         let mut file = 0;
         for letter in text.chars() {
             if let Some(empty @ 1..=8) = letter.to_digit(10) {
@@ -66,9 +83,9 @@ fn place_pieces(s: &mut State, text: &str) -> Result<(), String> {
                 continue;
             }
             let kind = LETTERS.iter().position(|&l| l == letter.to_ascii_lowercase());
-            let kind = kind.ok_or(format!("a FEN of pieces pnbrqk, not {letter}"))?;
+            let kind = kind.ok_or_else(|| Defect::new(format!("{letter} in rank {}", rank + 1), "a piece of pnbrqk"))?;
             if file > 7 {
-                return Err(format!("a FEN with 8 squares in rank {}", rank + 1));
+                return Err(wrong_length());
             }
             let square = bit(file * 8 + rank);
             s.pieces[kind] |= square;
@@ -76,56 +93,55 @@ fn place_pieces(s: &mut State, text: &str) -> Result<(), String> {
             file += 1;
         }
         if file != 8 {
-            return Err(format!("a FEN with 8 squares in rank {}", rank + 1));
+            return Err(wrong_length());
         }
     }
     Ok(())
 }
 
-fn check_material(white: &State) -> Result<(), String> {
+fn check_material(white: &State) -> Result<(), Defect> {
     if white.pieces[PAWN] & board::BACK_RANKS != 0 {
-        return Err("a position without pawns on the first and last rank".into());
+        return Err(Defect::new("a pawn on the first or last rank", "pawns on ranks 2 to 7"));
     }
     for (side, name) in white.sides.iter().zip(["white", "black"]) {
         let count = |kind: usize| (white.pieces[kind] & side).count_ones();
         if count(KING) != 1 {
-            return Err(format!("one {name} king, not {}", count(KING)));
+            return Err(Defect::new(format!("{} {name} kings", count(KING)), "one"));
         }
         let extra = |kind: usize, own: u32| count(kind).saturating_sub(own);
         let promoted = extra(board::KNIGHT, 2) + extra(board::BISHOP, 2) + extra(ROOK, 2) + extra(QUEEN, 1);
         if count(PAWN) + promoted > 8 {
-            return Err(format!(
-                "at most 8 {name} pawns and promoted pieces, not {}",
-                count(PAWN) + promoted
-            ));
+            let found = format!("{} {name} pawns and promoted pieces", count(PAWN) + promoted);
+            return Err(Defect::new(found, "at most 8"));
         }
     }
     Ok(())
 }
 
-fn check_castling(white: &State) -> Result<(), String> {
+fn check_castling(white: &State) -> Result<(), Defect> {
     for (side, view) in [white, &white.turned()].into_iter().enumerate() {
         let own = |kind: usize, square: u32| view.pieces[kind] & view.sides[0] & bit(square) != 0;
         for (right, rook, letters) in
             [(OWN_SHORT, board::ROOK_HOME_H, ["K", "k"]), (OWN_LONG, board::ROOK_HOME_A, ["Q", "q"])]
         {
             if view.castling & right != 0 && !(own(KING, board::KING_HOME) && own(ROOK, rook)) {
-                return Err(format!("castling right {} only with king and rook at home", letters[side]));
+                let found = format!("castling right {} without king and rook at home", letters[side]);
+                return Err(Defect::new(found, "rights that the pieces allow"));
             }
         }
     }
     Ok(())
 }
 
-/// The en passant square, from the view of the side to move, if a pawn can just have passed over it.
-fn en_passant_square(s: &State, text: &str) -> Result<u32, String> {
-    let wrong = || format!("an en passant square behind a pawn that has just moved two squares, not {text}");
+/// The en passant square, from the view of the side to move, if the last move can have been a pawn's double step over it.
+fn en_passant_square(s: &State, text: &str) -> Result<u32, Defect> {
+    let wrong = || Defect::new(format!("en passant square {text}"), "the square passed by a pawn that can have just moved two squares");
     let square = parse_square(text).ok_or_else(wrong)?;
     let square = if s.colour == 0 { square } else { flip_square(square) };
-    let behind = square % 8 == 5
+    let is_passed = square % 8 == 5
         && s.pieces[PAWN] & s.sides[1] & bit(square - 1) != 0
         && s.occupied() & (bit(square) | bit(square + 1)) == 0;
-    if behind { Ok(square) } else { Err(wrong()) }
+    if is_passed { Ok(square) } else { Err(wrong()) }
 }
 
 fn parse_square(text: &str) -> Option<u32> {

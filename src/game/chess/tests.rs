@@ -181,21 +181,21 @@ fn wrong_positions_are_refused_in_one_sentence() {
     for (fen, part) in [
         ("", "4 to 6 fields"),
         ("8/8/8/8/8/8/8 w - - 0 1", "8 ranks"),
-        ("rnbqkbnr/ppppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "8 squares in rank 7"),
-        ("rnbqkbnr/pppppppx/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "not x"),
+        ("rnbqkbnr/ppppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "(ppppppppp in rank 7), expected 8 squares"),
+        ("rnbqkbnr/pppppppx/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "(x in rank 7), expected a piece of pnbrqk"),
         ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR x KQkq - 0 1", "w or b"),
         ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KX - 0 1", "castling rights"),
         ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKB1R w KQkq e9 0 1", "en passant"),
         ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 100 1", "halfmove"),
         ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 0", "full move"),
-        ("8/8/8/8/8/8/8/K7 w - - 0 1", "one black king"),
+        ("8/8/8/8/8/8/8/K7 w - - 0 1", "(0 black kings), expected one"),
         ("k7/8/8/8/8/8/8/K6P w - - 0 1", "pawns"),
         ("k7/8/8/8/8/8/PPPPPPPP/K1QQ4 w - - 0 1", "promoted"),
         ("4k3/8/8/8/8/8/8/4K2R w Q - 0 1", "castling right Q"),
         ("4k2r/8/8/8/8/8/8/4K3 w q - 0 1", "castling right q"),
         ("4k3/8/8/8/8/8/8/4RK2 w - - 0 1", "not to move"),
-        ("4k3/8/8/8/8/8/8/4K3 w - - 0 1", "goes on"),
-        ("R3k3/8/4K3/8/8/8/8/8 b - - 0 1", "goes on"),
+        ("4k3/8/8/8/8/8/8/4K3 w - - 0 1", "(the game is over), expected"),
+        ("R3k3/8/4K3/8/8/8/8/8 b - - 0 1", "(the game is over), expected"),
     ] {
         let options: toml::Table = format!("fen = \"{fen}\"").parse().expect("TOML");
         let message = dispatch("chess", &options, Ignore).expect_err(fen).to_string();

@@ -3,10 +3,10 @@
 //! - `symmetric`: the first to own a k-clique wins, a full board without one is a draw;
 //! - `asymmetric`: player 0 wins with a k-clique, player 1 when the board is full without one (player 1's own cliques
 //!   count for nothing);
-//! - `avoid_clique`: who completes an own k-clique loses. A full board without one is a draw: a colouring of K_n with two
-//!   colours and no k-clique in one colour, a witness of R(k, k) > n, given out by [`Clique::colouring`];
-//! - `ramsey`: both players look for such a colouring. A k-clique of one owner ends the game for both, who get what share of the
-//!   edges they had claimed, less 1 (so that to last longer is better, and a failure at most 0); a full board without one is +1.
+//! - `avoid_clique`: the player who completes an own k-clique loses. A full board without one is a draw: a colouring of K_n with two
+//!   colours and no k-clique in one colour, a witness of R(k, k) > n, which [`Clique::colouring`] returns;
+//! - `ramsey`: both players look for such a colouring. A k-clique of one owner ends the game; the return of both is the claimed
+//!   share of the edges minus 1, so that longer games are better and a failure is at most 0. A full board without a clique is +1.
 //!
 //! Actions are the edges (i, j), i < j, in lexicographic order: 0-1, 0-2, .., 0-(n-1), 1-2, ... The n! symmetries are the
 //! permutations of the vertices, numbered by their rank in lexicographic order (Lehmer code), the identity being 0.
@@ -30,15 +30,15 @@ pub use edges::{EdgeSet, MAX_VERTICES};
 const CHANNELS: usize = 4;
 
 names! {
-    /// The effect of a clique.
+    /// The effect of a clique on the result.
     CliqueRule {
         /// The first player with a clique wins.
         Symmetric = "symmetric",
-        /// Player 0 wants a clique, player 1 wants none.
+        /// Player 0 wins with a clique, player 1 with a full board without one.
         Asymmetric = "asymmetric",
         /// The player who completes a clique loses.
         AvoidClique = "avoid_clique",
-        /// A clique of one owner ends the game for both, the later the better; a full board without one is won by both.
+        /// A clique of one owner ends the game with an equal return for both, larger for later cliques; both win a full board without one.
         Ramsey = "ramsey",
     }
 }
@@ -50,8 +50,8 @@ section! {
         n: usize [3..=MAX_VERTICES] = 6,
         /// Vertices of a clique; at most n.
         k: usize [3..=MAX_VERTICES] = 3,
-        /// The effect of a clique: the first wins, only player 0 wants one, the player who completes one loses, or it ends the game for
-        /// both. `game_mode` and `variant` are other names of this key.
+        /// The effect of a clique on the result: its owner wins (symmetric), only player 0 can win by one (asymmetric), its owner loses
+        /// (avoid_clique), or it ends the game for both (ramsey). `game_mode` and `variant` are other names of this key.
         #[serde(alias = "game_mode", alias = "variant")]
         mode: CliqueRule = CliqueRule::Symmetric,
     }
@@ -239,8 +239,8 @@ impl Game for Clique {
         s.outcome = self.outcome(s, mover, usize::from(action));
     }
 
-    /// Four numbers for each edge, in action order: own, the other player's, free, whether `player` is player 0 (the one
-    /// who wants a clique in asymmetric play). `[4, E, 1]`
+    /// Four planes with an element for each edge, in action order: own, the other player's, free, whether `player` is player 0 (who wins
+    /// by a clique in asymmetric play). `[4, E, 1]`
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
         let edges = self.num_edges();
         let (own, other) = (s.edges[usize::from(player)], s.edges[usize::from(1 - player)]);
