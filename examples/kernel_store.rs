@@ -1,5 +1,5 @@
-//! Compiles kernels for a GPU of another machine into a folder, on all threads. With the folder in `VECAZ_CACHE`, that machine
-//! starts without compiling.
+//! Compiles kernels for a GPU of another machine into a folder, on all threads. With the folder in `VECAZ_CACHE`, programs start on that
+//! machine without compiling.
 //!
 //!     cargo run --release --example kernel_store -- 90 132 FOLDER < programs.txt
 //!
@@ -113,7 +113,7 @@ fn parity_programs(limits: Limits) -> Result<Vec<Program>> {
         let game = any_game(beside.game.0, &beside.game.1.parse().expect("TOML"))?;
         let net = NetConfig { arch, blocks, channels, ..NetConfig::default() };
         let spec = NetSpec::new(&net, &game.sizes());
-        // On the device as many slots as leaves; asked by the host, the next power of two.
+        // As many slots as leaves for trees on the device; the next power of two for trees on the host.
         let leaves = beside.slots * RESIDENT_LEAVES;
         for slots in [leaves, leaves.next_power_of_two()] {
             all.push(forward::program(&spec, mma(beside.element_type), slots, limits)?);

@@ -1,4 +1,4 @@
-//! Wrong input and a hostile system: one clear line on stderr, an exit code that is not 0, and nothing of a run lost.
+//! Invalid input and failures of the system: one line on stderr, an exit code other than 0, and an unchanged run.
 #![cfg(unix)]
 
 #[path = "bad_input/damage.rs"]
@@ -42,7 +42,7 @@ fn vecaz(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs what must fail, with exit code 2 where a game, a key or its value is wrong, else 1, and gives its one line on stderr.
+/// Runs a command that must fail, with exit code 2 if a game, a key or its value is invalid, otherwise 1. Returns its line on stderr.
 fn refusal(command: &mut Command) -> String {
     let output = command.timeout(std::time::Duration::from_secs(60)).output().expect("runs");
     let stderr = String::from_utf8(output.stderr).expect("UTF-8");
@@ -72,7 +72,7 @@ static RUN: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
     folder
 });
 
-/// A copy of the run, and the folder that holds it.
+/// A copy of the run, and its parent folder.
 fn run_copy() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let run = folder.path().join("run");
@@ -126,7 +126,7 @@ fn devices_that_cannot_be_are_refused() {
     }
     let few = ["run", "--device", "cuda:0,cuda:1,cuda:2", "--games", "2"];
     assert_refused(&few, "selfplay.games: got 2, expected a whole number from 3 to 1048576");
-    // On a machine with a driver this has something else to refuse, or nothing.
+    // With a driver the command fails for another reason, or succeeds.
     let driverless = "no NVIDIA driver on this machine (libcuda.so.1 is not found); use --device cpu";
     for (arguments, key) in [
         (["run", "--device", "cuda"], "run.device: got cuda:0"),
@@ -193,7 +193,10 @@ fn invalid_values_of_single_keys_and_games_are_refused() {
             vec!["--game", "blob", "--set", "game.players=8", "--set", "game.cards=7"],
             "game.cards (--set): got 7, expected a whole number from 1 to 6, for 8 players share 52 cards",
         ),
-        (vec!["--game", "chess", "--set", "game.fen=8/8/8/8 w"], "game.fen (--set): got 8/8/8/8 w (2 fields), expected 4 to 6 fields"),
+        (
+            vec!["--game", "chess", "--set", "game.fen=8/8/8/8 w"],
+            "game.fen (--set): got 8/8/8/8 w (2 fields), expected 4 to 6 fields",
+        ),
         (vec!["--games", "1000000", "--sims", "100000"], "the largest selfplay.games that fits is "),
         (vec!["--set", "run.memory_mib=1"], "more than the 1 MiB allowed"),
     ]);
@@ -274,7 +277,7 @@ fn measurements_that_do_not_fit_are_refused_before_the_first() {
 }
 
 #[test]
-fn a_run_is_resumed_as_itself_or_not_at_all() {
+fn a_resume_with_another_configuration_is_refused() {
     let (folder, run) = run_copy();
     let before = content(&run);
     let name = utf8(&run);
@@ -301,7 +304,7 @@ fn a_run_is_resumed_as_itself_or_not_at_all() {
     assert!(fs::read_dir(&empty).expect("listed").next().is_none() && !missing.exists());
 }
 
-/// A place below a regular file takes no folder, not even for the superuser.
+/// A folder cannot be created below a regular file, not even by the superuser.
 #[test]
 fn a_folder_that_cannot_be_written_is_refused() {
     let (folder, run) = run_copy();
@@ -318,9 +321,9 @@ fn a_folder_that_cannot_be_written_is_refused() {
     assert_eq!(fs::read(&file).expect("read"), b"");
 }
 
-/// A limit on the size of files acts as a full disk does, for everyone; the signal that comes with it ends nothing.
+/// A limit on the size of files has the effect of a full disk, also for the superuser. Its signal does not end the program.
 #[test]
-fn a_disk_that_is_full_leaves_the_last_checkpoint() {
+fn a_full_disk_leaves_the_last_checkpoint() {
     let (_folder, run) = run_copy();
     let before = content(&run.join("checkpoints"));
     let program = assert_cmd::cargo::cargo_bin("vecaz");
@@ -396,7 +399,7 @@ fn missing_opponents_and_seats_are_refused() {
         "ply 1: action e2e4 is not legal here",
     );
     assert_refused(&["play", "--threads", "\u{202e}\n1"], r"got \u{202e} 1, expected a whole number");
-    // What turns the direction of writing or controls the terminal is shown, not obeyed.
+    // Characters that change the writing direction or control the terminal are escaped.
     assert_refused(
         &["inspect", "--game", "chess", "--actions", "\u{202e}e4\u{1b}[31m"],
         r"action \u{202e}e4\u{1b}[31m is not legal here",

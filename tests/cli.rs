@@ -1,4 +1,4 @@
-//! The program as people call it: help, every subcommand on a small run, and one line for every kind of wrong input.
+//! The command line: help, every subcommand on a small run, and one line for every kind of invalid input.
 
 #[path = "cli/listing.rs"]
 mod listing;
@@ -34,14 +34,14 @@ fn stdout(command: &mut Command) -> String {
     String::from_utf8(output.get_output().stdout.clone()).expect("UTF-8")
 }
 
-/// Runs what must fail before it prints results; gives the exit code and the one line on stderr.
+/// Runs a command that must fail before it prints results; returns the exit code and the one line on stderr.
 fn refusal(command: &mut Command) -> (i32, String) {
     let (code, stderr, stdout) = failure(command);
     assert_eq!(stdout, "", "{command:?} printed results before it failed");
     (code, stderr)
 }
 
-/// Runs what must fail; gives the exit code, the one line on stderr, and stdout.
+/// Runs a command that must fail; returns the exit code, the one line on stderr, and stdout.
 fn failure(command: &mut Command) -> (i32, String, String) {
     let output = command.output().expect("runs");
     let [stderr, stdout] = [output.stderr, output.stdout].map(|text| String::from_utf8(text).expect("UTF-8"));
@@ -146,7 +146,7 @@ fn inspect_draws_boards_for_people() {
 }
 
 #[test]
-fn inspect_tells_the_result_of_a_full_column_and_a_line() {
+fn inspect_reports_a_full_column_and_the_result_of_a_line() {
     let args = ["inspect", "--actions", "0,0,0,0,0,0", "--json", "-"];
     assert_eq!(records(&stdout(&mut vecaz(&args)))[6]["legal"], json!([1, 2, 3, 4, 5, 6]));
     let over = stdout(&mut vecaz(&["inspect", "--actions", "6,0,6,0,5,0,5,0"]));
@@ -288,7 +288,7 @@ const TINY: &[&str] = &[
     "eval.positions=20",
 ];
 
-/// A run of two epochs of tic-tac-toe, made once, and what the program printed.
+/// A run of two epochs of tic-tac-toe, made once, and the output of the program.
 static RUN: LazyLock<(tempfile::TempDir, String)> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("run").display().to_string();
@@ -304,8 +304,8 @@ fn run() -> String {
     RUN.0.path().join("run").display().to_string()
 }
 
-/// A place for a file of one test beside the run.
-fn beside(name: &str) -> PathBuf {
+/// The path of a file or folder of one test, next to the run.
+fn sibling_path(name: &str) -> PathBuf {
     let _ = run();
     RUN.0.path().join(name)
 }
@@ -345,7 +345,7 @@ fn a_run_prints_a_table_and_leaves_what_the_help_says() {
 
 #[test]
 fn exported_weights_are_what_the_other_commands_take() {
-    let out = beside("exported.safetensors");
+    let out = sibling_path("exported.safetensors");
     let out = out.to_str().expect("UTF-8");
     let text = stdout(&mut vecaz(&["export-weights", &run(), "--out", out]));
     assert!(
@@ -371,7 +371,7 @@ fn eval_writes_a_line_a_position_and_a_summary() {
     let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/positions/tic_tac_toe.jsonl");
     let solved: String =
         std::fs::read_to_string(fixture).expect("read").split_inclusive('\n').take(12).collect();
-    let positions = beside("positions.jsonl");
+    let positions = sibling_path("positions.jsonl");
     std::fs::write(&positions, solved).expect("written");
     let args = ["eval", &run(), "--positions", positions.to_str().expect("UTF-8"), "--sims", "400"];
     let rows = records(&stdout(vecaz(&args).args(["--json", "-"])));
@@ -430,7 +430,7 @@ fn bench_scaling_measures_a_trained_network() {
 
 #[test]
 fn bench_scaling_writes_a_row_for_each_combination() {
-    let (csv, plot) = (beside("rows.csv"), beside("plot.svg"));
+    let (csv, plot) = (sibling_path("rows.csv"), sibling_path("plot.svg"));
     let args = [
         ["bench-scaling", "--game", "tic_tac_toe", "--games", "1,8", "--sims", "16", "--seconds", "0.05"]
             .as_slice(),
@@ -452,7 +452,7 @@ fn bench_scaling_writes_a_row_for_each_combination() {
         for key in ["simulations_per_second", "moves_per_second", "forward_positions_per_second"] {
             assert!(row[key].as_f64().is_some_and(|rate| rate > 0.0), "{key}: {row}");
         }
-        // Null on a machine too busy to finish a game in this time.
+        // Null if no game is finished in this time.
         assert_eq!(row["plies_per_game"].is_null(), row["games_per_second"].is_null(), "{row}");
         let [moves, plies, games] =
             ["moves_per_second", "plies_per_game", "games_per_second"].map(|key| row[key].as_f64());

@@ -1,5 +1,4 @@
-//! What the clique game says is worth saving, against graphs that networkx judged and encoded: see
-//! `tests/oracles/clique.py`.
+//! The findings of the clique game, compared with graphs checked and encoded by networkx: see `tests/oracles/clique.py`.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -7,7 +6,7 @@ use vecaz::batch::{Playthrough, any_game};
 use vecaz::game::Turn;
 
 #[test]
-fn colourings_are_given_out_as_networkx_writes_them() {
+fn colourings_are_encoded_as_by_networkx() {
     let mut found = 0;
     for line in include_str!("fixtures/playthroughs/clique.jsonl").lines() {
         let case: Value = serde_json::from_str(line).expect("a fixture line");

@@ -1,4 +1,4 @@
-//! Another program as opponent: this test's own binary, called again with `opponent MANNER`, plays or misbehaves.
+//! Another program as opponent: the binary of this test, started again with `opponent MANNER`, plays or misbehaves.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, Write};
@@ -38,7 +38,7 @@ fn main() {
     }
 }
 
-/// Plays the lowest legal action, having found every field of the question to be what the rules say.
+/// Checks every field of the question by the rules and plays the lowest legal action.
 fn opponent(manner: &str) {
     let stdin = std::io::stdin();
     for (number, line) in stdin.lock().lines().map_while(Result::ok).enumerate() {
@@ -90,11 +90,11 @@ fn opponent(manner: &str) {
 
 fn say(line: &str) {
     let mut stdout = std::io::stdout().lock();
-    // Nobody may be listening any more.
+    // The reader may have exited.
     let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
 }
 
-/// Replays the question by the rules; gives the place of the lowest legal action.
+/// Replays the question by the rules; returns the index of the lowest legal action.
 fn checked(request: &Value) -> usize {
     let options = serde_json::from_value(request["options"].clone()).expect("options");
     let mut play =
@@ -290,7 +290,7 @@ fn wait_until(mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Whether the process runs; one that nobody has waited for yet does not.
+/// True if the process runs; a zombie does not.
 fn alive(id: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{id}/stat"));
     status

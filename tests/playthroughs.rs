@@ -1,9 +1,9 @@
-//! Replays the games that independent implementations played (`tests/oracles/` has the scripts).
+//! Replays games played by independent implementations (`tests/oracles/` has the scripts).
 //!
 //! Every file under `tests/fixtures/playthroughs/` is JSON lines, one game a line, of any registered game:
 //! `{"game":..., "options":{...}, "actions":[...], "plies":[{"kind":"player"|"chance","to_play":p,"legal":[...]}, ...],
 //! "returns":[...]}`. `plies` has an entry before each action; at a chance ply `legal` lists the outcomes and `chance`,
-//! if there, their `[outcome, probability]` pairs. `returns` is null where the game was cut short.
+//! if there, their `[outcome, probability]` pairs. `returns` is null if the game was interrupted.
 
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ enum Kind {
     Chance,
 }
 
-/// How far apart results and probabilities may be: the oracles compute in 32 or 64 bits.
+/// Maximum difference of results and probabilities: the oracles compute in 32 or 64 bits.
 const TOLERANCE: f32 = 1e-5;
 
 fn fixture_files() -> Vec<PathBuf> {
@@ -110,7 +110,7 @@ fn games_of_other_implementations_replay_alike() {
     assert!(failures.is_empty(), "{} games differ; the first: {}", failures.len(), failures[0]);
 }
 
-/// The comparison must see a difference: one wrong entry of each kind in a game that agrees.
+/// The comparison finds one wrong entry of each kind in a game that agrees otherwise.
 #[test]
 fn differences_are_found() {
     let right = r#"{"game":"tic_tac_toe","options":{},"actions":[0,3,1,4,2],"plies":[

@@ -1,4 +1,4 @@
-//! A run that is stopped, by whatever and whenever, and resumed ends with the same bytes as one that was never stopped.
+//! A run that is stopped at any time, by any cause, and resumed ends with the same bytes as an uninterrupted run.
 #![cfg(unix)]
 
 #[path = "resume/folder.rs"]
@@ -20,7 +20,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use vecaz::rng::{Key, Purpose};
 
-/// More epochs than any of these runs will do.
+/// More epochs than any of these runs finishes.
 const UNBOUNDED: u64 = 1_000_000;
 
 /// Epochs of some ten milliseconds; the ring fills and wraps, and every game begins in a cloned root cache.
@@ -122,7 +122,7 @@ impl Folder {
         output
     }
 
-    /// Times that a process has got to work here: each opens an event file of its own.
+    /// Number of processes that have started to work here: each opens its own event file.
     fn starts(&self) -> usize {
         let Ok(entries) = fs::read_dir(self.run()) else { return 0 };
         entries
@@ -190,7 +190,7 @@ fn manifest(run: &Path) -> Vec<serde_json::Value> {
     lines
 }
 
-/// What `vecaz verify` says of the run; None if it finds nothing.
+/// The error of `vecaz verify` on the run; None if nothing differs.
 fn difference(run: &Path) -> Option<String> {
     let mut verify = Command::new(assert_cmd::cargo::cargo_bin("vecaz"));
     let output = verify.arg("verify").arg(run).output().expect("runs");
@@ -217,7 +217,7 @@ fn content(run: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// Equal but for the figures that hold a time.
+/// Equal except for times.
 fn assert_same_runs(a: &Folder, b: &Folder) {
     let (left, right) = (content(&a.run()), content(&b.run()));
     assert_eq!(left.keys().collect::<Vec<_>>(), right.keys().collect::<Vec<_>>());
@@ -235,7 +235,7 @@ fn assert_same_runs(a: &Folder, b: &Folder) {
     assert_eq!(left.iter().map(timeless).collect::<Vec<_>>(), right.iter().map(timeless).collect::<Vec<_>>());
 }
 
-/// Training goes on beside self-play.
+/// Training overlaps with self-play.
 fn overlapped() -> String {
     CONFIG.replace("[train]", "[train]\nmode = 'overlapped'")
 }
@@ -255,7 +255,7 @@ fn check_kills(config: &str, kills: u64) {
     let mut rng = Key::new(5, Purpose::Evaluation).stream();
     for kill in 0..kills {
         let mut child = killed.command(UNBOUNDED, 1 + kill % 3).spawn().expect("runs");
-        // Every fourth kill may fall into the start of the process, the others into its work.
+        // Every fourth kill may happen at the start of the process, the others during its work.
         if kill % 4 > 0 {
             let before = killed.starts();
             wait_until(|| killed.starts() > before || child.try_wait().is_ok_and(|s| s.is_some()));
@@ -282,7 +282,7 @@ fn assert_ready(run: &Path) {
 }
 
 #[test]
-fn killed_while_it_finds_it_ends_with_the_same_findings() {
+fn killed_while_it_writes_findings_it_ends_with_the_same_findings() {
     let (killed, whole) = (Folder::with(RAMSEY), Folder::with(RAMSEY));
     let lines = |folder: &Folder| {
         let text = fs::read_to_string(folder.run().join("findings.jsonl")).unwrap_or_default();
@@ -312,7 +312,7 @@ fn killed_while_it_finds_it_ends_with_the_same_findings() {
 }
 
 #[test]
-fn it_goes_on_with_other_threads_to_the_same_bytes() {
+fn resumed_with_other_threads_it_ends_with_the_same_bytes() {
     check_threads(CONFIG);
     check_threads(&CONFIG.replace("[net]", "[net]\nexecutor = 'candle'"));
 }

@@ -63,8 +63,11 @@ impl ExternalPlayer {
     /// [`Error::Opponent`] if it cannot be started.
     pub fn start(command: &str, timeout: Duration, withheld: &[String]) -> Result<Self> {
         let fail = |what: String| Error::Opponent { command: command.to_string(), what };
-        let words = words(command).ok_or_else(|| fail("a quote without an end, expected a pair of quotes".into()))?;
-        let (program, arguments) = words.split_first().ok_or_else(|| fail("an empty command, expected a program and its arguments".into()))?;
+        let words =
+            words(command).ok_or_else(|| fail("a quote without an end, expected a pair of quotes".into()))?;
+        let (program, arguments) = words
+            .split_first()
+            .ok_or_else(|| fail("an empty command, expected a program and its arguments".into()))?;
         let mut process = Command::new(program);
         process.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         for name in withheld {

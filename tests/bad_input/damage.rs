@@ -1,4 +1,4 @@
-//! Files that were damaged, lost or edited, and files that must not be overwritten: each is named, with the way to go on.
+//! Files that were damaged, lost or edited, and files that must not be overwritten: errors name each with the remedy.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn accept(run: &Path) {
     vecaz(&["verify", utf8(run)]).assert().success();
 }
 
-/// Each kind of file; the second number tells whether a resumed run reads its content (2) or only looks at its size (1).
+/// Each kind of file; the second number is 2 if a resumed run reads the content, 1 if it checks only the size.
 const FILES: [(&str, u8); 9] = [
     ("config.toml", 2),
     ("best.safetensors", 2),
@@ -42,7 +42,7 @@ const FILES: [(&str, u8); 9] = [
 ];
 
 #[test]
-fn a_flipped_bit_in_any_file_is_found_and_the_run_stays_as_it_was() {
+fn a_flipped_bit_in_any_file_is_found_and_the_run_is_unchanged() {
     for (file, depth) in FILES {
         let (_folder, run) = run_copy();
         flip(&run.join(file));
@@ -75,7 +75,7 @@ fn a_pipe_or_a_device_in_place_of_a_file_is_refused_unread() {
             }
             for arguments in [vec!["verify", utf8(&run)], resume(&run)] {
                 let line = refusal(&mut vecaz(&arguments));
-                // What a run is, and sizes, are looked at first.
+                // The kind of the folder and sizes are checked first.
                 let parts = ["not a regular file", "is not a file", "not a run (it has no config.toml)"];
                 assert!(
                     parts.iter().any(|part| line.contains(part)),
@@ -83,7 +83,7 @@ fn a_pipe_or_a_device_in_place_of_a_file_is_refused_unread() {
                 );
                 assert!(line.contains(file.rsplit('/').next().expect("a name")), "{file}, {kind}: {line}");
             }
-            // Games and a best network that are no files are as good as none, which is accepted.
+            // Games and a best network that are not files count as missing, which is accepted.
             let mut accept = vecaz(&["verify", utf8(&run), "--accept"]);
             let accepted = accept.timeout(std::time::Duration::from_secs(60)).output().expect("ends");
             assert!(accepted.status.code().is_some_and(|code| code < 2), "{file}, {kind}: {accepted:?}");
@@ -92,7 +92,7 @@ fn a_pipe_or_a_device_in_place_of_a_file_is_refused_unread() {
 }
 
 #[test]
-fn a_missing_or_cut_file_is_named_with_the_way_to_go_on() {
+fn a_missing_or_cut_file_is_named_with_the_remedy() {
     for (file, _) in FILES {
         for cut in [false, true] {
             let (_folder, run) = run_copy();
@@ -125,7 +125,7 @@ fn a_missing_or_cut_file_is_named_with_the_way_to_go_on() {
     }
 }
 
-/// Cut at the end of a line, these files are still valid, and mean something else.
+/// These files are valid with other content after a cut at the end of a line.
 #[test]
 fn files_cut_at_the_end_of_a_line_are_not_taken_as_whole() {
     for file in ["config.toml", "metrics.jsonl"] {
@@ -174,7 +174,7 @@ fn flip_at(path: &Path, whole: &[u8], at: usize) {
 }
 
 #[test]
-fn deleted_games_are_missed() {
+fn deleted_games_are_reported() {
     let (_folder, run) = run_copy();
     fs::remove_dir_all(run.join("games")).expect("removed");
     let line = refusal(&mut vecaz(&["verify", utf8(&run)]));
@@ -186,7 +186,7 @@ fn deleted_games_are_missed() {
 
 /// A run cut back to an earlier checkpoint gives the same bytes again.
 #[test]
-fn the_way_back_to_the_checkpoint_before_is_open() {
+fn a_run_can_return_to_its_previous_checkpoint() {
     let (folder, run) = run_copy();
     let damaged = run.join("checkpoints/epoch-000002");
     flip(&damaged.join("trainer.safetensors"));
@@ -213,7 +213,7 @@ fn the_way_back_to_the_checkpoint_before_is_open() {
 }
 
 #[test]
-fn what_was_edited_is_accepted_when_told_and_what_is_wrong_is_not() {
+fn verify_accept_takes_edited_files_but_not_invalid_ones() {
     let (_folder, run) = run_copy();
     let config = run.join("config.toml");
     let text = fs::read_to_string(&config).expect("read");
@@ -250,9 +250,9 @@ fn a_run_of_an_earlier_version_is_resumed_unless_it_used_a_removed_key() {
     assert!(!fs::read_to_string(&config).expect("read").contains("value_mix"));
 }
 
-/// As of a run that an earlier version wrote.
+/// A run of an earlier version has no manifest.
 #[test]
-fn a_run_without_a_manifest_is_taken_when_told() {
+fn verify_accept_takes_a_run_without_a_manifest() {
     let (_folder, run) = run_copy();
     fs::remove_file(run.join("manifest.jsonl")).expect("removed");
     let before = content(&run);
@@ -389,16 +389,16 @@ fn no_command_overwrites_a_file_of_a_run_or_its_own_input() {
     ] {
         assert_refused(&arguments, "the output path is also an input");
     }
-    // The export's own default file may be written again.
+    // The default file of the export may be overwritten.
     for _ in 0..2 {
         vecaz(&["export-weights", name]).assert().success();
     }
     vecaz(&["verify", name]).assert().success();
 }
 
-/// The epoch in a folder's name is taken as it is: nothing counts up to it.
+/// The epoch in the name of a folder may be any number: no loop counts up to it.
 #[test]
-fn a_checkpoint_of_an_epoch_that_no_run_reaches_is_refused() {
+fn a_checkpoint_of_an_impossible_epoch_is_refused() {
     let (_folder, run) = run_copy();
     let path = run.join("checkpoints").join(format!("epoch-{}", u64::MAX));
     fs::rename(run.join("checkpoints/epoch-000002"), path).expect("moved");
@@ -406,7 +406,7 @@ fn a_checkpoint_of_an_epoch_that_no_run_reaches_is_refused() {
     assert!(line.contains(&u64::MAX.to_string()), "{line}");
 }
 
-/// A run that took it would repeat the epoch after it and write over its games.
+/// A run that accepted it would repeat a finished epoch and overwrite its games.
 #[test]
 fn a_checkpoint_in_the_folder_of_another_epoch_is_refused() {
     let (_folder, run) = run_copy();

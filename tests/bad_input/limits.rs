@@ -1,4 +1,4 @@
-//! Limits: of memory, of sizes that do not fit together, of what can be written to stderr.
+//! Limits: memory, sizes that do not fit together, and a stderr that cannot be written.
 
 use super::{refusal, run_copy, utf8, vecaz};
 use assert_cmd::Command;
@@ -36,7 +36,7 @@ fn a_plan_above_the_limit_of_the_address_space_is_refused_with_its_numbers() {
                 "in 256 trees at once: it needs ",
             ),
         ] {
-            // Of many threads the stacks alone may not fit.
+            // The stacks of many threads may exceed the limit.
             let line = refusal(under(limit, &arguments).args(["--threads", "2"]));
             assert!(line.contains(part) && line.contains(shell), "{limit}: {line}");
         }
@@ -111,7 +111,7 @@ fn the_part_of_a_plan_that_is_too_large_is_named() {
 }
 
 #[test]
-fn a_run_whose_first_update_is_never_reached_says_so() {
+fn a_run_that_never_reaches_its_first_update_prints_a_note() {
     let (_folder, run) = run_copy();
     let config = run.parent().expect("a folder").join("tiny.toml");
     std::fs::write(&config, super::CONFIG.replace("min_samples = 100", "min_samples = 900"))
@@ -125,7 +125,7 @@ fn a_run_whose_first_update_is_never_reached_says_so() {
 }
 
 #[test]
-fn minutes_that_are_none_are_refused() {
+fn invalid_minutes_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("run");
     for minutes in ["0", "nan", "-1", "inf"] {
@@ -156,7 +156,7 @@ fn stderr_that_cannot_be_written_changes_no_exit_code() {
     assert_eq!(output.status.code(), Some(1), "help that cannot be written");
 }
 
-/// Under a limit the program starts itself again with variables for its allocators, which are not for the programs that it starts.
+/// Under a limit the program starts itself again with variables for its allocators, which programs that it starts must not inherit.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_opponent_gets_the_environment_that_the_user_had() {
@@ -198,6 +198,6 @@ fn any_limit_of_the_address_space_leaves_a_result_or_a_sentence() {
             assert!(ended, "{kib} KiB, {arguments:?}: {:?}: {stderr}", output.status);
         }
     }
-    // What the limit of 1048 MiB leaves is more than enough for these.
+    // A limit of 1048 MiB is sufficient for these.
     under("ulimit -v 1073152", &["verify", utf8(&run)]).assert().success();
 }

@@ -1,4 +1,4 @@
-"""The layouts of vecaz's files: read, written back with other contents, and given right checksums again.
+"""Reads and writes the formats of vecaz's files, with other contents and valid checksums.
 
 docs/formats.md describes the folder, src/run/checkpoint.rs `progress.bin`, src/weights/mod.rs the networks.
 """
@@ -27,7 +27,7 @@ _TABLE = _crc32c_table()
 
 
 def crc32c(data):
-    """CRC-32C (Castagnoli), as the manifest has it."""
+    """CRC-32C (Castagnoli), the checksum of the manifest."""
     table, value = _TABLE, 0xFFFFFFFF
     for byte in data:
         value = value >> 8 ^ table[(value ^ byte) & 255]
@@ -49,7 +49,7 @@ def manifest_lines(run):
 
 
 def seal(run, names):
-    """Gives the files `names` of `run` right checksums: in the checkpoint's `progress.bin`, then in the manifest."""
+    """Writes valid checksums for the files `names` of `run`: in the checkpoint's `progress.bin`, then in the manifest."""
     changed = set(names)
     for name in names:
         folder, file = os.path.split(name)
@@ -69,7 +69,7 @@ def seal(run, names):
 
 
 def seal_progress(folder):
-    """Writes the CRC-32 of the checkpoint's other files into its `progress.bin`; False where one of the files cannot be read."""
+    """Writes the CRC-32 of the checkpoint's other files into its `progress.bin`; False if a file cannot be read."""
     path = os.path.join(folder, PROGRESS)
     try:
         with open(path, "rb") as file:
@@ -128,7 +128,7 @@ def _read_varint(data, at):
 
 
 def _decode(layout, data, at):
-    """(value, position behind it)."""
+    """(value, position after it)."""
     if layout == "varint":
         return _read_varint(data, at)
     if layout in SIZES:
@@ -175,14 +175,14 @@ def _encode(layout, value):
 
 
 def _fitting(layout, value):
-    """The float as its format takes it: beyond the largest one it is infinite."""
+    """The float in its format: infinite beyond the largest finite value."""
     if layout == "f32" and abs(value) > 3.4e38:
         return float("inf") if value > 0 else float("-inf")
     return value
 
 
 def parse_progress(data):
-    """The content of a `progress.bin`. ValueError where it is damaged."""
+    """The content of a `progress.bin`. ValueError if it is damaged."""
     if zlib.crc32(data[:-4]) != int.from_bytes(data[-4:], "little"):
         raise ValueError("its checksum differs")
     value, end = _decode(LAYOUT, data[:-4], 0)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kills small runs at random moments, resumes them, and compares their files with those of runs that were never stopped.
+"""Kills small runs at random moments, resumes them, and compares their files with those of uninterrupted runs.
 
     tests/campaigns/kills.py PROGRAM [--kills N] [--seed S] [--jobs J] [--keep FOLDER]
 
@@ -28,17 +28,17 @@ from sources import assignments
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../benches"))
 import same_bytes  # noqa: E402  (the comparison of two runs)
 
-# More epochs than any of these runs will do.
+# More epochs than any of these runs finishes.
 UNBOUNDED = 1_000_000
 # Kills between two calls of `verify`, which may read the run while its folder is ahead of its manifest.
 CHECKED_EVERY = 10
-# Settings of benches/same_bytes.py that the kills are shared by, made smaller, so that many epochs end between kills.
+# Settings of benches/same_bytes.py that share the kills, made smaller, so that many epochs end between kills.
 SETTINGS = (
     "tic_tac_toe gumbel root-cache", "clique ramsey", "connect_four overlapped", "blob hand", "backgammon sampled puct", "go gumbel",
     "connect_four playout caps", "hex swap puct",
 )
 SMALLER = "selfplay.games=6 selfplay.samples_per_epoch=60 search.simulations=4 train.min_samples=40 replay.capacity=300 eval.positions=2 eval.match_games=2"
-# Differences of a run that are printed.
+# Maximum number of printed differences of a run.
 SHOWN = 20
 # Most of an epoch's changes of the folder are in its last part; a process takes longest to start.
 MAX_LIFE = 4.0  # in times that a start with one epoch takes
@@ -50,7 +50,7 @@ class Run:
     def __init__(self, program, setting, folder):
         self.program, self.folder = program, folder
         self.run = os.path.join(folder, "run")
-        # The limits are flags, over which `--set` would win.
+        # The limits are flags, which `--set` would override.
         words = f"{same_bytes.BASE} {same_bytes.SETTINGS[setting]} {SMALLER}".split()
         self.settings = assignments(" ".join(word for word in words if not word.startswith(("run.epochs=", "run.threads="))))
 
@@ -64,7 +64,7 @@ class Run:
         return start(self.command(epochs, 1))
 
     def kill_after(self, seconds, threads):
-        """Starts a process and kills it; gives what it said if it ended before."""
+        """Starts a process and kills it; returns its output if it ended before."""
         process = subprocess.Popen(self.command(UNBOUNDED, threads), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment())
         try:
             _, stderr = process.communicate(timeout=seconds)

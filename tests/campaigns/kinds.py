@@ -1,4 +1,4 @@
-"""The kinds of input: what is mutated, and the commands that read it."""
+"""The kinds of input: the mutated file or text, and the commands that read it."""
 
 import glob
 import json
@@ -22,7 +22,7 @@ PLIES = b"0\n1\n2\n3\n4\n5\n6\n7\n8\n" * 2
 
 
 class Command:
-    """A command on an input, with what is allowed to it."""
+    """A command on an input, with the exceptions that it is allowed."""
 
     def __init__(self, *arguments, stdin=b"", env=None, allowed=Allowed.NOTHING):
         self.arguments, self.stdin, self.env, self.allowed = list(arguments), stdin, env, allowed
@@ -43,7 +43,7 @@ EVAL_AGAINST = Command("eval", "net.safetensors", "--against", "run", *MATCH)
 EXPORT = Command("export-weights", "run", "--out", "exported")
 PLAY = Command("play", "run", "--sims", "2", *SMALL, stdin=PLIES)
 BENCH = Command("bench-scaling", "--run", "run", "--games", "2", "--sims", "2", "--seconds", "0.01", *SMALL)
-INSPECT = Command("inspect", "--config", "run/config.toml", allowed=LONG_WORK)  # waits for a pipe, as --config <(...) needs it
+INSPECT = Command("inspect", "--config", "run/config.toml", allowed=LONG_WORK)  # waits for a pipe, for --config <(...)
 
 STATE = (VERIFY, RESUME, RESUME, ACCEPT)  # readers of logs, games and checkpoints
 NETWORK = (VERIFY, EVAL, EVAL_AGAINST, EXPORT, PLAY, RESUME, ACCEPT)
@@ -62,7 +62,7 @@ def write(path, data):
 
 
 def pick(rng, commands):
-    """Two different commands; those that write come last. Rarely also a measurement, which takes a second."""
+    """Two different commands, those that write last; rarely also a measurement, which takes a second."""
     chosen = rng.sample(commands, 2)
     chosen = [BENCH] + chosen[1:] if rng.random() < 0.01 else chosen
     return sorted(set(chosen), key=lambda command: (bool(command.allowed & CHANGES), commands.index(command) if command in commands else 0))
@@ -231,7 +231,7 @@ def manifest(rng, sources, folder):
 
 
 def folder_shape(rng, sources, folder):
-    """Files that are missing, of another kind, or others' files."""
+    """Files that are missing, of another kind, or from another run."""
     game = game_of(rng)
     copy(sources[game], folder)
     run = os.path.join(folder, "run")

@@ -104,20 +104,20 @@ def redirections():
 
 
 def least_address_space(program):
-    """The least `ulimit -v` in MiB under which the system can load the program at all."""
+    """The minimum `ulimit -v` in MiB under which the system can load the program."""
     for size in range(8, 1024, 8):
         probe = rlimit("", resource.RLIMIT_AS, size * MIB)
         try:
             if start([program, "--version"], limit=probe.apply).code == 0:
                 return size
         except subprocess.SubprocessError:
-            pass  # not even Python's own child
+            pass  # Python cannot start its child process
     return 1024
 
 
 @contextlib.contextmanager
 def memory_cgroup(mib):
-    """A memory cgroup; gives the function that a new process enters it with, or why there is none."""
+    """Makes a memory cgroup; returns the function with which a new process enters it, or the reason of the failure."""
     version_1 = os.path.isdir("/sys/fs/cgroup/memory")
     group = f"/sys/fs/cgroup/{'memory/' if version_1 else ''}vecaz-limits-{os.getpid()}-{mib}"
     try:
@@ -146,7 +146,7 @@ def memory_cgroup(mib):
 
 @contextlib.contextmanager
 def folder_for(limit, scratch):
-    """An empty folder, on a small disk where the limit is one; None where that is not permitted."""
+    """An empty folder, on a small disk if the limit is a full disk; None if that is not permitted."""
     folder = tempfile.mkdtemp(dir=scratch)
     if limit.space is None:
         yield folder
@@ -163,14 +163,14 @@ def folder_for(limit, scratch):
 
 
 def fill(folder, space):
-    """Takes all of the disk but `space` bytes."""
+    """Fills the disk up to `space` free bytes."""
     disk = os.statvfs(folder)
     with open(os.path.join(folder, "filler"), "wb") as file:
         file.write(bytes(max(0, disk.f_bavail * disk.f_frsize - space)))
 
 
 def check(program, name, limit, made, scratch):
-    """(exit code, findings) of a command under a limit; the code is None where the limit cannot be set."""
+    """(exit code, findings) of a command under a limit; the code is None if the limit cannot be set."""
     with folder_for(limit, scratch) as folder:
         if folder is None:
             return None, []
@@ -191,7 +191,7 @@ def check(program, name, limit, made, scratch):
 
 
 def wholeness(program, name, folder):
-    """What is wrong with the run afterwards, or with a new one that was cut off."""
+    """The defects of the run afterwards, or of a new run that was interrupted."""
     checked = start([program, "verify", "run"], cwd=folder)
     found = [f"the run is damaged: {message(checked)}"] if checked.code else []
     if name == "run tiny" and os.path.exists(os.path.join(folder, "new/config.toml")):

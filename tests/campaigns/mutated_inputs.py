@@ -27,19 +27,19 @@ import kinds
 import sources
 from program import Allowed, accept_interrupts, faults, message, start
 
-# Address space of each command: what is read must not decide how much memory is taken.
+# Address space of each command: the input must not determine the memory taken.
 MEMORY = 4 << 30
 # The largest file that a command may write.
 FILE = 256 << 20
-# Files that a run which has begun to work may replace before it fails.
+# Files that a started run may replace before it fails.
 BEGUN = ("run/config.toml", "run/manifest.jsonl", "run/.lock", "run/events.out", "run/report.html", "run/findings.jsonl")
-# What a killed process may have left, which the next one removes.
+# Remains of a killed process, which the next process removes.
 REMOVED = ("run/checkpoints/.removing-", "run/checkpoints/.writing-", "run/checkpoints/epoch-000003", "run/checkpoints/epoch-18446744073709551615")
 SHOWN = 3
 
 
 def files(folder):
-    """Path -> what is there: a hash, or the kind of what is no regular file."""
+    """Path -> hash of a regular file, or the kind of another entry."""
     found = {}
     for at, folders, names in os.walk(folder):
         for name in [*folders, *names]:
@@ -55,12 +55,12 @@ def files(folder):
 
 
 def changed(before, after):
-    """Files that are gone or differ; new ones only where a failed command leaves them."""
+    """Files that are missing or differ."""
     return sorted(path for path in before if after.get(path) != before[path])
 
 
 def wrong_changes(command, outcome, damaged, before, after):
-    """What a command should not have done to the folder."""
+    """The forbidden changes that a command has made in the folder."""
     gone = [path for path in changed(before, after) if not path.endswith(".lock")]
     new = [path for path in after.keys() - before.keys() if not path.endswith(".lock")]
     if not command.allowed & Allowed.CHANGES:
@@ -126,7 +126,7 @@ def limit():
 
 
 def numbers(args, made, scratch):
-    """The inputs to be made: all, or those of the kinds that are named."""
+    """The inputs to make: all, or those of the named kinds."""
     if args.input is not None:
         return [args.input]
     if not args.kind:
@@ -150,7 +150,7 @@ def table(counts):
 
 
 def report(findings):
-    """Findings that look alike are one, with the first inputs that show it."""
+    """Groups similar findings, with the first inputs of each."""
     for (kind, command, what), shown in sorted(findings.items()):
         print(f"\nFINDING {kind}: vecaz {command}: {what} ({len(shown)} inputs)")
         for number, text in shown[:SHOWN]:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An opponent for `exec:` that plays by the protocol until, at a random reply, it does something else.
+"""An opponent for `exec:` that follows the protocol until it misbehaves at a random reply.
 
     opponent.py SEED
 """
@@ -13,7 +13,7 @@ import time
 
 from mutations import bytes_of, value_of
 
-# Seconds beyond every `--reply-timeout` of the campaign.
+# Seconds above every `--reply-timeout` of the campaign.
 LONG = 30
 
 
@@ -44,7 +44,7 @@ def fail(rng):
 
 
 def leave_a_child(rng):
-    subprocess.Popen(["sleep", f"{LONG}.{sys.argv[1]}"])  # the seed, by which the campaign finds it
+    subprocess.Popen(["sleep", f"{LONG}.{sys.argv[1]}"])  # the campaign finds the process by the seed
     fail(rng)
 
 

@@ -35,7 +35,7 @@ def assignments(text):
 
 
 def make(program, folder):
-    """Makes the runs in `folder`, each with an exported network beside it: game -> {"run": FOLDER, "net": FILE}."""
+    """Makes the runs in `folder`, each next to its exported network: game -> {"run": FOLDER, "net": FILE}."""
     made = {}
     for game, settings in GAMES.items():
         run, net = os.path.join(folder, game, "run"), os.path.join(folder, game, "net.safetensors")

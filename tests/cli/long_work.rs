@@ -1,4 +1,4 @@
-//! Work that takes long shows how far it is, tells what it has when it is stopped, and learns before it begins that a result has no place.
+//! Long work shows its progress, prints partial results when it is stopped, and checks the path of its result before it starts.
 
 use super::*;
 use std::io::Read;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// A program that plays the first legal action, after `each` has run for a request with `$line`.
 fn opponent(name: &str, each: &str) -> String {
-    let path = beside(name);
+    let path = sibling_path(name);
     let reply = r#"echo "$line" | sed 's/.*"legal":\[\([0-9]*\).*/{"action":\1}/'"#;
     std::fs::write(&path, format!("while read -r line; do\n{each}\n{reply}\ndone\n")).expect("written");
     format!("exec:sh '{}'", path.display())
@@ -37,10 +37,10 @@ fn interrupt(child: Child) -> Output {
 
 #[cfg(unix)]
 #[test]
-fn a_place_that_takes_no_result_is_known_before_the_first_game() {
-    let marker = beside("first_game");
+fn an_unwritable_path_is_refused_before_the_first_game() {
+    let marker = sibling_path("first_game");
     let against = opponent("marking.sh", &format!("touch '{}'", marker.display()));
-    let missing = beside("none/out.json").display().to_string();
+    let missing = sibling_path("none/out.json").display().to_string();
     let args = ["eval", &run(), "--against", &against, "--games", "2", "--sims", "8", "--json", &missing];
     let (code, line) = refusal(&mut vecaz(&args));
     assert!(code == 1 && line.contains("out.json: No such file"), "{line}");
@@ -59,14 +59,14 @@ fn a_result_that_cannot_be_written_is_printed_all_the_same() {
 #[cfg(unix)]
 #[test]
 fn a_match_that_is_interrupted_prints_the_games_that_are_over() {
-    let marker = beside("waiting");
-    // Waits for ever in the first game that has seven plies.
+    let marker = sibling_path("waiting");
+    // Blocks in the first game that has seven plies.
     let each = format!(
         "case \"$line\" in *'\"actions\":['[0-9],[0-9],[0-9],[0-9],[0-9],[0-9],[0-9]*) touch '{}'; sleep 60;; esac",
         marker.display()
     );
     let against = opponent("waiting.sh", &each);
-    let target = beside("partial.json").display().to_string();
+    let target = sibling_path("partial.json").display().to_string();
     let args =
         ["eval", &run(), "--against", &against, "--games", "40", "--sims", "8", "--threads", "1", "--json"];
     for (json, in_json) in [(target.as_str(), false), ("-", true)] {
@@ -92,7 +92,7 @@ fn a_match_that_is_interrupted_prints_the_games_that_are_over() {
     assert!(!Path::new(&target).exists(), "a file has whole matches only");
 }
 
-/// The first line of stderr, which comes after ten seconds.
+/// The first line of stderr, which is written after ten seconds.
 fn first_line(child: &mut Child) -> String {
     let mut line = Vec::new();
     let stderr = child.stderr.as_mut().expect("a pipe");
@@ -104,15 +104,15 @@ fn first_line(child: &mut Child) -> String {
     String::from_utf8(line).expect("UTF-8")
 }
 
-/// The run waits in the same way as the match, so that the test takes the machine's cores for its first moments only.
+/// The run waits in the same way as the match, so that the test uses the machine's cores only at its start.
 #[cfg(unix)]
 #[test]
-fn in_a_pipe_a_line_tells_how_far_a_match_and_the_first_epoch_are() {
+fn in_a_pipe_a_line_shows_the_progress_of_a_match_and_of_the_first_epoch() {
     let against = opponent("sleeping.sh", "sleep 60");
     let args =
         ["eval", &run(), "--against", &against, "--games", "2", "--sims", "8", "--reply-timeout", "30"];
     let mut playing = process(&args).spawn().expect("runs");
-    let out = beside("endless").display().to_string();
+    let out = sibling_path("endless").display().to_string();
     let mut running =
         process(&["run", "--game", "tic_tac_toe", "--minutes", "2", "--out", &out, "--threads", "1"]);
     TINY.iter().chain(&["selfplay.samples_per_epoch=1000000000"]).for_each(|setting| {
@@ -132,7 +132,7 @@ fn in_a_pipe_a_line_tells_how_far_a_match_and_the_first_epoch_are() {
 fn diagnostics_say_what_is_done_on_the_cpu_and_have_no_colours_in_a_pipe() {
     let run = run();
     let eval = ["eval", &run, "--against", "random", "--games", "2", "--sims", "8"];
-    let out = beside("logged").display().to_string();
+    let out = sibling_path("logged").display().to_string();
     let mut train = vecaz(&["run", "--verbose", "--game", "tic_tac_toe", "--epochs", "1", "--out", &out]);
     TINY.iter().for_each(|setting| {
         train.args(["--set", setting]);

@@ -1,6 +1,6 @@
-//! `vecaz play`, and which network the commands say that they take.
+//! `vecaz play`, and the network that each command reports.
 
-use super::{TINY, beside, refusal, run, stdout, vecaz};
+use super::{TINY, refusal, run, sibling_path, stdout, vecaz};
 use std::path::Path;
 
 fn play(arguments: &[&str], typed: &str) -> String {
@@ -36,7 +36,7 @@ fn play_introduces_helps_takes_back_and_ends() {
 }
 
 #[test]
-fn the_end_tells_who_won() {
+fn the_end_shows_the_winner() {
     let every_action: String = (0..9).map(|action| format!("{action}\n")).collect();
     let text = play(&[], &every_action);
     let result = text.lines().find_map(|line| line.strip_prefix("game over: ")).expect("an end");
@@ -44,7 +44,7 @@ fn the_end_tells_who_won() {
     assert!(results.contains(&result) && !text.contains("scores by player"), "{text}");
 }
 
-/// 2 simulations of 9 moves visit at most 2.
+/// 2 simulations visit at most 2 of 9 moves.
 #[test]
 fn moves_without_visits_have_no_value() {
     let text = stdout(vecaz(&["play", &run(), "--sims", "2"]).write_stdin("hint\n"));
@@ -73,7 +73,7 @@ fn a_typo_shows_the_nearest_of_many_moves() {
 
 #[test]
 fn play_does_not_show_the_hands_of_others() {
-    let out = beside("blob").display().to_string();
+    let out = sibling_path("blob").display().to_string();
     let mut command = vecaz(&["run", "--quiet", "--game", "blob", "--epochs", "1", "--out", &out]);
     let settings =
         ["search.determinisations=2", "eval.opponent=random", "eval.match_games=2", "game.cards=3"];
@@ -92,7 +92,7 @@ fn every_path_to_a_network_is_taken_and_named() {
     let run = run();
     let checkpoint = format!("{run}/checkpoints/epoch-000001");
     let weights = format!("{checkpoint}/weights.safetensors");
-    let copy = beside("random");
+    let copy = sibling_path("random");
     std::fs::copy(&weights, &copy).expect("copied");
     let folder = Path::new(&run).parent().expect("a folder");
     for (opponent, named) in [

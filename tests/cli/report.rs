@@ -8,7 +8,7 @@ fn between<'a>(page: &'a str, open: &str, close: &str) -> Vec<&'a str> {
     page.split(open).skip(1).filter_map(|rest| Some(rest.split_once(close)?.0)).collect()
 }
 
-/// The number that a figure stands for, and half of its last digit: 12.3k is 12,300 give or take 50.
+/// The value of a figure, and half a unit of its last digit: 12.3k is 12,300 plus or minus 50.
 fn read(figure: &str) -> (f64, f64) {
     let plain = figure.replace(',', "");
     let plain = plain.trim_end_matches(" %");
@@ -27,7 +27,7 @@ fn read(figure: &str) -> (f64, f64) {
     };
     let value: f64 = digits.parse().unwrap_or_else(|_| panic!("{figure} is not a number"));
     let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    // A zero at the end may have been cut off, so that the last digit stands for more than it seems.
+    // A final zero may have been removed, so the precision may be one digit more.
     (value * unit, 0.5 * unit * 0.1_f64.powi(decimals as i32) + 1e-9)
 }
 

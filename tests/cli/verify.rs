@@ -8,7 +8,7 @@ fn verify_finds_nothing_in_a_run_and_a_game_that_was_altered() {
     assert!(text.ends_with("nothing differs\n") && !text.starts_with("0 games"), "{text}");
     let found = &records(&stdout(&mut vecaz(&["verify", &run(), "--json", "-"])))[0];
     assert_eq!(found["differences"], json!([]));
-    let altered = beside("altered");
+    let altered = sibling_path("altered");
     copy(Path::new(&run()), &altered);
     let altered = altered.to_str().expect("UTF-8");
     let path = Path::new(altered).join("games/epoch-000001.jsonl");
@@ -19,7 +19,7 @@ fn verify_finds_nothing_in_a_run_and_a_game_that_was_altered() {
     std::fs::write(&path, format!("{game}\n")).expect("written");
     let (code, line) = refusal(&mut vecaz(&["verify", altered]));
     assert!(code == 1 && line.contains("2 of ") && line.contains("epoch-000001.jsonl: has "), "{line}");
-    // A manifest of it is not made either.
+    // No manifest is written for it either.
     let (code, line) = refusal(&mut vecaz(&["verify", altered, "--accept"]));
     assert!(code == 1 && line.contains("1 of ") && line.contains("line 1: returns"), "{line}");
     game["actions"].as_array_mut().expect("a list").pop();
@@ -43,7 +43,7 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 fn verify_passes_where_self_play_is_in_bf16() {
-    let out = beside("bf16").display().to_string();
+    let out = sibling_path("bf16").display().to_string();
     let mut command = vecaz(&["run", "--quiet", "--game", "tic_tac_toe", "--epochs", "1", "--out", &out]);
     TINY.iter().chain(&["net.precision=bf16"]).for_each(|setting| {
         command.args(["--set", setting]);

@@ -1,4 +1,4 @@
-//! Output fits into the width there is: 80 characters in a pipe, or COLUMNS.
+//! Output fits into the available width: 80 characters in a pipe, or COLUMNS.
 
 use super::*;
 
@@ -37,7 +37,7 @@ fn a_wide_terminal_has_all_columns() {
     for column in ["select", "forward/s", "fwd eff", "depth", "idle", "MiB"] {
         assert!(bench.lines().next().is_some_and(|header| header.contains(column)), "{bench}");
     }
-    let out = beside("wide").display().to_string();
+    let out = sibling_path("wide").display().to_string();
     let mut run = vecaz(&["run", "--game", "tic_tac_toe", "--epochs", "1", "--out", &out]);
     TINY.iter().for_each(|setting| {
         run.args(["--set", setting]);
@@ -47,8 +47,8 @@ fn a_wide_terminal_has_all_columns() {
     assert!(text.lines().any(|line| line.chars().count() > 80) && widest(&text) <= 100, "{text}");
 }
 
-/// Examples are whole, and no line of a paragraph could have taken the first word of the next: text that has line breaks of its own and
-/// is then wrapped has such lines.
+/// Examples are complete, and every line of a paragraph is full: the first word of the next line does not fit. Text with its own line
+/// breaks that is wrapped again has lines that are not full.
 #[test]
 fn help_is_wrapped_once() {
     for subcommand in Cli::command().get_subcommands() {

@@ -6,7 +6,7 @@ use vecaz::batch::{GameBatch, Playthrough, erase};
 use vecaz::game::{Game, History, Turn};
 use vecaz::rng::RngStream;
 
-/// Symmetries looked at per position, where a game has many.
+/// Maximum number of symmetries checked per position.
 const SYMMETRIES: u64 = 12;
 
 pub fn sizes_are_consistent<G: Game>(game: &G) {
@@ -75,8 +75,8 @@ pub fn chance_is_a_distribution<G: Game>(game: &G) {
     });
 }
 
-/// Chance states in a row that a search meets between the last decision and this chance state, itself included.
-/// 0 at the start of a game and beyond a horizon, where no search looks.
+/// Number of consecutive chance states that a search visits after the last decision, including this one. 0 at the start of a game and
+/// after a horizon, which searches do not reach.
 fn chance_run<G: Game>(game: &G, position: &Position<G>) -> usize {
     let back = std::iter::once(&position.state).chain(position.before.iter().rev());
     for (run, state) in back.enumerate() {
@@ -106,7 +106,7 @@ pub fn returns_are_bounded<G: Game>(game: &G) {
     });
 }
 
-/// All symmetries where there are few, otherwise the identity and some others at random.
+/// All symmetries if there are few, otherwise the identity and some others at random.
 fn some_symmetries(count: u64, rng: &mut RngStream) -> Vec<u64> {
     if count <= SYMMETRIES {
         return (0..count).collect();
@@ -147,7 +147,7 @@ pub fn symmetries_commute_with_play<G: Game>(game: &G) {
     let count = game.sizes().num_symmetries;
     walk(game, |position, rng| {
         assert_eq!(game.transform(&position.state, 0), position.state, "symmetry 0 is the identity");
-        // Where histories have to be mirrored too, looking at every ply would take quadratic time.
+        // If histories have to be transformed too, checking every ply would take quadratic time.
         if game.sizes().uses_history && !position.before.len().is_multiple_of(7) && !position.is_over() {
             return;
         }
@@ -177,7 +177,7 @@ fn check_image<G: Game>(game: &G, position: &Position<G>, symmetry: u64, rng: &m
         true => position.before.iter().map(|s| game.history_key(&game.transform(s, symmetry))).collect(),
         false => Vec::new(),
     };
-    // Outcomes of chance are nobody's actions: symmetries leave them.
+    // Symmetries leave chance outcomes unchanged.
     let image_of = |action| match position.turn {
         Turn::Chance => action,
         Turn::Player(_) | Turn::Over => game.transform_action(action, symmetry),
@@ -234,7 +234,7 @@ pub fn hidden_draws_keep_what_is_seen<G: Game>(game: &G) {
     assert_eq!(changed, sizes.hidden_information, "hidden_information against what determinise does");
 }
 
-/// A file may hold any bytes: what [`Game::is_valid`] accepts of them is observed and transformed without a panic.
+/// A file may have any bytes: states that pass [`Game::is_valid`] are observed and transformed without a panic.
 pub fn bytes_that_are_valid_can_be_observed<G: Game>(game: &G) {
     let sizes = game.sizes();
     walk(game, |position, rng| {

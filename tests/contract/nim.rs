@@ -1,5 +1,5 @@
-//! Nim, a game outside the registry: a whole game by the steps of docs/games.md, as short as one gets. It shows that the trait is
-//! enough, for search too.
+//! Nim, a game outside the registry: a minimal complete game by the steps of docs/games.md. It shows that the trait suffices, for search
+//! too.
 
 use crate::support::{io_shape, plan, search};
 use vecaz::Result;
@@ -12,11 +12,11 @@ use vecaz::search::root::Exploration;
 use vecaz::searcher::SearchRequest;
 
 section! {
-    /// One heap; a player takes 1 to `most` stones; who takes the last one wins.
+    /// One heap; a player takes 1 to `most` stones; the player who takes the last one wins.
     Nim {
         /// Stones at the start.
         stones: u32 [1..=100] = 17,
-        /// Most stones that a player may take.
+        /// Maximum number of stones that a player may take.
         most: u32 [1..=9] = 3,
     }
 }
@@ -93,7 +93,7 @@ impl Game for Nim {
     }
 
     fn returns(&self, state: &State, out: &mut [f32]) {
-        // The player to move has found no stone.
+        // No stone is left for the player to move.
         out.fill(1.0);
         out[state.to_play as usize] = -1.0;
     }

@@ -1,9 +1,9 @@
-//! Random play with everything the laws look at.
+//! Random play with all data that the laws check.
 
 use vecaz::game::{Game, History, Turn};
 use vecaz::rng::{Key, Purpose, RngStream};
 
-/// One position of a game in the making.
+/// One position of a game in progress.
 pub struct Position<G: Game> {
     pub state: G::State,
     pub turn: Turn,
@@ -11,7 +11,7 @@ pub struct Position<G: Game> {
     pub legal: Vec<u16>,
     /// All earlier states, oldest first.
     pub before: Vec<G::State>,
-    /// Their keys, where the game keeps them.
+    /// Their keys, if the game uses history.
     pub keys: Vec<u64>,
 }
 
@@ -71,7 +71,7 @@ pub fn chance_probs<G: Game>(game: &G, state: &G::State, outcomes: &[u16]) -> Ve
     probs
 }
 
-/// What `player` sees; NaN where the game wrote nothing.
+/// The observation of `player`; NaN where the game wrote nothing. `[F]`
 pub fn observe<G: Game>(game: &G, state: &G::State, player: u8) -> Vec<f32> {
     let mut out = vec![f32::NAN; game.sizes().obs.len()];
     game.observe(state, player, &mut out);
@@ -84,7 +84,7 @@ pub fn returns<G: Game>(game: &G, state: &G::State) -> Vec<f32> {
     out
 }
 
-/// Draws for game number `number`; every law that plays it sees the same game.
+/// Draws for game number `number`, so that every law plays the same game.
 pub fn draws(number: u64) -> RngStream {
     Key::new(11, Purpose::Evaluation).with(number).stream()
 }
@@ -94,7 +94,7 @@ pub fn num_games<G: Game>(game: &G) -> u64 {
     (2_000 / game.sizes().max_plies as u64).clamp(3, 40)
 }
 
-/// Plays random games to the end and shows every position, the first and last included.
+/// Plays random games to the end and passes every position to the callback, including the first and the last.
 pub fn walk<G: Game>(game: &G, mut see: impl FnMut(&Position<G>, &mut RngStream)) {
     for number in 0..num_games(game) {
         let mut rng = draws(number);

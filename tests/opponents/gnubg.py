@@ -2,7 +2,7 @@
 """GNU Backgammon as an opponent of `vecaz eval` (Debian: `apt-get install gnubg`).
 
     vecaz eval runs/backgammon --against 'exec:python3 tests/opponents/gnubg.py' --opening-plies 0 --games 200
-    python3 tests/opponents/gnubg.py [PLIES]     # PLIES: how far gnubg looks ahead, 0 to 3 (0)
+    python3 tests/opponents/gnubg.py [PLIES]     # PLIES: search depth of gnubg, 0 to 3 (0)
 
 gnubg is asked once a turn, for cubeless money play (gammons and backgammons count, no Jacoby rule), and ranks the moves of
 the whole turn. vecaz plays one die at a time, so the answer is the first die of the best ranked turn that begins with the
@@ -24,7 +24,7 @@ from protocol import serve  # noqa: E402
 START = (0, 0, 2, 0, 0, 0, 0, -5, 0, -3, 0, 0, 0, 5, -5, 0, 0, 0, 3, 0, 5, 0, 0, 0, 0, -2, 0, 0)
 SHORT_START = (0, 0, 0, -1, -3, 0, 2, -3, 0, -3, -2, 0, 0, -1, 1, 0, 0, 2, 3, 0, 3, -2, 0, 3, 1, 0, 0, 0)
 
-# Runs inside gnubg, which has Python. Its own output goes nowhere; questions and answers have pipes of their own.
+# Runs inside gnubg, which embeds Python. The output of gnubg is discarded; questions and answers have separate pipes.
 INSIDE = r"""
 import gnubg, json, os
 for line in ("set automatic game off", "set automatic roll off", "set automatic move off", "set automatic bearoff off",
@@ -59,7 +59,7 @@ class Gnubg:
         self.folder = tempfile.TemporaryDirectory()
         script = Path(self.folder.name) / "inside.py"
         script.write_text(INSIDE % {"plies": plies, "read": inner_read, "write": inner_write})
-        # Debian keeps games apart.
+        # The folder of games on Debian.
         path = os.environ.get("PATH", "") + os.pathsep + "/usr/games"
         self.process = subprocess.Popen(
             ["gnubg", "-t", "-q", "-p", str(script)],

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Any engine that speaks GTP as an opponent of `vecaz eval`: Go, and by the usual extensions Hex, Othello and Gomoku.
+"""Any engine that implements GTP as an opponent of `vecaz eval`: Go, and by the usual extensions Hex, Othello and Gomoku.
 
     vecaz eval runs/go --against 'exec:python3 tests/opponents/gtp.py gnugo --mode gtp --chinese-rules \
         --positional-superko --never-resign --level 10'
     python3 tests/opponents/gtp.py ENGINE [ARGUMENT]...
 
-The engine plays black as player 0 and white as player 1. It is told `boardsize`, for Go also `komi`, and every move of the
-game by `play`; a question that goes on from the last one costs only the moves since, another begins with `clear_board`.
-Points are written as vecaz writes them: in Go letters without I and rows from below, in the other games letters with I and
-rows from above; Hex's swap is `swap-pieces`. Where the engine resigns or plays what is illegal here, the first legal action
-is played for it, and the number of such moves is told on stderr at the end.
+The engine plays black as player 0 and white as player 1. It receives `boardsize`, for Go also `komi`, and every move
+of the game by `play`. If a question continues the last one, only the new moves are sent; otherwise `clear_board` comes first.
+Points are written as in vecaz: in Go letters without I and rows from below, in the other games letters with I and rows from
+above; Hex's swap is `swap-pieces`. If the engine resigns or plays an illegal move, the first legal action is played instead,
+and the number of such moves is written to stderr at the end.
 
 Protocol: G. Farnebäck, GTP version 2, <https://www.lysator.liu.se/~gunnar/gtp/>.
 """
@@ -24,10 +24,10 @@ SWAP = "swap-pieces"
 
 
 class Engine:
-    """A GTP process and the game that stands on its board."""
+    """A GTP process and the game on its board."""
 
     def __init__(self, command):
-        # Debian keeps games apart.
+        # The folder of games on Debian.
         path = os.environ.get("PATH", "") + os.pathsep + "/usr/games"
         self.process = subprocess.Popen(
             command,
@@ -39,7 +39,7 @@ class Engine:
         self.rules, self.moves, self.substituted = None, None, 0
 
     def ask(self, command):
-        """The answer's text; None where the engine refuses."""
+        """The text of the answer; None if the engine refuses the command."""
         self.process.stdin.write(command + "\n")
         self.process.stdin.flush()
         lines = []
@@ -55,12 +55,12 @@ class Engine:
         return lines[0][1:].strip() if lines[0].startswith("=") else None
 
     def order(self, command):
-        """A command that must not be refused."""
+        """A command that the engine must accept."""
         if self.ask(command) is None:
             sys.exit(f"the engine refuses {command!r}")
 
     def begin(self, game, options):
-        """Puts up an empty board, with the sizes told where they are new."""
+        """Sets up an empty board, and sends the sizes if they have changed."""
         if self.rules != (game, options):
             self.order(f"boardsize {options['size']}")
             if game == "go":
@@ -70,7 +70,7 @@ class Engine:
         self.moves = []
 
     def follow(self, question):
-        """Brings the engine's board to the question's position."""
+        """Plays the moves to the question's position on the engine's board."""
         game, options, names = question["game"], question["options"], question["names"]
         known = self.moves
         if known is None or self.rules != (game, options) or names[: len(known)] != known:

@@ -1,4 +1,4 @@
-"""The line protocol of `vecaz eval --against exec:COMMAND` from the other side: see `src/eval/external.rs`."""
+"""The opponent's side of the line protocol of `vecaz eval --against exec:COMMAND`; see `src/eval/external.rs`."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-//! The folder of a run: moved or deleted under it, left with rests of a killed process, claimed by several processes at once.
+//! The folder of a run: moved or deleted during the run, with remains of a killed process, or used by several processes at once.
 
 use super::*;
 
@@ -62,7 +62,7 @@ fn a_run_that_is_moved_between_any_epochs_is_continued_where_it_is() {
     assert_same_runs(&whole, &moved);
 }
 
-/// Readers meet files that are being replaced and checkpoints that are being removed.
+/// Readers open files that are being replaced and checkpoints that are being removed.
 #[test]
 fn a_run_in_progress_is_read_without_false_alarms() {
     let folder = Folder::new();

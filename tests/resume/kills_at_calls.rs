@@ -1,15 +1,15 @@
-//! Kills before every system call that changes the folder: the manifest, too, is right whenever the process ends.
+//! Kills before every system call that changes the folder: the manifest is valid whenever the process ends.
 //!
 //! `VECAZ_KILLS=300 cargo test --release --test resume at_calls` kills more often than the default.
 
 use super::*;
 
-/// Kills by default. They reach beyond two epochs, of some sixty calls each.
+/// Default number of kills. They cover more than two epochs of some sixty calls each.
 const KILLS: u64 = 40;
 /// Calls between two kills, a prime, so that kills fall into every phase of an epoch.
 const STEP: u64 = 7;
 
-/// The library that kills a process at a call, compiled beside the test program.
+/// The library that kills a process at a call, compiled next to the test program.
 fn library(folder: &Path) -> PathBuf {
     let library = folder.join("kill_at_call.so");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/kill_at_call.c");
@@ -19,7 +19,7 @@ fn library(folder: &Path) -> PathBuf {
     library
 }
 
-/// Runs until the kill; gives false if the process ended before.
+/// Runs until the kill; returns false if the process ended before.
 fn is_killed(folder: &Folder, library: &Path, call: u64, epochs: u64) -> bool {
     let mut command = folder.command(epochs, 1 + call % 3);
     let output =

@@ -1,10 +1,10 @@
-//! The time limit ends an epoch in the middle. What was done of it is given up: checkpoints stand at epoch boundaries only, so that
-//! a resumed run gives the same bytes.
+//! The time limit ends an epoch in progress. Its results are discarded: checkpoints are made at epoch boundaries only, so that a resumed
+//! run gives the same bytes.
 
 use super::{Folder, RAMSEY, UNBOUNDED, assert_same_runs, output_of, text};
 use std::process::{Command, Output};
 
-/// Runs it with more arguments to its end.
+/// Runs the command with further arguments to its end.
 fn output_with(mut command: Command, more: &[&str]) -> Output {
     output_of(command.args(more).spawn().expect("runs"))
 }
@@ -26,7 +26,7 @@ fn a_time_limit_ends_the_first_epoch_with_an_error() {
 }
 
 #[test]
-fn an_epoch_given_up_at_the_time_limit_is_repeated_to_the_same_bytes() {
+fn an_epoch_discarded_at_the_time_limit_is_repeated_with_the_same_bytes() {
     let (whole, limited) = (Folder::new(), Folder::new());
     whole.finish(4, 1);
     limited.finish(2, 2);

@@ -1,4 +1,4 @@
-//! Signals and closed pipes: a run hears them wherever it is, ends with a whole checkpoint and the exit code of the signal, and is
+//! Signals and closed pipes: a run receives them at any point, ends with a complete checkpoint and the exit code of the signal, and can be
 //! resumed to the same bytes.
 
 use super::{CONFIG, Folder, RAMSEY, UNBOUNDED, assert_same_runs, output_of, send, text, wait_until};
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// What a run says that is writing a checkpoint when it gets a signal, if that takes long.
+/// The note of a run that receives a signal while it writes a checkpoint, if the write takes long.
 const WRITING: &str = "finishing the checkpoint; a second signal ends the run at once\n";
 
 /// An epoch of hours: its self-play alone.
@@ -61,7 +61,7 @@ fn a_closed_pipe_ends_a_run_with_141_and_it_is_resumed_to_the_same_bytes() {
 }
 
 #[test]
-fn a_signal_is_heard_in_the_middle_of_everything_that_takes_long() {
+fn a_signal_ends_every_kind_of_long_work() {
     let overlapped = endless().replace("1_000_000_000", "5_000_000"); // which are held in memory until the end
     let overlapped = overlapped.replace("[train]", "[train]\nmode = 'overlapped'");
     let long_poll = endless().replace("passes_per_poll = 4", "passes_per_poll = 1_000_000");
@@ -89,7 +89,7 @@ fn a_signal_is_heard_in_the_middle_of_everything_that_takes_long() {
     }
 }
 
-/// No check of ours is in the system call that waits for a writer of the pipe.
+/// The program cannot check for signals in the system call that waits for a writer of the pipe.
 #[test]
 fn a_signal_ends_a_command_that_waits_for_a_file() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -109,7 +109,7 @@ fn a_signal_ends_a_command_that_waits_for_a_file() {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
             let child = command.spawn().expect("runs");
-            // Before that its handlers may not be there, and the signal ends it as one that no program handles.
+            // Before that its handlers may not be installed, and the signal has its default action.
             wait_until(|| handles_signals(child.id()));
             send(signal, &child);
             let output = output_of(child);
@@ -122,7 +122,7 @@ fn a_signal_ends_a_command_that_waits_for_a_file() {
     }
 }
 
-/// True once the process `id` handles SIGTERM, as Linux says; elsewhere after a second.
+/// True once the process `id` handles SIGTERM, from `/proc` on Linux; on other systems after a second.
 fn handles_signals(id: u32) -> bool {
     let Ok(status) = fs::read_to_string(format!("/proc/{id}/status")) else {
         sleep(Duration::from_secs(1));

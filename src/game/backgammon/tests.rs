@@ -1,7 +1,7 @@
 use super::*;
 
 /// A board from points as the mover counts them (25 = own bar); the other player's checkers by the same count (0 = their
-/// bar). What is missing to 15 has been borne off.
+/// bar). The rest of the 15 checkers has been borne off.
 fn board(own: &[(usize, i8)], other: &[(usize, i8)]) -> [i8; PLACES] {
     let mut board = [0; PLACES];
     own.iter().for_each(|&(point, n)| board[26 - point] += n);
@@ -164,7 +164,7 @@ fn starts_are_the_same_for_both_players() {
 }
 
 #[test]
-fn a_game_at_its_limit_is_nobodys() {
+fn a_game_at_its_limit_is_a_draw() {
     let g = game("ply_limit = 100");
     let mut s = g.init();
     let mut plies = 0;

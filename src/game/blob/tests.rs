@@ -222,7 +222,7 @@ fn observations_turn_with_the_observer() {
     }
 }
 
-/// The numbers that are set in a block of 52 of the part of the observation that shows the deal.
+/// The indices of the elements that are 1 in a block of 52 of the observation of the deal.
 fn shown(game: &Blob, s: &State, observer: usize, block: usize) -> Vec<usize> {
     let seen = observation(game, s, observer);
     let start = game.known_obs() + NUM_CARDS * block;
@@ -230,7 +230,7 @@ fn shown(game: &Blob, s: &State, observer: usize, block: usize) -> Vec<usize> {
 }
 
 #[test]
-fn a_deal_is_shown_by_what_its_cards_are_worth() {
+fn a_deal_is_observed_by_the_ranks_of_its_live_cards() {
     let p = played("players = 3\ncards = 2", "2♠ K♥ Q♥ 3♦ 9♣ 10♥ 1 0 2 KH");
     let (hand, s) = (Blob { players: 3, cards: 2, ..Blob::default() }, state_of(&p));
     let deal = Blob { network_sees: Sight::Deal, ..hand.clone() };

@@ -80,7 +80,8 @@ impl Chess {
     /// # Errors
     /// [`Error::Config`] for `game.fen` with the defect, also if the game is over in the position.
     pub fn from_fen(&self, fen: &str) -> Result<State> {
-        let wrong = |found: &str, expected: &str| Error::config("game.fen", format!("{fen} ({found})"), expected);
+        let wrong =
+            |found: &str, expected: &str| Error::config("game.fen", format!("{fen} ({found})"), expected);
         let mut state = notation::from_fen(fen).map_err(|defect| wrong(&defect.found, &defect.expected))?;
         state.outcome = self.outcome(&state) as u8;
         if state.outcome != Outcome::None as u8 {

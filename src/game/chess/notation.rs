@@ -46,7 +46,9 @@ pub fn from_fen(fen: &str) -> Result<State, Defect> {
         None => Ok(default),
         Some(text) => {
             let value = text.parse().ok().filter(|&v: &u16| v <= max && v >= default);
-            value.ok_or_else(|| Defect::new(format!("{name} {text}"), format!("a number from {default} to {max}")))
+            value.ok_or_else(|| {
+                Defect::new(format!("{name} {text}"), format!("a number from {default} to {max}"))
+            })
         }
     };
     s.halfmove_clock = number(4, "halfmove clock", 0, 99)?;
@@ -83,7 +85,8 @@ fn place_pieces(s: &mut State, text: &str) -> Result<(), Defect> {
                 continue;
             }
             let kind = LETTERS.iter().position(|&l| l == letter.to_ascii_lowercase());
-            let kind = kind.ok_or_else(|| Defect::new(format!("{letter} in rank {}", rank + 1), "a piece of pnbrqk"))?;
+            let kind = kind
+                .ok_or_else(|| Defect::new(format!("{letter} in rank {}", rank + 1), "a piece of pnbrqk"))?;
             if file > 7 {
                 return Err(wrong_length());
             }
@@ -135,7 +138,12 @@ fn check_castling(white: &State) -> Result<(), Defect> {
 
 /// The en passant square, from the view of the side to move, if the last move can have been a pawn's double step over it.
 fn en_passant_square(s: &State, text: &str) -> Result<u32, Defect> {
-    let wrong = || Defect::new(format!("en passant square {text}"), "the square passed by a pawn that can have just moved two squares");
+    let wrong = || {
+        Defect::new(
+            format!("en passant square {text}"),
+            "the square passed by a pawn that can have just moved two squares",
+        )
+    };
     let square = parse_square(text).ok_or_else(wrong)?;
     let square = if s.colour == 0 { square } else { flip_square(square) };
     let is_passed = square % 8 == 5

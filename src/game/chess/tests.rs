@@ -181,8 +181,14 @@ fn wrong_positions_are_refused_in_one_sentence() {
     for (fen, part) in [
         ("", "4 to 6 fields"),
         ("8/8/8/8/8/8/8 w - - 0 1", "8 ranks"),
-        ("rnbqkbnr/ppppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "(ppppppppp in rank 7), expected 8 squares"),
-        ("rnbqkbnr/pppppppx/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "(x in rank 7), expected a piece of pnbrqk"),
+        (
+            "rnbqkbnr/ppppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+            "(ppppppppp in rank 7), expected 8 squares",
+        ),
+        (
+            "rnbqkbnr/pppppppx/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+            "(x in rank 7), expected a piece of pnbrqk",
+        ),
         ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR x KQkq - 0 1", "w or b"),
         ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KX - 0 1", "castling rights"),
         ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKB1R w KQkq e9 0 1", "en passant"),

@@ -98,7 +98,7 @@ fn a_full_board_without_a_clique_is_a_draw_or_the_second_players() {
 }
 
 #[test]
-fn in_ramsey_both_win_or_both_get_what_they_lasted() {
+fn in_ramsey_the_return_is_equal_and_grows_with_the_length() {
     let g = game(5, 3, CliqueRule::Ramsey);
     let returns = |s: &State| {
         let mut out = [0.0; 2];
@@ -206,7 +206,7 @@ fn permutations_are_all_different_and_map_play_to_play() {
 }
 
 #[test]
-fn observation_is_one_column_of_numbers_an_edge() {
+fn observation_has_one_column_per_edge() {
     let g = game(4, 4, CliqueRule::Asymmetric);
     let s = play(&g, "0-1 2-3 1-3");
     let mut out = [f32::NAN; 24];

@@ -131,7 +131,7 @@ fn saving(game: &Gomoku, s: &State) -> Option<Vec<u16>> {
     Some(legal(game, s).into_iter().filter(|&cell| winning(game, &after(game, s, cell)).is_empty()).collect())
 }
 
-/// Plays a solution and gives the replies that save its last position: none where it wins. Before that every four must
+/// Plays a solution and returns the replies that save its last position: none if it wins. Before that every four must
 /// leave the published reply and no other.
 fn replies_left(game: &Gomoku, problem: &Problem) -> Option<Vec<u16>> {
     let mut s = start(game, problem);

@@ -9,9 +9,8 @@ fn stream(counter: u64) -> RngStream {
     Key::new(11, Purpose::Evaluation).with(counter).stream()
 }
 
-/// A position of which only the cards matter: player 0 holds two cards, the hands of `sizes` and a stock of `stock`
-/// cards come out of a small random pack, all other cards are gone. Of each suit a hand lacks it has shown the void,
-/// with probability `void_share`.
+/// A position for the deals: player 0 holds two cards; the hands of `sizes` and a stock of `stock` cards come from a small random pack; all
+/// other cards are out of play. A hand has shown each of its voids with probability `void_share`.
 fn random_table(sizes: &[u32], stock: u32, void_share: f32, rng: &mut RngStream) -> State {
     let mut s = Blob::default().init();
     let mut pack = Pile::EMPTY;
@@ -28,7 +27,7 @@ fn random_table(sizes: &[u32], stock: u32, void_share: f32, rng: &mut RngStream)
     s
 }
 
-/// Every deal of the unseen cards that player 0 cannot rule out, each once, by trying every holder of every card.
+/// Every deal of the unseen cards that is consistent with the information of player 0, by trying every holder of every card.
 fn all_deals(s: &State, players: usize) -> Vec<[u64; MAX_PLAYERS]> {
     fn extend(
         s: &State,
