@@ -28,7 +28,7 @@ const SETTING: &str = "[game]\nname = 'hex'\nsize = 13\n[net]\nblocks = 1\nchann
                        cache_entries = 0\n[selfplay]\ngames = 16";
 const WORKER: Incarnation = Incarnation(1);
 /// Entries that the server keeps while it is measured.
-const KEPT: u32 = 200;
+const MAX_ENTRIES: u32 = 200;
 
 #[derive(Parser)]
 struct Args {
@@ -122,7 +122,7 @@ fn main() {
             thread::spawn(move || {
                 while !over.load(Ordering::Relaxed) {
                     let mut add = cmd("XADD");
-                    add.arg("bench:games").arg("MAXLEN").arg(KEPT).arg("*").arg("c").arg(&chunk[..]);
+                    add.arg("bench:games").arg("MAXLEN").arg(MAX_ENTRIES).arg("*").arg("c").arg(&chunk[..]);
                     link.command(&add).expect("added");
                     written.fetch_add(1, Ordering::Relaxed);
                 }

@@ -6,8 +6,8 @@ mod chunks;
 #[cfg(unix)]
 #[path = "cluster/evaluation.rs"]
 mod evaluation;
-#[path = "cluster/lockstep.rs"]
-mod lockstep;
+#[path = "cluster/poll_merger.rs"]
+mod poll_merger;
 #[cfg(unix)]
 #[path = "cluster/weights.rs"]
 mod weights;

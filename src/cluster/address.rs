@@ -1,4 +1,4 @@
-//! Where a run is reached: the server, the run's name there, and the credentials.
+//! The address of a run: the server, the run's name there, and the credentials.
 
 use crate::error::{Error, Result};
 use crate::files::read_text;
@@ -7,15 +7,15 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-/// The environment variable of the password.
+/// The environment variable that holds the password.
 pub const PASSWORD: &str = "VECAZ_REDIS_PASSWORD";
-/// The port of Redis, where none is named.
+/// The port where the address names none: that of Redis.
 const PORT: u16 = 6379;
-/// Bytes of a run's name.
-const LONGEST_NAME: usize = 64;
-/// Bytes of a password's file.
-const LONGEST_PASSWORD: u64 = 4096;
-/// What an address looks like.
+/// Upper bound on the bytes of a run's name.
+const MAX_NAME_BYTES: usize = 64;
+/// Upper bound on the bytes of a password's file.
+const MAX_PASSWORD_BYTES: u64 = 4096;
+/// The form of an address, for error messages.
 const EXPECTED: &str = "redis://[USER@]HOST[:PORT]/RUN, or rediss:// for TLS";
 
 /// A server and the name of a run there: `redis://[USER@]HOST[:PORT]/RUN`, or `rediss://` for TLS.
@@ -23,30 +23,30 @@ const EXPECTED: &str = "redis://[USER@]HOST[:PORT]/RUN, or rediss:// for TLS";
 pub struct Address {
     scheme: &'static str,
     user: Option<String>,
-    /// With its brackets where it is an IPv6 address.
+    /// An IPv6 address has its brackets.
     host: String,
     port: u16,
     run: String,
 }
 
 impl Address {
-    /// The address that was typed for `argument`. Errors do not show it, since it may have a password.
+    /// The address that was typed for `argument`. Errors do not show the whole text, since it may contain a password.
     ///
     /// # Errors
-    /// [`Error::ConfigText`] with what would be right.
+    /// [`Error::ConfigText`] with the part that is wrong and what would be right.
     pub fn typed(argument: &str, text: &str) -> Result<Self> {
         text.parse().map_err(|what| Error::ConfigText { origin: argument.to_string(), what })
     }
 
-    /// The run's name, which begins all of its keys.
+    /// The run's name, the prefix of all of its keys.
     pub fn run(&self) -> &str {
         &self.run
     }
 
-    /// What a client needs, with this password.
+    /// The client's connection parameters, with this password.
     ///
     /// # Errors
-    /// [`Error::Server`] for a host that is no name.
+    /// [`Error::Server`] for a host that is not a valid name.
     pub fn connection(&self, password: Option<&str>) -> Result<ConnectionInfo> {
         let url = format!("{}://{}:{}", self.scheme, self.host, self.port);
         let info = url.into_connection_info();
@@ -78,7 +78,7 @@ impl FromStr for Address {
         let scheme = match scheme {
             "redis" => "redis",
             "rediss" => "rediss",
-            other => return Err(format!("{other}:// is no scheme of it, expected {EXPECTED}")),
+            other => return Err(format!("scheme {other}, expected redis or rediss as in {EXPECTED}")),
         };
         let (authority, run) = rest.split_once('/').ok_or_else(expected)?;
         let (user, authority) = match authority.rsplit_once('@') {
@@ -87,23 +87,26 @@ impl FromStr for Address {
         };
         if user.is_some_and(|user| user.contains(':')) {
             return Err(format!(
-                "a password in the address is seen by everybody on this machine, expected it in {PASSWORD} or in the \
-                 file of --password-file"
+                "a password in the address, which every user of this machine can read, expected it in {PASSWORD} or \
+                 in the file of --password-file"
             ));
         }
         let (host, port) = match authority.rsplit_once(':') {
             Some((host, port)) if !port.ends_with(']') => {
-                (host, port.parse().map_err(|_| format!("{port} is no port, expected 1 to 65535"))?)
+                (host, port.parse().map_err(|_| format!("port {port}, expected 1 to 65535"))?)
             }
             _ => (authority, PORT),
         };
-        if host.is_empty() || port == 0 || user == Some("") {
+        if port == 0 {
+            return Err("port 0, expected 1 to 65535".into());
+        }
+        if host.is_empty() || user == Some("") {
             return Err(expected());
         }
         let is_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-        if run.is_empty() || run.len() > LONGEST_NAME || !run.chars().all(is_name) {
+        if run.is_empty() || run.len() > MAX_NAME_BYTES || !run.chars().all(is_name) {
             return Err(format!(
-                "{run:?} is no name of a run, expected 1 to {LONGEST_NAME} letters, digits, dots, hyphens or underscores"
+                "run name {run:?}, expected 1 to {MAX_NAME_BYTES} letters, digits, dots, hyphens or underscores"
             ));
         }
         let [host, run] = [host, run].map(str::to_string);
@@ -111,13 +114,13 @@ impl FromStr for Address {
     }
 }
 
-/// The password: the first line of `file`, otherwise of the environment; None where there is neither.
+/// The password: the first line of `file`, or the variable [`PASSWORD`] without a file. None where there is neither.
 ///
 /// # Errors
 /// [`Error::Io`] for a file that cannot be read.
 pub fn password(file: Option<&Path>) -> Result<Option<String>> {
     let Some(path) = file else { return Ok(std::env::var(PASSWORD).ok().filter(|text| !text.is_empty())) };
-    let text = read_text(path, LONGEST_PASSWORD).map_err(|e| Error::io("reading", path, e))?;
+    let text = read_text(path, MAX_PASSWORD_BYTES).map_err(|e| Error::io("reading", path, e))?;
     Ok(text.lines().next().map(str::to_string))
 }
 
@@ -143,13 +146,14 @@ mod tests {
     fn wrong_addresses_are_refused_with_what_would_be_right() {
         for (text, part) in [
             ("host/run", "expected redis://"),
-            ("http://host/run", "http:// is no scheme of it, expected redis://"),
+            ("http://host/run", "scheme http, expected redis or rediss as in redis://"),
             ("redis://host", "expected redis://"),
             ("redis:///run", "expected redis://"),
-            ("redis://host:99999/run", "99999 is no port"),
-            ("redis://host/", "\"\" is no name of a run"),
-            ("redis://host/a b", "\"a b\" is no name of a run"),
-            ("redis://host/a/b", "is no name of a run"),
+            ("redis://host:99999/run", "port 99999, expected 1 to 65535"),
+            ("redis://host:0/run", "port 0, expected 1 to 65535"),
+            ("redis://host/", "run name \"\", expected 1 to 64"),
+            ("redis://host/a b", "run name \"a b\", expected"),
+            ("redis://host/a/b", "run name \"a/b\", expected"),
             ("redis://me:secret@host/run", "expected it in VECAZ_REDIS_PASSWORD"),
         ] {
             let error = text.parse::<Address>().expect_err(text);

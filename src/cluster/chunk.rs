@@ -1,11 +1,11 @@
-//! Chunks: some finished games as the bytes that a worker sends.
+//! Chunks: finished games as the bytes that a worker sends.
 //!
 //! A chunk is a header of [`HEADER_BYTES`] bytes and a body. The header, little-endian and without padding: magic `VZCK`, protocol u32,
 //! digest of the configuration `[32]`, incarnation u64, sequence u64, weights version u64, games u32, samples u32, bytes of the body
 //! before compression u32, bytes of the body u32, the worker's name `[32]` in UTF-8 filled with zeros, CRC-32C u32 of header (this
-//! field as 0) and body, and a u32 that is 0. The body is one zstd frame of [`GameRecord`]s by postcard, one behind the other.
+//! field as 0) and body, and a u32 that is 0. The body is one zstd frame of [`GameRecord`]s by postcard, one after the other.
 //!
-//! Everything in a chunk is checked: sizes and counts are compared with [`ChunkLimits`] before memory is taken, and games are replayed.
+//! Everything in a chunk is checked: sizes and counts against [`ChunkLimits`] before memory is allocated, games by replay.
 
 use super::{Incarnation, PROTOCOL};
 use crate::backend::device_selfplay::PlayPlan;
@@ -15,24 +15,24 @@ use crate::selfplay::{FinishedGame, GameRecord};
 use bytemuck::{Pod, Zeroable};
 use zstd::bulk::{Compressor, Decompressor};
 
-/// Bytes of games, before compression, from which on a chunk is sent.
+/// Bytes of games, before compression, at which a chunk is full and is sent.
 pub const FULL_CHUNK: usize = 256 << 10;
-/// The most bytes that a chunk may need: the server's own bound of a value is 512 MiB.
-pub const MOST_BYTES: usize = 64 << 20;
+/// Upper bound on the bytes of a single game or poll in a chunk. The server's own bound on a value is 512 MiB.
+pub const MAX_CHUNK_BYTES: usize = 64 << 20;
 const MAGIC: [u8; 4] = *b"VZCK";
-/// The fastest level: policies are nearly random bits, which a higher one does not make smaller.
+/// The fastest level of zstd: policies are nearly random bits, which a higher level does not make smaller.
 const COMPRESSION: i32 = 1;
 
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = size_of::<ChunkHeader>();
 
-/// The header of a chunk, as it is sent.
+/// The header of a chunk, as on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ChunkHeader {
     magic: [u8; 4],
     protocol: u32,
-    /// The configuration and the game; see [`super::digest()`].
+    /// Digest of the configuration and the game; see [`super::digest()`].
     pub digest: [u8; 32],
     /// The process that played the games.
     pub incarnation: u64,
@@ -44,6 +44,7 @@ pub struct ChunkHeader {
     pub games: u32,
     /// Samples of these games.
     pub samples: u32,
+    /// Bytes of the body before compression.
     raw_bytes: u32,
     body_bytes: u32,
     name: [u8; 32],
@@ -52,7 +53,7 @@ pub struct ChunkHeader {
 }
 
 impl ChunkHeader {
-    /// The worker's name, for people.
+    /// The worker's name, for display.
     pub fn name(&self) -> String {
         let text = String::from_utf8_lossy(&self.name);
         text.trim_end_matches('\0').chars().map(|c| if c.is_control() { '?' } else { c }).collect()
@@ -65,10 +66,10 @@ impl ChunkHeader {
     }
 }
 
-/// The bounds of a chunk's sizes in one game.
+/// Upper bounds on a chunk's sizes for one game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkLimits {
-    /// Bytes of the body before compression: [`FULL_CHUNK`] and the game that exceeds it.
+    /// Bytes of the body before compression: [`FULL_CHUNK`] and the game that crosses it.
     pub raw_bytes: usize,
     /// Bytes of the body.
     pub body_bytes: usize,
@@ -83,22 +84,22 @@ impl ChunkLimits {
         Self::with(game, GameRecord::most_bytes(game), "a game")
     }
 
-    /// The bounds of chunks that have up to `most` bytes of `what` besides [`FULL_CHUNK`].
+    /// The bounds of chunks that have up to `max` bytes of `what` in addition to [`FULL_CHUNK`].
     ///
     /// # Errors
     /// [`Error::Unsupported`] if that is more than 64 MiB.
-    pub fn with(game: &dyn AnyGame, most: usize, what: &str) -> Result<Self> {
-        if most > MOST_BYTES {
+    pub fn with(game: &dyn AnyGame, max: usize, what: &str) -> Result<Self> {
+        if max > MAX_CHUNK_BYTES {
             return Err(Error::unsupported(
                 format!("workers for {}", game.name()),
                 format!(
                     "{what} of it may need {} MiB on the wire, expected at most {} MiB",
-                    most.div_ceil(1 << 20),
-                    MOST_BYTES >> 20
+                    max.div_ceil(1 << 20),
+                    MAX_CHUNK_BYTES >> 20
                 ),
             ));
         }
-        let raw_bytes = FULL_CHUNK + most;
+        let raw_bytes = FULL_CHUNK + max;
         Ok(Self { raw_bytes, body_bytes: zstd::zstd_safe::compress_bound(raw_bytes) })
     }
 
@@ -108,18 +109,18 @@ impl ChunkLimits {
     }
 }
 
-/// What a worker's chunks have in common.
+/// The fields that all chunks of a worker have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The worker's name.
     pub name: String,
-    /// The process.
+    /// The worker's process.
     pub incarnation: Incarnation,
-    /// The configuration and the game.
+    /// Digest of the configuration and the game.
     pub digest: [u8; 32],
 }
 
-/// What a header says of a body.
+/// The header's fields about one body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contents {
     /// The chunk's number.
@@ -128,18 +129,18 @@ pub struct Contents {
     pub version: u64,
     /// Games in the body.
     pub games: u32,
-    /// Their samples.
+    /// Samples of these games.
     pub samples: u32,
 }
 
-/// Makes chunks of bodies.
+/// Compresses bodies into chunks.
 pub struct Sealer {
     origin: Origin,
     compressor: Compressor<'static>,
 }
 
 impl Sealer {
-    /// For chunks of `origin`.
+    /// A sealer for chunks of `origin`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if there is no memory for the compressor.
@@ -201,7 +202,7 @@ impl ChunkWriter {
     /// Adds a game with its samples.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a game larger than any of these rules.
+    /// [`Error::Unsupported`] for a game larger than the rules allow.
     pub fn push(&mut self, finished: &FinishedGame) -> Result<()> {
         let record = GameRecord::of(finished);
         let wrong = |e: String| Error::unsupported("sending a game", e);
@@ -210,7 +211,9 @@ impl ChunkWriter {
         self.games += 1;
         self.samples += finished.samples.len() as u32;
         match self.raw.len() > self.limits.raw_bytes {
-            true => Err(wrong(format!("{} bytes, at most {}", self.raw.len(), self.limits.raw_bytes))),
+            true => {
+                Err(wrong(format!("{} bytes, expected at most {}", self.raw.len(), self.limits.raw_bytes)))
+            }
             false => Ok(()),
         }
     }
@@ -254,16 +257,16 @@ fn name_bytes(name: &str) -> [u8; 32] {
     bytes
 }
 
-/// Why a chunk is refused.
+/// The reason why a chunk is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The bytes are not those that were sent: too few, too many, or of another checksum.
+    /// The bytes are not those that were sent: their number or their checksum is wrong.
     Damaged(String),
-    /// Of another version of this format.
+    /// The chunk has another version of this format.
     Protocol(u32),
-    /// Of another game or configuration.
+    /// The chunk is for another game or configuration.
     Configuration,
-    /// The bytes are those that were sent, and its games are not those of the rules.
+    /// The bytes are those that were sent, but the games break the rules.
     Games(String),
 }
 
@@ -272,13 +275,15 @@ impl std::fmt::Display for Refusal {
         match self {
             Self::Damaged(what) => write!(f, "damaged: {what}"),
             Self::Protocol(found) => write!(f, "protocol {found}, expected {PROTOCOL}"),
-            Self::Configuration => write!(f, "of another game or configuration"),
+            Self::Configuration => {
+                write!(f, "digest of another game or configuration, expected that of this run")
+            }
             Self::Games(what) => write!(f, "{what}"),
         }
     }
 }
 
-/// A chunk that is whole; its games are not read yet.
+/// A chunk whose header and checksum are checked; its games are not read yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Chunk<'a> {
     /// The header.
@@ -290,22 +295,25 @@ impl<'a> Chunk<'a> {
     /// The chunk in `bytes`, of this configuration.
     ///
     /// # Errors
-    /// All refusals but [`Refusal::Games`].
+    /// All refusals except [`Refusal::Games`].
     pub fn parse(bytes: &'a [u8], digest: &[u8; 32], limits: &ChunkLimits) -> Result<Self, Refusal> {
         let damaged = |what: String| Err(Refusal::Damaged(what));
         let Some((header, body)) = bytes.split_at_checked(HEADER_BYTES) else {
-            return damaged(format!("{} bytes, the header alone has {HEADER_BYTES}", bytes.len()));
+            return damaged(format!(
+                "{} bytes, expected at least the {HEADER_BYTES} of a header",
+                bytes.len()
+            ));
         };
         let header: ChunkHeader = bytemuck::pod_read_unaligned(header);
         if header.magic != MAGIC {
-            return damaged("does not begin with VZCK".into());
+            return damaged("the first bytes differ, expected VZCK".into());
         }
         if header.protocol != PROTOCOL {
             return Err(Refusal::Protocol(header.protocol));
         }
         if body.len() != header.body_bytes as usize || body.len() > limits.body_bytes {
             return damaged(format!(
-                "a body of {} bytes, the header says {}, at most {}",
+                "a body of {} bytes, expected {} by the header and at most {}",
                 body.len(),
                 header.body_bytes,
                 limits.body_bytes
@@ -313,12 +321,13 @@ impl<'a> Chunk<'a> {
         }
         if header.raw_bytes as usize > limits.raw_bytes {
             return damaged(format!(
-                "{} bytes before compression, at most {}",
+                "a body of {} bytes before compression by the header, expected at most {}",
                 header.raw_bytes, limits.raw_bytes
             ));
         }
-        if header.checksum(body) != header.crc32c {
-            return damaged("its checksum differs".into());
+        let checksum = header.checksum(body);
+        if checksum != header.crc32c {
+            return damaged(format!("checksum {checksum:08x}, expected {:08x} by the header", header.crc32c));
         }
         match header.digest == *digest {
             true => Ok(Self { header, body }),
@@ -327,24 +336,24 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// Reads the games of chunks. Keeps its buffers from one chunk to the next.
+/// Reads the games of chunks. Its buffers are reused for the next chunk.
 pub struct ChunkReader {
     decompressor: Decompressor<'static>,
     raw: Vec<u8>,
 }
 
 impl ChunkReader {
-    /// A reader.
+    /// A reader with empty buffers.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if there is no memory for it.
+    /// [`Error::Unsupported`] if there is no memory for the decompressor.
     pub fn new() -> Result<Self> {
         let decompressor =
             Decompressor::new().map_err(|e| Error::unsupported("decompression", e.to_string()))?;
         Ok(Self { decompressor, raw: Vec::new() })
     }
 
-    /// The games of a chunk, replayed. One that the rules do not give refuses all of them.
+    /// The games of a chunk, replayed. One game that breaks the rules refuses all of them.
     ///
     /// # Errors
     /// [`Refusal::Games`].
@@ -360,14 +369,14 @@ impl ChunkReader {
     /// The body of a chunk before compression.
     ///
     /// # Errors
-    /// What is wrong with the compressed one.
+    /// The fault of the compressed body.
     pub fn body(&mut self, chunk: &Chunk<'_>) -> Result<&[u8], String> {
         let expected = chunk.header.raw_bytes as usize;
         self.raw.resize(expected, 0); // at most the limit, by `Chunk::parse`
         match self.decompressor.decompress_to_buffer(chunk.body, &mut self.raw[..]) {
             Ok(size) if size == expected => Ok(&self.raw),
-            Ok(size) => Err(format!("{size} bytes decompressed, expected {expected}")),
-            Err(e) => Err(format!("its body is not whole: {e}")),
+            Ok(size) => Err(format!("the body decompresses to {size} bytes, expected {expected}")),
+            Err(e) => Err(format!("cannot decompress the body: {e}")),
         }
     }
 
@@ -378,13 +387,17 @@ impl ChunkReader {
         plan: &PlayPlan,
     ) -> Result<Vec<FinishedGame>, String> {
         let header = &chunk.header;
-        let own = Incarnation(header.incarnation);
+        let sender = Incarnation(header.incarnation);
         let (mut rest, mut games, mut samples) = (self.body(chunk)?, Vec::new(), 0);
         while !rest.is_empty() {
             let (record, after) = postcard::take_from_bytes::<GameRecord>(rest)
-                .map_err(|e| format!("game {} is no record: {e}", games.len()))?;
-            if !own.has_slot(record.slot) {
-                return Err(format!("slot {} is not one of its sender", record.slot));
+                .map_err(|e| format!("cannot decode game {} as a record: {e}", games.len()))?;
+            if !sender.has_slot(record.slot) {
+                return Err(format!(
+                    "game {} is of slot {}, expected a slot of its sender",
+                    games.len(),
+                    record.slot
+                ));
             }
             let finished = record.replay(game, plan)?;
             samples += finished.samples.len();
@@ -394,7 +407,7 @@ impl ChunkReader {
         match (games.len(), samples) == (header.games as usize, header.samples as usize) {
             true => Ok(games),
             false => Err(format!(
-                "{} games with {samples} samples, the header says {} with {}",
+                "{} games with {samples} samples, expected {} with {} by the header",
                 games.len(),
                 header.games,
                 header.samples

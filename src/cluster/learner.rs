@@ -1,23 +1,23 @@
-//! A run whose games also come from workers: [`LearnerFactory`] makes the components of such a run, among them its workers.
+//! A run whose games also come from workers: [`LearnerFactory`] makes the components of such a run.
 
-use super::bounds::{kept_by_worker, kept_polls};
+use super::bounds::{ChunkBounds, max_poll_buffer_bytes, max_worker_buffer_bytes};
 use super::chunk::{ChunkLimits, ChunkReader};
-use super::evaluation::shared::OfferedEvaluation;
+use super::entry_queue::{self, ChunkOutcome, EntryReceiver, RefusedGames, StreamEntry};
+use super::evaluation::offered::OfferedEvaluation;
 use super::evaluation::{self, Offer};
-use super::own_worker::OwnWorker;
-use super::published::{Keys, State, sha256};
-use super::reader::{ChunkBounds, LinkState, Reader, is_due, of_another_run, thread_is_gone};
+use super::local_worker::LocalWorker;
+use super::published::{Keys, PublishedRun, sha256};
+use super::reader::{Reader, ReaderState, is_due, of_another_run, thread_has_ended};
 use super::received::Received;
+use super::run_shared::{Publication, RunShared};
 use super::server::{Failure, Server};
-use super::shared::{Publication, Shared};
-use super::strict::lockstep::{Lockstep, Offered, Refused};
-use super::strict::parts;
-use super::strict::poll::{self, PartPoll};
+use super::strict::epoch_slots::EpochSlots;
+use super::strict::partitions;
+use super::strict::poll::{self, PartitionPoll};
+use super::strict::poll_merger::{Offered, PollMerger, Refused};
 use super::strict::refusals::RefusedProcess;
-use super::strict::starts::Starts;
-use super::tally::{Taken, Tally};
-use super::waiting::{self, ChunkOutcome, EntryReceiver, RefusedGames, StreamEntry};
 use super::window::{Window, epoch_bytes};
+use super::worker_counters::{AcceptedChunk, WorkerCounters};
 use super::{digest, random};
 use crate::backend::device_selfplay::PlayPlan;
 use crate::batch::{AnyGame, any_game};
@@ -38,34 +38,35 @@ use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Processes that are refused in one part of an epoch until the run ends: one may be damaged or hostile, several in turn are not.
-const MOST_REFUSED: usize = 3;
+/// Refused processes in one partition of an epoch that end the run. One or two may be damaged or hostile; if three in turn disagree
+/// with the polls taken so far, those polls are probably wrong.
+const MAX_REFUSED_PROCESSES: usize = 3;
 
-/// Whether the learner plays games besides its workers.
+/// Whether the learner plays games in addition to its workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LearnerPlay {
-    /// It plays.
+    /// The learner plays and trains.
     Plays,
-    /// It only trains.
+    /// The learner only trains.
     Idle,
 }
 
-/// Whether a run of this name may be at the server.
+/// Whether the server may already have a run of this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
-    /// The run is new.
+    /// The run is new: the server must not have the name.
     New,
-    /// The run goes on.
+    /// The run continues: the server may have the name.
     Resumed,
 }
 
 /// Makes the components of a run with workers.
 pub struct LearnerFactory {
-    /// Where workers find the run.
+    /// The server that workers use.
     pub server: Server,
-    /// Whether it plays itself.
+    /// Whether the learner plays games.
     pub play: LearnerPlay,
-    /// Whether it is new.
+    /// Whether the run is new.
     pub begin: Begin,
     /// The file with the server's password, if it comes from one.
     pub password_file: Option<PathBuf>,
@@ -83,7 +84,7 @@ impl ComponentFactory for LearnerFactory {
             ClusterOrder::Strict => drop(poll_limits(config, game.as_ref())?),
         }
         let keys = Keys::new(self.server.address().run());
-        let found = self.server.connect().and_then(|mut link| State::read(&mut link, &keys));
+        let found = self.server.connect().and_then(|mut link| PublishedRun::read(&mut link, &keys));
         match found.map_err(|failure| self.server.error(&failure))? {
             Some(_) if self.begin == Begin::New => {
                 Err(self.server.error(&Failure::Final(of_another_run(&keys))))
@@ -94,11 +95,11 @@ impl ComponentFactory for LearnerFactory {
 
     fn memory(&self, config: &Config, game: &dyn AnyGame) -> Result<MemoryPlan> {
         let plan = MemoryPlan::new(config, game)?;
-        let mut workers = waiting::MOST_BYTES;
+        let mut workers = entry_queue::MAX_BYTES;
         if config.cluster.order == ClusterOrder::Strict {
-            workers = workers.saturating_add(kept_polls(config, game));
+            workers = workers.saturating_add(max_poll_buffer_bytes(config, game));
             if self.play == LearnerPlay::Plays {
-                workers = workers.saturating_add(kept_by_worker(config, game)?);
+                workers = workers.saturating_add(max_worker_buffer_bytes(config, game)?);
             }
         }
         let plan = MemoryPlan { workers, ..plan };
@@ -109,7 +110,7 @@ impl ComponentFactory for LearnerFactory {
     }
 
     fn plays_itself(&self, config: &Config) -> bool {
-        // In strict order by a worker of its own.
+        // In strict order a local worker plays.
         self.play == LearnerPlay::Plays && config.cluster.order == ClusterOrder::Free
     }
 
@@ -123,181 +124,193 @@ impl ComponentFactory for LearnerFactory {
     }
 
     fn workers(&self, setup: WorkersSetup<'_>) -> Result<Option<Box<dyn Workers>>> {
-        let feed = Feed::start(&self.server, setup, self.play)?;
-        Ok(Some(Box::new(feed)))
+        let source = WorkerSource::start(&self.server, setup, self.play)?;
+        Ok(Some(Box::new(source)))
     }
 }
 
-/// Slots of the largest part.
-fn part_slots(config: &Config) -> usize {
-    parts(config.selfplay.games).map(|part| part.len()).max().unwrap_or(0)
+/// Slots of the largest partition.
+fn max_partition_slots(config: &Config) -> usize {
+    partitions(config.selfplay.games).map(|partition| partition.len()).max().unwrap_or(0)
 }
 
-/// The bounds of a part's poll.
+/// The bounds of a partition's poll.
 fn poll_limits(config: &Config, game: &dyn AnyGame) -> Result<ChunkLimits> {
-    poll::limits(game, part_slots(config), config.selfplay.passes_per_poll)
+    poll::limits(game, max_partition_slots(config), config.selfplay.passes_per_poll)
 }
 
-/// Refuses a queue that cannot hold the games of two epochs: workers would wait for a checkpoint, and it for their games.
+/// The bounds of the chunks that the reader accepts.
+fn chunk_bounds(config: &Config, game: &dyn AnyGame) -> Result<ChunkBounds> {
+    let order = config.cluster.order;
+    Ok(ChunkBounds {
+        limits: match order {
+            ClusterOrder::Free => ChunkLimits::of(game)?,
+            ClusterOrder::Strict => poll_limits(config, game)?,
+        },
+        records: poll::max_records(max_partition_slots(config), config.selfplay.passes_per_poll),
+        order,
+        max_lag: config.cluster.max_lag,
+    })
+}
+
+/// Refuses a queue that cannot hold the games of two epochs: the workers would wait for a checkpoint and the checkpoint for games.
 fn check_queue(config: &Config, game: &dyn AnyGame) -> Result<()> {
-    let least = epoch_bytes(config, game).saturating_mul(2);
+    let min = epoch_bytes(config, game).saturating_mul(2);
     let queued = config.cluster.max_queued_bytes;
-    if queued >= least {
+    if queued >= min {
         return Ok(());
     }
     let expected =
-        format!("at least {least}, twice what selfplay.samples_per_epoch samples of this game may need");
+        format!("at least {min}, twice what selfplay.samples_per_epoch samples of this game may need");
     Err(Error::config("cluster.max_queued_bytes", queued, expected))
 }
 
-/// The workers of a run, reached through the server.
-struct Feed {
+/// Source of the games of workers, which the run reaches through the server.
+struct WorkerSource {
     server: Server,
     game: Arc<dyn AnyGame>,
     digest: [u8; 32],
-    shared: Arc<Shared>,
+    shared: Arc<RunShared>,
     /// None once the run is over.
     entries: Option<EntryReceiver>,
     reader: Option<JoinHandle<()>>,
-    /// What the run has taken.
+    /// The chunks that the run has taken.
     received: Received,
-    /// In strict order.
-    lockstep: Option<Lockstep>,
-    /// In strict order, where the learner plays.
-    own: Option<OwnWorker>,
+    /// None in free order.
+    merger: Option<PollMerger>,
+    /// None in free order and where the learner does not play.
+    local: Option<LocalWorker>,
     max_lag: u64,
-    tally: Tally,
-    /// When a refused poll was reported last.
+    counters: WorkerCounters,
+    /// Time of the last warning about a refused poll.
     warned_at: Option<Instant>,
 }
 
-impl Feed {
+impl WorkerSource {
     fn start(server: &Server, setup: WorkersSetup<'_>, play: LearnerPlay) -> Result<Self> {
         let WorkersSetup { config, game, received, slots } = setup;
-        let (order, plan) = (config.cluster.order, PlayPlan::new(config, &game.sizes()));
+        let plan = PlayPlan::new(config, &game.sizes());
         let digest = digest(config, game.as_ref());
         let received = match received {
             [] => Received { run: random(), generation: random(), ..Received::default() },
             bytes => Received::from_bytes(bytes)?,
         };
-        let shared = Arc::new(Shared::default());
-        let (sender, entries) = waiting::channel();
+        let shared = Arc::new(RunShared::default());
+        let (sender, entries) = entry_queue::channel();
         let reader = Reader {
             server: server.clone(),
             keys: Keys::new(server.address().run()),
             game: game.clone(),
             plan,
-            bounds: ChunkBounds {
-                limits: match order {
-                    ClusterOrder::Free => ChunkLimits::of(game.as_ref())?,
-                    ClusterOrder::Strict => poll_limits(config, game.as_ref())?,
-                },
-                records: poll::most_records(part_slots(config), config.selfplay.passes_per_poll),
-                order,
-                max_lag: config.cluster.max_lag,
-            },
+            bounds: chunk_bounds(config, game.as_ref())?,
             digest,
-            config: config.to_toml(),
+            config: config.file_text()?,
             chunks: ChunkReader::new()?,
             shared: shared.clone(),
             entries: sender,
             read: received.clone(),
-            known: LinkState::default(),
+            known: ReaderState::default(),
             window: Window::new(epoch_bytes(config, game.as_ref()), &config.cluster),
         };
         let reader = thread::Builder::new().name("chunks".into()).spawn(move || reader.run());
         let reader = reader.map_err(|e| Error::unsupported("a thread for chunks", e.to_string()))?;
-        let (mut lockstep, mut own) = (None, None);
-        if order == ClusterOrder::Strict {
+        let (mut merger, mut local) = (None, None);
+        if config.cluster.order == ClusterOrder::Strict {
             let slots = match slots {
                 [] => new_slots(0, config.selfplay.games, game.as_ref(), &plan),
                 slots => slots.to_vec(),
             };
-            lockstep = Some(Lockstep::new(game.clone(), plan, slots, config.selfplay.passes_per_poll));
+            merger = Some(PollMerger::new(game.clone(), plan, slots, config.selfplay.passes_per_poll));
             if play == LearnerPlay::Plays {
-                own = Some(OwnWorker::start(server, config, &shared)?);
+                local = Some(LocalWorker::start(server, config, &shared)?);
             }
         }
         Ok(Self {
             server: server.clone(),
             game: game.clone(),
             digest,
-            lockstep,
-            own,
+            merger,
+            local,
             shared,
             entries: Some(entries),
             reader: Some(reader),
             received,
             max_lag: config.cluster.max_lag,
-            tally: Tally::new(),
+            counters: WorkerCounters::new(),
             warned_at: None,
         })
     }
 
-    /// The games of the next poll, where all parts of it are there.
+    /// The games of the next poll; None until all partitions have sent it.
     ///
     /// # Errors
-    /// [`Error::Server`] where several processes in turn play a part otherwise than the polls of it that were taken.
+    /// [`Error::Server`] where several processes in turn disagree with the polls of a partition that were taken.
     fn take_poll(&mut self) -> Result<Option<Vec<FinishedGame>>> {
-        let Some(lockstep) = &mut self.lockstep else { return Ok(None) };
+        let Some(merger) = &mut self.merger else { return Ok(None) };
         loop {
-            match lockstep.take() {
+            match merger.take() {
                 None => return Ok(None),
                 Some(Ok(games)) => {
-                    self.shared.polls.store(lockstep.taken(), Ordering::Relaxed);
-                    if lockstep.wants_again() {
-                        let wanted = &self.shared.read_again;
-                        *wanted.lock().unwrap_or_else(PoisonError::into_inner) = Some(lockstep.version());
+                    self.shared.polls.store(merger.taken(), Ordering::Relaxed);
+                    if merger.take_reread_request() {
+                        let version = &self.shared.reread_version;
+                        *version.lock().unwrap_or_else(PoisonError::into_inner) = Some(merger.version());
                     }
-                    count(&mut self.tally.counts, &games);
+                    count(&mut self.counters.counts, &games);
                     return Ok(Some(games));
                 }
-                Some(Err(Refused { sender, incarnation, part, what, processes })) => {
-                    self.tally.counts.refused += 1;
+                Some(Err(Refused { sender, incarnation, partition, what, processes })) => {
+                    self.counters.counts.refused += 1;
                     if is_due(&mut self.warned_at) {
                         tracing::warn!("{}: a poll of {sender} is refused: {what}", self.server.address());
                     }
-                    if processes >= MOST_REFUSED {
+                    if processes >= MAX_REFUSED_PROCESSES {
                         return Err(self.server.error(&Failure::Final(format!(
-                            "{processes} workers in turn do not go on from what was taken of part {part}, so that is not what a sound \
-                             worker plays, expected vecaz run --resume, which begins the epoch again"
+                            "the polls of {processes} workers in turn do not continue those taken of partition {partition}, which are \
+                             probably wrong, expected vecaz run --resume, which begins the epoch again"
                         ))));
                     }
-                    let process = RefusedProcess { incarnation, part, version: lockstep.version() };
+                    let process = RefusedProcess { incarnation, partition, version: merger.version() };
                     self.shared.refused.lock().unwrap_or_else(PoisonError::into_inner).push(process);
                 }
             }
         }
     }
 
-    /// Counts a part's poll that arrived, which waits for those of the other parts.
-    fn offer(&mut self, poll: PartPoll, bytes: usize, waited: Duration) {
-        let Some(lockstep) = &mut self.lockstep else { return };
-        let (sender, incarnation, counts) = (poll.sender.clone(), poll.incarnation, &mut self.tally.counts);
+    /// Passes a partition's poll to the merger and counts the outcome.
+    fn offer(&mut self, poll: PartitionPoll, bytes: usize, waited: Duration) {
+        let Some(merger) = &mut self.merger else { return };
+        let (sender, incarnation, counts) =
+            (poll.sender.clone(), poll.incarnation, &mut self.counters.counts);
         let games = poll.plies.iter().filter(|plies| plies.ended_by.is_some()).count() as u64;
-        match lockstep.offer(poll) {
-            Offered::Waits => {
-                self.tally.take(&Taken { sender: &sender, incarnation, games, bytes, lag: 0, waited });
+        match merger.offer(poll) {
+            Offered::Buffered => {
+                let chunk =
+                    AcceptedChunk { sender: &sender, incarnation, games, bytes, staleness: 0, waited };
+                self.counters.take(&chunk);
             }
-            Offered::NoRoom => {}
+            Offered::BufferFull => {}
             Offered::Repeated => counts.repeated += 1,
             Offered::OtherVersion => counts.stale += 1,
             Offered::Impossible => {
                 counts.refused += 1;
                 if is_due(&mut self.warned_at) {
                     let server = self.server.address();
-                    tracing::warn!("{server}: a poll of {sender} is refused: no worker plays it");
+                    tracing::warn!(
+                        "{server}: a poll of {sender} is refused: its partition, number or size is out of range, or its worker \
+                         was refused before"
+                    );
                 }
             }
         }
     }
 
-    /// Counts what arrived, marks it as taken, and returns its games.
+    /// Counts an entry, marks it as taken, and returns its games.
     fn take(&mut self, entry: StreamEntry) -> Vec<FinishedGame> {
         let StreamEntry { generation, id, bytes, since, outcome } = entry;
         (self.received.generation, self.received.position) = (generation, id);
         let waited = since.elapsed();
-        let counts = &mut self.tally.counts;
+        let counts = &mut self.counters.counts;
         counts.bytes += bytes as u64;
         let (sender, incarnation, version, games) = match outcome {
             ChunkOutcome::Next { sender, incarnation, sequence, version, games } => {
@@ -321,14 +334,15 @@ impl Feed {
                 return Vec::new();
             }
         };
-        // Newer weights may have been published since it was read.
-        let lag = self.shared.version.load(Ordering::Relaxed).saturating_sub(version);
-        self.shared.lag.fetch_max(lag, Ordering::Relaxed);
+        // Newer weights may have been published since the entry was read.
+        let staleness = self.shared.version.load(Ordering::Relaxed).saturating_sub(version);
+        self.shared.staleness.fetch_max(staleness, Ordering::Relaxed);
         match games {
-            Ok(games) if lag <= self.max_lag => {
+            Ok(games) if staleness <= self.max_lag => {
                 count(counts, &games);
-                let number = games.len() as u64;
-                self.tally.take(&Taken { sender: &sender, incarnation, games: number, bytes, lag, waited });
+                let (sender, number) = (&sender, games.len() as u64);
+                let chunk = AcceptedChunk { sender, incarnation, games: number, bytes, staleness, waited };
+                self.counters.take(&chunk);
                 games
             }
             Ok(_) | Err(RefusedGames::Stale) => {
@@ -343,22 +357,22 @@ impl Feed {
     }
 }
 
-/// Counts games that are taken.
+/// Adds games that are taken, with their samples.
 fn count(counts: &mut WorkerCounts, games: &[FinishedGame]) {
     counts.games += games.len() as u64;
     counts.samples += games.iter().map(|game| game.samples.len() as u64).sum::<u64>();
 }
 
-impl Workers for Feed {
+impl Workers for WorkerSource {
     fn receive(&mut self, wait: Duration) -> Result<Option<Vec<FinishedGame>>> {
-        self.own.as_ref().map_or(Ok(()), OwnWorker::check)?;
+        self.local.as_ref().map_or(Ok(()), LocalWorker::check)?;
         if let Some(games) = self.take_poll()? {
             return Ok(Some(games));
         }
         let Some(entries) = &self.entries else { return Ok(None) };
         match entries.receive(wait) {
             Ok(entry) => Ok(Some(self.take(entry?))),
-            Err(RecvTimeoutError::Disconnected) => Err(thread_is_gone(&self.server)),
+            Err(RecvTimeoutError::Disconnected) => Err(thread_has_ended(&self.server)),
             Err(RecvTimeoutError::Timeout) => {
                 self.shared.has_waited.store(true, Ordering::Relaxed);
                 Ok(None)
@@ -378,10 +392,10 @@ impl Workers for Feed {
             weights,
             received: self.received.clone(),
             record: record.and_then(|record| serde_json::to_vec(record).ok()),
-            starts: self.lockstep.as_ref().map(|lockstep| Starts::of(lockstep.slots())),
+            epoch_slots: self.merger.as_ref().map(|merger| EpochSlots::of(merger.slots())),
         };
-        if let Some(lockstep) = &mut self.lockstep {
-            lockstep.begin(epoch);
+        if let Some(merger) = &mut self.merger {
+            merger.begin(epoch);
             self.shared.polls.store(0, Ordering::Relaxed);
         }
         let mut newest = self.shared.publication.lock().unwrap_or_else(PoisonError::into_inner);
@@ -398,28 +412,28 @@ impl Workers for Feed {
     ) -> Result<Box<dyn SharedEvaluation + '_>> {
         let weights = network.to_bytes(Path::new("weights for workers"))?;
         let limits = evaluation::limits(self.game.as_ref(), offer.max_bytes)?;
-        let (digest, counts) = (self.digest, &mut self.tally.counts);
-        let evaluation = Offer { id: random(), version: epoch, sha256: sha256(&weights), parts: offer.parts };
+        let (digest, counts) = (self.digest, &mut self.counters.counts);
+        let evaluation = Offer { id: random(), version: epoch, sha256: sha256(&weights), tasks: offer.parts };
         Ok(Box::new(OfferedEvaluation::new(&self.server, evaluation, &weights, (digest, limits), counts)?))
     }
 
     fn slots(&self) -> Option<Vec<GameSlot>> {
-        self.lockstep.as_ref().map(|lockstep| lockstep.slots().to_vec())
+        self.merger.as_ref().map(|merger| merger.slots().to_vec())
     }
 
     fn take_counts(&mut self) -> WorkerCounts {
         let bytes_out = self.shared.bytes_out.swap(0, Ordering::Relaxed);
-        WorkerCounts { bytes_out, ..self.tally.end() }
+        WorkerCounts { bytes_out, ..self.counters.end() }
     }
 }
 
-impl Drop for Feed {
+impl Drop for WorkerSource {
     fn drop(&mut self) {
-        self.own = None;
+        self.local = None;
         self.shared.ended.store(true, Ordering::Relaxed);
         self.entries = None;
         if let Some(reader) = self.reader.take() {
-            // A panic of the thread was reported by it.
+            // The thread has reported its panic.
             let _ = reader.join();
         }
     }

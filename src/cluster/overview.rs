@@ -1,6 +1,6 @@
-//! A run with workers as its server shows it to people: the last epoch, the queue, the workers.
+//! Overview of a run with workers, read from its server for display: the last epoch, the queue, the workers.
 
-use super::published::{Keys, State};
+use super::published::{Keys, PublishedRun};
 use super::server::{Connection, Failure, Server, bytes_of, list_of, number_of};
 use super::status::WorkerStatus;
 use crate::error::Result;
@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// A worker whose status has stood still for so long is gone.
-const GONE: Duration = Duration::from_secs(10);
+/// Time after which a worker whose status does not change counts as stopped.
+const STATUS_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What there is to see at one moment.
+/// A run at one moment.
 #[derive(Clone, Debug)]
 pub struct Overview {
     /// The server and the run's name.
@@ -23,9 +23,9 @@ pub struct Overview {
     pub version: u64,
     /// The last epoch; None before its end.
     pub record: Option<EpochRecord>,
-    /// Chunks on the server that no checkpoint has.
+    /// Chunks on the server that are not in a checkpoint.
     pub queued_chunks: u64,
-    /// The workers that are there, by name.
+    /// The active workers, sorted by name.
     pub workers: Vec<WorkerStatus>,
 }
 
@@ -35,7 +35,7 @@ pub struct OverviewReader {
     keys: Keys,
     /// None after a failure.
     link: Option<Connection>,
-    /// The number of the last status of each process, and when it came.
+    /// The number of each process's last status, and when it was first read.
     seen: BTreeMap<Vec<u8>, (u64, Instant)>,
 }
 
@@ -49,10 +49,10 @@ impl OverviewReader {
         Ok(Self { keys: Keys::new(server.address().run()), server, link: Some(link), seen: BTreeMap::new() })
     }
 
-    /// The run now, on a new connection after an error.
+    /// Reads the run now. After an error it opens a new connection.
     ///
     /// # Errors
-    /// [`crate::Error::Server`], also where there is no such run.
+    /// [`crate::Error::Server`], also where the server has no such run.
     pub fn read(&mut self) -> Result<Overview> {
         let link = self.link.take().map_or_else(|| self.server.connect(), Ok);
         let read = link.and_then(|mut link| {
@@ -64,7 +64,7 @@ impl OverviewReader {
     }
 
     fn read_on(&mut self, link: &mut Connection) -> Result<Overview, Failure> {
-        let Some(state) = State::read(link, &self.keys)? else {
+        let Some(run) = PublishedRun::read(link, &self.keys)? else {
             return Err(Failure::Final(
                 "no run of this name, expected one that `vecaz run --cluster` has begun".into(),
             ));
@@ -85,13 +85,13 @@ impl OverviewReader {
             if *number != status.number {
                 (*number, *at) = (status.number, now);
             }
-            if at.elapsed() < GONE {
+            if at.elapsed() < STATUS_TIMEOUT {
                 workers.push(status);
             }
         }
         workers.sort_by(|a, b| a.name.cmp(&b.name));
         let address = self.server.address().to_string();
-        Ok(Overview { address, version: state.version, record, queued_chunks, workers })
+        Ok(Overview { address, version: run.version, record, queued_chunks, workers })
     }
 }
 
@@ -114,11 +114,11 @@ pub(super) fn read_statuses(
     Ok(statuses)
 }
 
-/// What the learner took in the last epoch, and what it refused.
+/// Writes the chunks that the learner took and refused in the last epoch.
 fn write_counts(f: &mut fmt::Formatter<'_>, counts: &WorkerCounts) -> fmt::Result {
     writeln!(
         f,
-        "of workers {} games in {} chunks, {:.1} MB in, {:.1} MB out; queue {:.2} s and {:.2} MB, lag {:.1}; {} stale, {} repeated, {} gaps, {} refused",
+        "of workers {} games in {} chunks, {:.1} MB in, {:.1} MB out; queue {:.2} s and {:.2} MB, weights {:.1} versions old; {} stale, {} repeated, {} gaps, {} refused",
         counts.games,
         counts.chunks,
         counts.bytes as f64 / 1e6,
@@ -167,11 +167,11 @@ impl fmt::Display for Overview {
         for worker in &self.workers {
             let WorkerStatus { name, version, games, games_per_second, samples_per_second, shares, .. } =
                 worker;
-            let limit = shares.largest();
+            let bottleneck = shares.largest();
             writeln!(
                 f,
-                "{name:<32} {version:>8} {games:>10} {games_per_second:>9.1} {samples_per_second:>9.0}  {limit} ({:.0} %)",
-                100.0 * shares.share(limit)
+                "{name:<32} {version:>8} {games:>10} {games_per_second:>9.1} {samples_per_second:>9.0}  {bottleneck} ({:.0} %)",
+                100.0 * shares.share(bottleneck)
             )?;
         }
         Ok(())

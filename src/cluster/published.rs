@@ -1,20 +1,20 @@
-//! What the learner publishes under the run's keys, and how both sides read it.
+//! The keys of a run on the server, what the learner publishes there, and how both sides read it.
 //!
 //! | key | type | content |
 //! |---|---|---|
-//! | `RUN:state` | hash | the fields of [`State`] |
+//! | `RUN:state` | hash | the fields of [`PublishedRun`] |
 //! | `RUN:weights:VERSION` | string | the network's file (safetensors) of that version |
 //! | `RUN:games` | stream | one entry per chunk, with the field `c` |
 //! | `RUN:marks` | hash | incarnation: number of its last chunk that is in a checkpoint |
-//! | `RUN:resend` | hash | incarnation: a number that changes when its chunks are wanted again |
+//! | `RUN:resend` | hash | incarnation: a number that changes with each request to send its chunks again |
 //! | `RUN:workers` | hash | incarnation: the worker's [`super::status::WorkerStatus`] as JSON |
-//! | `RUN:slots:VERSION` | hash | strict order: part: its slots at the start; `finished`: games before it |
+//! | `RUN:slots:VERSION` | hash | strict order: partition: its slots at the start; `finished`: games before it |
 //! | `RUN:polls` | string | strict order: the version, and how many of its polls are taken |
-//! | `RUN:lease:VERSION:PART` | string | strict order: the incarnation that plays the part, for some seconds |
+//! | `RUN:lease:VERSION:PARTITION` | string | strict order: the incarnation that plays the partition, for some seconds |
 //! | `RUN:refused` | hash | strict order: incarnation: 1 if a game of it was refused |
-//! | `RUN:evaluation` | hash | the fields of [`super::evaluation::Offer`], while an evaluation goes on |
-//! | `RUN:parts` | stream | its parts, claimed by the consumer group `workers` |
-//! | `RUN:results:EVALUATION` | hash | part: what was measured of it |
+//! | `RUN:evaluation` | hash | the fields of [`super::evaluation::Offer`], during an evaluation |
+//! | `RUN:parts` | stream | the tasks of the evaluation, claimed by the consumer group `workers` |
+//! | `RUN:results:EVALUATION` | hash | task: its result |
 
 use super::received::StreamId;
 use super::server::{Connection, Failure, bytes_of, list_of, number_of};
@@ -25,16 +25,16 @@ use sha2::{Digest, Sha256};
 
 /// The field of a stream's entry that holds the chunk.
 pub const CHUNK_FIELD: &str = "c";
-/// Versions of the weights that are kept: a worker may be fetching one while the next comes.
+/// Versions of the weights on the server: a worker may be fetching one when the next is published.
 const KEPT_VERSIONS: u64 = 3;
-/// Older versions that are removed with each new one, if something kept them from being removed before.
+/// Older versions that each publication removes. More than one, since an earlier removal may have failed.
 const REMOVED_VERSIONS: u64 = 16;
 
 /// The keys of a run.
 #[derive(Clone, Debug)]
 pub struct Keys {
     run: String,
-    /// The hash of [`State`].
+    /// The hash of [`PublishedRun`].
     pub state: String,
     /// The stream of chunks.
     pub games: String,
@@ -42,16 +42,16 @@ pub struct Keys {
     pub marks: String,
     /// The hash of requests to send again.
     pub resend: String,
-    /// The hash of workers' statuses, for people.
+    /// The hash of workers' statuses, for display.
     pub workers: String,
-    /// In strict order: how many polls are taken.
+    /// In strict order: the number of polls that are taken.
     pub polls: String,
     /// In strict order: the hash of processes whose games were refused.
     pub refused: String,
-    /// The hash of the evaluation that goes on.
+    /// The hash of the evaluation in progress.
     pub evaluation: String,
-    /// The stream of its parts.
-    pub parts: String,
+    /// The stream of the evaluation's tasks; the key is `RUN:parts`.
+    pub tasks: String,
 }
 
 impl Keys {
@@ -68,18 +68,18 @@ impl Keys {
             polls: key("polls"),
             refused: key("refused"),
             evaluation: key("evaluation"),
-            parts: key("parts"),
+            tasks: key("parts"),
         }
     }
 
-    /// The hash of the slots at the start of an epoch.
+    /// The hash of the game slots at the start of an epoch.
     pub fn slots(&self, version: u64) -> String {
         format!("{}:slots:{version}", self.run)
     }
 
-    /// The key of the lease of a part.
-    pub fn lease(&self, version: u64, part: usize) -> String {
-        format!("{}:lease:{version}:{part}", self.run)
+    /// The key of the lease of a partition.
+    pub fn lease(&self, version: u64, partition: usize) -> String {
+        format!("{}:lease:{version}:{partition}", self.run)
     }
 
     /// The hash of the results of the evaluation with this number.
@@ -92,7 +92,7 @@ impl Keys {
         format!("{}:weights:{version}", self.run)
     }
 
-    /// The keys of the versions that a new `version` makes superfluous.
+    /// The keys of the versions that a new `version` replaces.
     pub fn of_old_versions(&self, version: u64) -> Vec<String> {
         let last = (version + 1).saturating_sub(KEPT_VERSIONS);
         let old = last.saturating_sub(REMOVED_VERSIONS)..last;
@@ -100,26 +100,26 @@ impl Keys {
     }
 }
 
-/// The state of a run as its workers see it.
+/// The state of a run that the learner publishes for its workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
-    /// The version of everything that is sent.
+pub struct PublishedRun {
+    /// The version of all formats that are sent.
     pub protocol: u32,
     /// The run's identity.
     pub run: u64,
-    /// The stream's generation: another number after the server has lost data.
+    /// The stream's generation: changes when the server has lost data.
     pub generation: u64,
-    /// The configuration and the game; see [`super::digest()`].
+    /// Digest of the configuration and the game; see [`super::digest()`].
     pub digest: [u8; 32],
     /// The newest version of the weights.
     pub version: u64,
-    /// SHA-256 of their file.
+    /// SHA-256 of the weights file.
     pub sha256: [u8; 32],
-    /// Bytes that one worker may have sent without a mark that covers them.
+    /// Upper bound on the bytes that one worker has sent and no mark covers.
     pub window: u64,
 }
 
-impl State {
+impl PublishedRun {
     const FIELDS: [&'static str; 7] =
         ["protocol", "run", "generation", "digest", "version", "sha256", "window"];
 
@@ -139,10 +139,10 @@ impl State {
         Self::FIELDS.map(|name| (name, values.next().unwrap_or_default()))
     }
 
-    /// The state of the run; None where it has none, or a server that has lost it has since got some field of it.
+    /// The state of the run. None if the state is missing or incomplete, for example after the server lost data.
     ///
     /// # Errors
-    /// Those of the server; a final one for another protocol, and for fields that no learner writes.
+    /// Those of the server; [`Failure::Final`] for another protocol or an invalid field.
     pub fn read(link: &mut Connection, keys: &Keys) -> Result<Option<Self>, Failure> {
         Self::of_reply(link.command(cmd("HMGET").arg(&keys.state).arg(&Self::FIELDS))?)
     }
@@ -156,22 +156,29 @@ impl State {
         Self::parse(&values).map(Some).map_err(Failure::Final)
     }
 
-    /// The state with these values of its fields, in the order of [`State::fields`].
+    /// Parses the values of the fields, in the order of [`PublishedRun::fields`].
     ///
     /// # Errors
-    /// What is wrong with a field.
+    /// The first invalid field, or another protocol.
     pub fn parse(values: &[Option<Vec<u8>>]) -> Result<Self, String> {
         let text = |i: usize| {
             let bytes = values.get(i).and_then(Option::as_deref).unwrap_or_default();
             std::str::from_utf8(bytes).unwrap_or_default()
         };
-        let wrong = |i: usize| format!("field {} of the run's state is {:?}", Self::FIELDS[i], text(i));
+        let wrong = |i: usize| {
+            let expected = match Self::FIELDS[i] {
+                "run" | "generation" => "a hexadecimal number of 64 bits",
+                "digest" | "sha256" => "64 hexadecimal digits",
+                _ => "a number of 64 bits",
+            };
+            format!("field {} of the run's state is {:?}, expected {expected}", Self::FIELDS[i], text(i))
+        };
         let number = |i: usize| text(i).parse::<u64>().map_err(|_| wrong(i));
         let key = |i: usize| u64::from_str_radix(text(i), 16).map_err(|_| wrong(i));
         let protocol = number(0)?;
         if protocol != u64::from(PROTOCOL) {
             return Err(format!(
-                "the run's learner speaks protocol {protocol}, expected {PROTOCOL}: learner and workers need the same vecaz"
+                "the run's learner uses protocol {protocol}, expected {PROTOCOL}: learner and workers need the same vecaz"
             ));
         }
         Ok(Self {
@@ -186,17 +193,17 @@ impl State {
     }
 }
 
-/// The number of polls of `version` that are taken, by the text of `RUN:polls`; None where it is about another version.
+/// The number of polls of `version` that are taken, from the text of `RUN:polls`; None for another version or an invalid text.
 pub fn taken_polls(text: &[u8], version: u64) -> Option<u64> {
     let (of, taken) = std::str::from_utf8(text).ok()?.split_once(' ')?;
     (of.parse() == Ok(version)).then(|| taken.parse().ok())?
 }
 
-/// What a worker looks at, all of one moment.
+/// The published values that a worker in free order reads, in one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerView {
     /// The state of the run.
-    pub state: State,
+    pub state: PublishedRun,
     /// The number of the worker's last chunk that is in a checkpoint.
     pub mark: u64,
     /// The number of requests to send its chunks again.
@@ -204,22 +211,22 @@ pub struct WorkerView {
 }
 
 impl WorkerView {
-    /// What the run says to the worker of this `incarnation`; None where the run has no state.
+    /// Reads the values for the worker of this `incarnation`; None where the run has no state.
     ///
     /// # Errors
-    /// As [`State::read`].
+    /// As [`PublishedRun::read`].
     pub fn read(
         link: &mut Connection,
         keys: &Keys,
         incarnation: Incarnation,
     ) -> Result<Option<Self>, Failure> {
         let mut all = pipe();
-        all.atomic().cmd("HMGET").arg(&keys.state).arg(&State::FIELDS);
+        all.atomic().cmd("HMGET").arg(&keys.state).arg(&PublishedRun::FIELDS);
         all.cmd("HGET").arg(&keys.marks).arg(incarnation.field());
         all.cmd("HGET").arg(&keys.resend).arg(incarnation.field());
         let mut replies = link.pipeline(&all)?.into_iter();
         let mut next = || replies.next().unwrap_or(Value::Nil);
-        let Some(state) = State::of_reply(next())? else { return Ok(None) };
+        let Some(state) = PublishedRun::of_reply(next())? else { return Ok(None) };
         let [mark, resend] = [next(), next()].map(|reply| number_of(reply).unwrap_or(0));
         Ok(Some(Self { state, mark, resend }))
     }
@@ -228,34 +235,39 @@ impl WorkerView {
 /// The configuration of the run, as TOML; None where it has none.
 ///
 /// # Errors
-/// Those of the server; a final one for a text longer than a configuration may be.
+/// Those of the server; [`Failure::Final`] for a text that is too long or not UTF-8.
 pub fn read_config(link: &mut Connection, keys: &Keys) -> Result<Option<String>, Failure> {
     let length = link.command(cmd("HSTRLEN").arg(&keys.state).arg("config"))?;
-    if number_of(length).unwrap_or(0) > MAX_BYTES {
-        return Err(Failure::Final(format!("the run's configuration is longer than {MAX_BYTES} bytes")));
+    let length = number_of(length).unwrap_or(0);
+    if length > MAX_BYTES {
+        return Err(Failure::Final(format!(
+            "the run's configuration has {length} bytes, expected at most {MAX_BYTES}"
+        )));
     }
     let text = bytes_of(link.command(cmd("HGET").arg(&keys.state).arg("config"))?);
     text.map(|text| {
-        String::from_utf8(text).map_err(|_| Failure::Final("the run's configuration is no text".into()))
+        String::from_utf8(text).map_err(|_| {
+            Failure::Final("the run's configuration is not UTF-8, expected TOML in UTF-8".into())
+        })
     })
     .transpose()
 }
 
-/// The file of the weights of `version`, of at most `most` bytes. None where it is gone, since a newer one has come.
+/// The weights file of `version`, of at most `max` bytes. None where newer versions have replaced it.
 ///
 /// # Errors
-/// Those of the server; a final one for a file that is too long or has another checksum.
+/// Those of the server; [`Failure::Final`] for a file that is too long or has another checksum.
 pub fn read_weights(
     link: &mut Connection,
     keys: &Keys,
     (version, checksum): (u64, [u8; 32]),
-    most: u64,
+    max: u64,
 ) -> Result<Option<Vec<u8>>, Failure> {
     let key = keys.weights(version);
     let length = number_of(link.command(cmd("STRLEN").arg(&key))?).unwrap_or(0);
-    if length > most {
+    if length > max {
         return Err(Failure::Final(format!(
-            "weights of version {version} have {length} bytes, expected at most {most}"
+            "weights of version {version} have {length} bytes, expected at most {max}"
         )));
     }
     let Some(bytes) = bytes_of(link.command(cmd("GET").arg(&key))?) else { return Ok(None) };
@@ -269,28 +281,29 @@ pub fn read_weights(
     }
 }
 
-/// A field of what an epoch in strict order begins with, of at most `most` bytes. None where it is gone, since a newer one has come.
+/// A field of `RUN:slots:VERSION`, the start of an epoch in strict order, of at most `max` bytes. None where newer versions have
+/// replaced it.
 ///
 /// # Errors
-/// Those of the server; a final one for a field that is too long.
-pub fn read_starts(
+/// Those of the server; [`Failure::Final`] for a field that is too long.
+pub fn read_epoch_slots(
     link: &mut Connection,
     keys: &Keys,
     version: u64,
     field: &str,
-    most: u64,
+    max: u64,
 ) -> Result<Option<Vec<u8>>, Failure> {
     let key = keys.slots(version);
     let length = number_of(link.command(cmd("HSTRLEN").arg(&key).arg(field))?).unwrap_or(0);
-    if length > most {
+    if length > max {
         return Err(Failure::Final(format!(
-            "field {field} of the slots of version {version} has {length} bytes, expected at most {most}"
+            "field {field} of the slots of version {version} has {length} bytes, expected at most {max}"
         )));
     }
     Ok(bytes_of(link.command(cmd("HGET").arg(&key).arg(field))?))
 }
 
-/// The entries of a reply, with their chunks; those of other fields are empty.
+/// The entries of a reply, with their chunks. An entry without the field of the chunk has an empty one.
 pub fn entries_of(reply: Value) -> Vec<(StreamId, Vec<u8>)> {
     let entry = |value: Value| {
         let [id, fields]: [Value; 2] = list_of(value)?.try_into().ok()?;
@@ -316,7 +329,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The SHA-256 that has these hexadecimal digits.
+/// The SHA-256 with these hexadecimal digits; None for any other text.
 pub fn from_hex(text: &str) -> Option<[u8; 32]> {
     let mut bytes = [0; 32];
     let digits = text.as_bytes();
@@ -333,8 +346,8 @@ pub fn from_hex(text: &str) -> Option<[u8; 32]> {
 mod tests {
     use super::*;
 
-    fn state() -> State {
-        State {
+    fn state() -> PublishedRun {
+        PublishedRun {
             protocol: PROTOCOL,
             run: 7,
             generation: u64::MAX,
@@ -348,12 +361,12 @@ mod tests {
     #[test]
     fn a_state_is_read_as_it_was_written() {
         let values = state().fields().map(|(_, value)| Some(value.into_bytes()));
-        assert_eq!(State::parse(&values), Ok(state()));
+        assert_eq!(PublishedRun::parse(&values), Ok(state()));
     }
 
     #[test]
-    fn a_state_that_was_lost_is_none_although_a_window_was_published_since() {
-        let reply = |fields: [Value; 7]| State::of_reply(Value::Array(fields.into()));
+    fn a_lost_state_is_none_even_if_a_window_was_published_after_the_loss() {
+        let reply = |fields: [Value; 7]| PublishedRun::of_reply(Value::Array(fields.into()));
         let mut fields = [const { Value::Nil }; 7];
         assert_eq!(reply(fields.clone()), Ok(None));
         fields[6] = Value::BulkString(b"4096".to_vec());
@@ -367,12 +380,19 @@ mod tests {
         let refused = |field: usize, value: Option<&str>| {
             let mut values = state().fields().map(|(_, value)| Some(value.into_bytes()));
             values[field] = value.map(|text| text.as_bytes().to_vec());
-            State::parse(&values).expect_err("refused")
+            PublishedRun::parse(&values).expect_err("refused")
         };
-        assert!(refused(0, Some("2")).contains("speaks protocol 2, expected 1"));
-        assert_eq!(refused(1, Some("xyz")), "field run of the run's state is \"xyz\"");
-        assert_eq!(refused(3, Some("00")), "field digest of the run's state is \"00\"");
-        assert_eq!(refused(4, None), "field version of the run's state is \"\"");
+        assert!(refused(0, Some("2")).contains("uses protocol 2, expected 1"));
+        let found = "of the run's state is";
+        assert_eq!(
+            refused(1, Some("xyz")),
+            format!("field run {found} \"xyz\", expected a hexadecimal number of 64 bits")
+        );
+        assert_eq!(
+            refused(3, Some("00")),
+            format!("field digest {found} \"00\", expected 64 hexadecimal digits")
+        );
+        assert_eq!(refused(4, None), format!("field version {found} \"\", expected a number of 64 bits"));
         assert!(refused(5, Some(&"é".repeat(32))).contains("field sha256"));
     }
 

@@ -1,17 +1,18 @@
-//! The learner's thread at the server: publishes weights and marks, reads chunks and replays their games.
+//! The learner's thread for the server: publishes weights and marks, reads chunks and replays their games.
 //!
-//! It outlives failures of the connection and the loss of the server's data: then everything is published again, and workers send what
-//! no mark covers. What it reads goes to the run in the order of the stream.
+//! The thread survives failures of the connection and the loss of the server's data: it publishes everything again, and workers send
+//! again all chunks that no mark covers. Entries reach the run in the order of the stream.
 
-use super::chunk::{Chunk, ChunkLimits, ChunkReader};
-use super::published::{Keys, State, entries_of};
-use super::received::{Order, Received, StreamId};
-use super::server::{Connection, Failure, RETRY, Server, list_of, number_of};
-use super::shared::{Publication, Shared};
+use super::bounds::ChunkBounds;
+use super::chunk::{Chunk, ChunkReader};
+use super::entry_queue::{ChunkOutcome, EntrySender, RefusedGames, StreamEntry};
+use super::published::{Keys, PublishedRun, entries_of};
+use super::received::{MAX_INCARNATIONS, Received, SequenceCheck, StreamId};
+use super::run_shared::{Publication, RunShared};
+use super::server::{Connection, Failure, RETRY_INTERVAL, Server, list_of, number_of};
+use super::strict::epoch_slots::{EpochSlots, FINISHED};
 use super::strict::poll::open;
 use super::strict::refusals::Refusals;
-use super::strict::starts::{FINISHED, Starts};
-use super::waiting::{ChunkOutcome, EntrySender, RefusedGames, StreamEntry};
 use super::window::{Waiting, Window};
 use super::{Incarnation, PROTOCOL, random};
 use crate::backend::device_selfplay::PlayPlan;
@@ -25,37 +26,25 @@ use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Entries of one read.
+/// Upper bound on the entries of one read.
 const READ_ENTRIES: usize = 8;
-/// How long a read waits for an entry, in milliseconds.
+/// Milliseconds that a read waits for an entry.
 const READ_WAIT: u64 = 100;
 /// The same in strict order, where workers wait for the number of polls that are taken.
 const STRICT_READ_WAIT: u64 = 5;
-/// Time between two looks at a full queue.
+/// Time between two attempts to add to a full queue.
 const QUEUE_WAIT: Duration = Duration::from_millis(2);
-/// Time after which statuses of workers are removed.
-const FORGOTTEN: Duration = Duration::from_secs(60);
-/// How long the last publication may take once the run is over.
-const LAST_PATIENCE: Duration = Duration::from_millis(500);
-/// How far an entry's id may be ahead of the server's clock: entries get theirs from it, but for those of somebody who gives an id.
-const MOST_AHEAD: Duration = Duration::from_secs(3600);
+/// Time between two removals of the workers' statuses.
+const STATUS_TTL: Duration = Duration::from_secs(60);
+/// Time limit for a reply to the last publication, once the run is over.
+const LAST_PUBLISH_TIMEOUT: Duration = Duration::from_millis(500);
+/// How far an entry's id may exceed the server's clock. The server assigns ids from its clock; a client that supplies its own id may
+/// exceed it.
+const MAX_CLOCK_LEAD: Duration = Duration::from_secs(3600);
 /// Time between two changes of the window, and between two warnings or requests of one kind.
 const WARN_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The bounds of a run's chunks.
-#[derive(Clone, Copy)]
-pub(super) struct ChunkBounds {
-    /// Sizes of a chunk.
-    pub limits: ChunkLimits,
-    /// In strict order: the most records of a poll.
-    pub records: usize,
-    /// See [`crate::config::ClusterConfig::max_lag`].
-    pub max_lag: u64,
-    /// See [`crate::config::ClusterConfig::order`].
-    pub order: ClusterOrder,
-}
-
-/// The thread.
+/// State of the thread.
 pub(super) struct Reader {
     pub server: Server,
     pub keys: Keys,
@@ -66,41 +55,43 @@ pub(super) struct Reader {
     /// The configuration, as TOML.
     pub config: String,
     pub chunks: ChunkReader,
-    pub shared: Arc<Shared>,
+    pub shared: Arc<RunShared>,
     pub entries: EntrySender,
-    /// What was read, which is ahead of what the run has taken.
+    /// The chunks that were read; the run may not have taken the last of them yet.
     pub read: Received,
-    pub known: LinkState,
+    pub known: ReaderState,
     pub window: Window,
 }
 
-/// What the thread remembers of workers and of its own messages.
+/// The thread's record of what the server has, and of the times of its own actions.
 #[derive(Default)]
-pub(super) struct LinkState {
-    /// The version that is published; None where nothing is.
+pub(super) struct ReaderState {
+    /// The version on the server; None where there is none.
     published: Option<u64>,
-    /// The polls of it that are published as taken.
+    /// The number of taken polls on the server.
     polls: u64,
     /// In strict order: processes of which a poll was refused.
     refusals: Refusals,
-    /// The window that is published.
+    /// The window on the server.
     window: u64,
+    /// Time of the last change of the window.
     window_at: Option<Instant>,
-    /// When the server was too busy for a publication.
+    /// Time when the server was too busy for a publication.
     busy_at: Option<Instant>,
-    /// When the server was seen last to have what is published.
+    /// Time of the last check that the server still has the publication.
     checked_at: Option<Instant>,
-    /// A read has found the stream empty since then.
+    /// A read has found the stream empty since the last change of the window.
     was_empty: bool,
+    /// Time of the last warning.
     warned_at: Option<Instant>,
-    /// When statuses of workers were removed last.
+    /// Time of the last removal of statuses.
     cleared_at: Option<Instant>,
-    /// When chunks of an incarnation were requested again last.
+    /// Time of the last request to send again, by incarnation.
     requested_at: BTreeMap<u64, Instant>,
 }
 
 impl Reader {
-    /// Works until the run is over, or until a failure that does not pass, which the run gets.
+    /// Runs until the run is over or a [`Failure::Final`], which it reports to the run.
     pub(super) fn run(mut self) {
         let mut link = None;
         while !self.shared.is_ended() {
@@ -110,12 +101,12 @@ impl Reader {
             };
             match self.step(&mut link, &publication) {
                 Ok(()) => {}
-                Err(failure @ (Failure::Passing(_) | Failure::Busy(_))) => {
-                    if let Failure::Passing(_) = failure {
+                Err(failure @ (Failure::Transient(_) | Failure::Busy(_))) => {
+                    if let Failure::Transient(_) = failure {
                         link = None;
                     }
-                    self.warn(&format!("{}; it is tried again", failure.text()));
-                    sleep(RETRY);
+                    self.warn(&format!("{}; retrying", failure.text()));
+                    sleep(RETRY_INTERVAL);
                 }
                 Err(failure) => {
                     let mut error = Err(self.server.error(&failure));
@@ -134,21 +125,22 @@ impl Reader {
         }
     }
 
-    /// Publishes what the run has ended with, if the server answers soon: a resumed run publishes it otherwise.
+    /// Publishes the last state of the run if the server replies within [`LAST_PUBLISH_TIMEOUT`]. Otherwise a resumed run publishes it.
     fn publish_last(&mut self, link: &mut Connection) {
         let Some(publication) = self.shared.newest() else { return };
-        if self.known.published != Some(publication.version) && link.set_patience(LAST_PATIENCE).is_ok() {
+        if self.known.published != Some(publication.version) && link.set_timeout(LAST_PUBLISH_TIMEOUT).is_ok()
+        {
             let _ = self.publish_known(link, &publication);
         }
     }
 
-    /// One step: connect if there is no connection, publish what is new or lost, read chunks. A server that is too full for a publication is
-    /// read on, since the next checkpoint frees what it covers.
+    /// One step: connect if there is no connection, publish what is new or lost, read chunks. Where the server is too full for a
+    /// publication, reading continues: the next checkpoint frees the memory of the chunks that it covers.
     fn step(&mut self, open: &mut Option<Connection>, publication: &Publication) -> Result<(), Failure> {
         let link = match open {
             Some(link) => link,
             None => {
-                // Not kept before the position is checked, which a server that is loading its data refuses.
+                // Stored only after the check of the position, which fails while the server loads its data.
                 let mut link = self.server.connect()?;
                 self.check_position(&mut link)?;
                 self.known.published = None;
@@ -158,12 +150,12 @@ impl Reader {
         if self.has_lost_state(link)? {
             self.begin_generation();
         }
-        if self.known.busy_at.is_none_or(|at| at.elapsed() >= RETRY) {
+        if self.known.busy_at.is_none_or(|at| at.elapsed() >= RETRY_INTERVAL) {
             self.known.busy_at = None;
             match self.publish_all(link, publication) {
                 Err(Failure::Busy(what)) => {
                     self.known.busy_at = Some(Instant::now());
-                    self.warn(&format!("{what}; it is tried again"));
+                    self.warn(&format!("{what}; retrying"));
                 }
                 published => published?,
             }
@@ -171,21 +163,21 @@ impl Reader {
         self.read_chunks(link)
     }
 
-    /// Whether the server has lost its data, or a learner that is gone has begun another generation after its last checkpoint.
+    /// Whether the server has lost its data, or an earlier learner has begun another generation after its last checkpoint.
     fn has_lost_state(&self, link: &mut Connection) -> Result<bool, Failure> {
-        match State::read(link, &self.keys)? {
-            Some(state) if state.run != self.read.run => Err(Failure::Final(of_another_run(&self.keys))),
-            Some(state) => Ok(state.generation != self.read.generation),
+        match PublishedRun::read(link, &self.keys)? {
+            Some(found) if found.run != self.read.run => Err(Failure::Final(of_another_run(&self.keys))),
+            Some(found) => Ok(found.generation != self.read.generation),
             None => Ok(true),
         }
     }
 
-    /// Publishes what the server does not have: the publication, the window or the polls.
+    /// Publishes what the server lacks: the publication, the window or the polls.
     fn publish_all(&mut self, link: &mut Connection, publication: &Publication) -> Result<(), Failure> {
         if is_due(&mut self.known.checked_at) {
             let mut lengths = pipe();
             lengths.cmd("STRLEN").arg(self.keys.weights(publication.version));
-            if publication.starts.is_some() {
+            if publication.epoch_slots.is_some() {
                 lengths.cmd("HSTRLEN").arg(self.keys.slots(publication.version)).arg(FINISHED);
             }
             if link.pipeline(&lengths)?.into_iter().any(|length| number_of(length) == Some(0)) {
@@ -201,7 +193,7 @@ impl Reader {
         }
     }
 
-    /// Publishes a newer publication where the server has its data; where it has lost them, the next step begins a generation.
+    /// Publishes a newer publication unless the server has lost its data, after which the next step begins a generation.
     fn publish_known(&mut self, link: &mut Connection, publication: &Publication) -> Result<(), Failure> {
         match self.has_lost_state(link)? {
             true => Ok(()),
@@ -209,13 +201,13 @@ impl Reader {
         }
     }
 
-    /// Publishes how many polls are taken, and of whom one was refused: another worker plays the part, or has played it, so what was
-    /// sent in this epoch is read again; so it is where there was no room for some polls.
+    /// Publishes the number of polls that are taken, and the refused processes. Reads the epoch's entries again after a refusal, since
+    /// they may contain the partition's polls of another worker, and after polls that the full buffer dropped.
     fn set_polls(&mut self, link: &mut Connection, publication: &Publication) -> Result<(), Failure> {
         let version = publication.version;
-        // Once for each refusal, whatever becomes of the commands below: what was taken here stays known until it is published.
+        // Once for each refusal, even if the commands below fail: `refusals` keeps the processes until they are published.
         let is_refused = self.known.refusals.add(self.shared.take_refused(), version);
-        if self.shared.take_read_again(version) || is_refused {
+        if self.shared.take_reread_request(version) || is_refused {
             let Received { generation, position, .. } = publication.received;
             self.read.position =
                 if generation == self.read.generation { position } else { StreamId::default() };
@@ -228,7 +220,7 @@ impl Reader {
         self.known.refusals.publish(link, &self.keys)
     }
 
-    /// A stream that ends before the place that was read has lost its end.
+    /// Begins a generation where the stream ends before the position that was read: the server has lost the stream's end.
     fn check_position(&mut self, link: &mut Connection) -> Result<(), Failure> {
         let last =
             link.command(cmd("XREVRANGE").arg(&self.keys.games).arg("+").arg("-").arg("COUNT").arg(1))?;
@@ -239,18 +231,18 @@ impl Reader {
         Ok(())
     }
 
-    /// Begins a generation of the stream, which is read from its first entry. Workers send what no mark covers; chunks that come again
-    /// are recognised by their numbers.
+    /// Begins a generation of the stream, which is read from its first entry. Workers send again all chunks that no mark covers;
+    /// repeated chunks are recognised by their numbers.
     fn begin_generation(&mut self) {
         self.read.generation = random();
         self.read.position = StreamId::default();
         self.known.published = None;
     }
 
-    /// Removes what is not needed any more, so that a full server has room, then publishes weights, then the state that names them together
+    /// Removes old data, so that a full server has memory again, then publishes the weights, then the state that names them together
     /// with the marks.
     fn publish(&mut self, link: &mut Connection, publication: &Publication) -> Result<(), Failure> {
-        let Publication { version, weights, sha256, received, record, starts } = publication;
+        let Publication { version, weights, sha256, received, record, epoch_slots } = publication;
         if received.generation == self.read.generation {
             let first = received.position.next().to_string();
             link.command(cmd("XTRIM").arg(&self.keys.games).arg("MINID").arg(first))?;
@@ -261,17 +253,17 @@ impl Reader {
         }
         link.command(cmd("SET").arg(self.keys.weights(*version)).arg(&weights[..]))?;
         let mut bytes_out = weights.len();
-        if let Some(Starts { finished, parts }) = starts {
-            bytes_out += parts.iter().map(Vec::len).sum::<usize>();
+        if let Some(EpochSlots { finished, partitions }) = epoch_slots {
+            bytes_out += partitions.iter().map(Vec::len).sum::<usize>();
             let mut slots = cmd("HSET");
             slots.arg(self.keys.slots(*version)).arg(FINISHED).arg(*finished);
-            for (part, bytes) in parts.iter().enumerate() {
-                slots.arg(part).arg(&bytes[..]);
+            for (partition, bytes) in partitions.iter().enumerate() {
+                slots.arg(partition).arg(&bytes[..]);
             }
             link.command(&slots)?;
         }
         let window = self.window.bytes();
-        let state = State {
+        let state = PublishedRun {
             protocol: PROTOCOL,
             run: self.read.run,
             generation: self.read.generation,
@@ -290,8 +282,8 @@ impl Reader {
             all.cmd("HSET").arg(&self.keys.state).arg("record").arg(&record[..]);
         }
         all.cmd("DEL").arg(&self.keys.marks).arg(&self.keys.resend);
-        if self.known.cleared_at.is_none_or(|at| at.elapsed() >= FORGOTTEN) {
-            // Workers that are there publish theirs again within two seconds.
+        if self.known.cleared_at.is_none_or(|at| at.elapsed() >= STATUS_TTL) {
+            // Active workers publish theirs again within two seconds.
             all.cmd("DEL").arg(&self.keys.workers);
             self.known.cleared_at = Some(Instant::now());
         }
@@ -301,14 +293,14 @@ impl Reader {
         link.pipeline(&all)?;
         self.window.end_epoch();
         self.known.refusals.begin(*version);
-        // The number of polls that are taken is published again.
+        // The number of taken polls is published again.
         (self.known.window, self.known.published, self.known.polls) = (window, Some(*version), u64::MAX);
         self.shared.bytes_out.fetch_add(bytes_out as u64, Ordering::Relaxed);
         self.shared.is_published.store(true, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Publishes another window where the number of active workers has changed, or where the learner takes faster or slower.
+    /// Publishes another window after a change in the number of active workers or in the speed of the learner.
     fn set_window(&mut self, link: &mut Connection) -> Result<(), Failure> {
         if !is_due(&mut self.known.window_at) {
             return Ok(());
@@ -316,7 +308,7 @@ impl Reader {
         let has_waited = self.shared.has_waited.swap(false, Ordering::Relaxed);
         let was_empty = std::mem::take(&mut self.known.was_empty);
         let waiting = if has_waited && was_empty { Waiting::AtEmptyQueue } else { Waiting::No };
-        self.window.adapt(waiting, self.shared.lag.swap(0, Ordering::Relaxed));
+        self.window.adapt(waiting, self.shared.staleness.swap(0, Ordering::Relaxed));
         let window = self.window.bytes();
         if window != self.known.window {
             link.command(cmd("HSET").arg(&self.keys.state).arg("window").arg(window))?;
@@ -337,7 +329,7 @@ impl Reader {
         let mut all = pipe();
         all.add_command(read).cmd("TIME");
         let mut replies = link.pipeline(&all)?.into_iter();
-        // [[key, entries]], or nil where nothing came; the server's clock, by which entries have their numbers.
+        // The replies: [[key, entries]], or nil without entries; the server's clock, from which entries have their ids.
         let streams = replies.next().and_then(list_of).unwrap_or_default();
         let (now, clock) = (Instant::now(), replies.next().and_then(milliseconds));
         self.known.was_empty |= streams.is_empty();
@@ -346,9 +338,12 @@ impl Reader {
             if self.shared.is_ended() {
                 return Ok(());
             }
-            if clock.is_some_and(|clock| id.0 > clock.saturating_add(MOST_AHEAD.as_millis() as u64)) {
-                // After the last possible id the server would take no other.
-                self.warn("an entry has an id of its own; the stream is removed, and workers send again");
+            if clock.is_some_and(|clock| id.0 > clock.saturating_add(MAX_CLOCK_LEAD.as_millis() as u64)) {
+                // After the greatest id the server would accept no further entry.
+                self.warn(&format!(
+                    "the id of entry {id} is more than an hour ahead of the server's clock, so a client has supplied it; the \
+                     stream is removed, and workers send again"
+                ));
                 link.command(cmd("DEL").arg(&self.keys.games))?;
                 self.begin_generation();
                 return Ok(());
@@ -363,7 +358,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Checks a chunk, and replays its games where it is the next one of its worker.
+    /// Checks a chunk; replays its games if it is the next one of its worker.
     fn outcome(&mut self, link: &mut Connection, bytes: &[u8]) -> Result<ChunkOutcome, Failure> {
         let chunk = match Chunk::parse(bytes, &self.digest, &self.bounds.limits) {
             Ok(chunk) => chunk,
@@ -383,23 +378,26 @@ impl Reader {
             });
         }
         let (incarnation, sequence, version) = (header.incarnation, header.sequence, header.version);
-        match self.read.order(incarnation, sequence) {
-            Order::Repeated => return Ok(ChunkOutcome::Repeated),
-            Order::Gap => {
+        match self.read.check_sequence(incarnation, sequence) {
+            SequenceCheck::Repeated => return Ok(ChunkOutcome::Repeated),
+            SequenceCheck::Gap => {
                 self.request_resend(link, incarnation)?;
                 return Ok(ChunkOutcome::Gap);
             }
-            Order::TooMany => {
-                self.warn(&format!("a chunk of {} is refused: too many workers have begun", header.name()));
+            SequenceCheck::TooMany => {
+                self.warn(&format!(
+                    "a chunk of {} is refused: the run has had {MAX_INCARNATIONS} processes of workers, expected no new ones",
+                    header.name()
+                ));
                 return Ok(ChunkOutcome::Refused);
             }
-            Order::Next => {}
+            SequenceCheck::Next => {}
         }
         let newest = self.shared.version.load(Ordering::Relaxed);
-        // Newer than the newest are weights of a run that was set back.
+        // A version above the newest means that the run was reset to an earlier checkpoint.
         let fits = version <= newest && newest - version <= self.bounds.max_lag;
         let mut games = Err(RefusedGames::Stale);
-        // An incarnation is remembered for good, and so only once it has sent a game.
+        // An incarnation stays in the checkpoint for ever, so it enters only with a valid game.
         let is_first = sequence == 1;
         if fits || is_first {
             match self.chunks.games(&chunk, self.game.as_ref(), &self.plan) {
@@ -415,11 +413,11 @@ impl Reader {
             }
         }
         self.read.take(incarnation, sequence);
-        self.window.see(incarnation);
+        self.window.record_chunk(incarnation);
         Ok(ChunkOutcome::Next { sender: header.name(), incarnation, sequence, version, games })
     }
 
-    /// Requests, at most once a second, the chunks of a worker that have no mark.
+    /// Requests the chunks of a worker that have no mark, at most once a second.
     fn request_resend(&mut self, link: &mut Connection, incarnation: u64) -> Result<(), Failure> {
         self.known.requested_at.retain(|_, at| at.elapsed() < WARN_INTERVAL);
         if self.known.requested_at.contains_key(&incarnation) {
@@ -427,30 +425,30 @@ impl Reader {
         }
         self.known.requested_at.insert(incarnation, Instant::now());
         let field = Incarnation(incarnation).field();
-        // Not a counter, which would begin again after each publication: the worker may not have seen it in between.
+        // Random: a counter would begin again after each publication, and a worker may read it only before and after.
         link.command(cmd("HSET").arg(&self.keys.resend).arg(field).arg(random())).map(drop)
     }
 
-    /// Queues an entry for the run. While there is no room, new weights are published. The entry is dropped where the run is over.
+    /// Queues an entry for the run. While the queue is full, publishes new weights. Drops the entry once the run is over.
     fn deliver(&mut self, link: &mut Connection, entry: StreamEntry) {
-        let (mut waiting, mut is_broken) = (Ok(entry), false);
+        let (mut entry, mut is_broken) = (Ok(entry), false);
         while !self.shared.is_ended() {
-            match self.entries.try_send(waiting) {
-                Some(back) => waiting = back,
+            match self.entries.try_send(entry) {
+                Some(back) => entry = back,
                 None => return,
             }
             if let Some(publication) = self.shared.newest()
                 && self.known.published != Some(publication.version)
                 && !is_broken
             {
-                // The next command on this connection meets the failure again.
+                // The next command on this connection fails again and is handled there.
                 is_broken = self.publish_known(link, &publication).is_err();
             }
             sleep(QUEUE_WAIT);
         }
     }
 
-    /// A warning, at most one a second.
+    /// Logs a warning, at most one a second.
     fn warn(&mut self, what: &str) {
         if is_due(&mut self.known.warned_at) {
             tracing::warn!("{}: {what}", self.server.address());
@@ -458,14 +456,14 @@ impl Reader {
     }
 }
 
-/// The reply to TIME, seconds and microseconds, in milliseconds.
+/// The milliseconds of a reply to TIME, which has seconds and microseconds.
 fn milliseconds(reply: Value) -> Option<u64> {
-    let mut parts = list_of(reply)?.into_iter().map(number_of);
-    let (seconds, micros) = (parts.next()??, parts.next()??);
+    let mut numbers = list_of(reply)?.into_iter().map(number_of);
+    let (seconds, micros) = (numbers.next()??, numbers.next()??);
     seconds.checked_mul(1000)?.checked_add(micros / 1000)
 }
 
-/// True at most once a second.
+/// True at most once a second; `last` is the time of the last true result.
 pub(super) fn is_due(last: &mut Option<Instant>) -> bool {
     let due = last.is_none_or(|at| at.elapsed() >= WARN_INTERVAL);
     if due {
@@ -474,15 +472,17 @@ pub(super) fn is_due(last: &mut Option<Instant>) -> bool {
     due
 }
 
-/// The error where the keys of this name belong to another run.
+/// The message where the keys of this name belong to another run.
 pub(super) fn of_another_run(keys: &Keys) -> String {
     format!(
-        "the name is used by another run, expected another name (or delete that run's keys, which begin with {})",
+        "the name is used by another run, expected another name (or delete that run's keys, whose prefix is {})",
         keys.state.trim_end_matches("state")
     )
 }
 
-/// The error of a run whose thread at the server is gone.
-pub(super) fn thread_is_gone(server: &Server) -> Error {
-    server.error(&Failure::Final("the thread that reads chunks has ended".into()))
+/// The error of a run whose reader thread has ended.
+pub(super) fn thread_has_ended(server: &Server) -> Error {
+    server.error(&Failure::Final(
+        "the thread that reads chunks has ended, expected it to run as long as the run".into(),
+    ))
 }

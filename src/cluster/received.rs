@@ -1,19 +1,20 @@
-//! Which chunks a learner has taken: what makes that every chunk counts once. Part of its checkpoint.
+//! Tracks which chunks were taken, so that each is counted exactly once. Part of the learner's checkpoint.
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The most incarnations that a run knows: workers that start anew every minute for two months. Chunks of further ones are refused.
-const MOST_INCARNATIONS: usize = 100_000;
+/// Upper bound on the incarnations of a run: enough for a worker that restarts every minute for two months. Chunks of further
+/// incarnations are refused.
+pub(super) const MAX_INCARNATIONS: usize = 100_000;
 
-/// The place of an entry in a stream: milliseconds, and its number within one.
+/// The id of an entry in a stream: a time in milliseconds, and a number within that millisecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct StreamId(pub u64, pub u64);
 
 impl StreamId {
-    /// The id that `text` writes, such as `1700000000000-0`.
+    /// The id with this text, such as `1700000000000-0`.
     pub fn parse(text: &str) -> Option<Self> {
         let (time, number) = text.split_once('-')?;
         Some(Self(time.parse().ok()?, number.parse().ok()?))
@@ -34,40 +35,40 @@ impl fmt::Display for StreamId {
     }
 }
 
-/// What a chunk's number says.
+/// Result of comparing a chunk's number with the mark of its incarnation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// It is the next one of its incarnation.
+pub enum SequenceCheck {
+    /// The chunk is the next one of its incarnation.
     Next,
-    /// It was taken before.
+    /// The chunk was taken before.
     Repeated,
-    /// An earlier one is missing.
+    /// An earlier chunk is missing.
     Gap,
-    /// There are too many incarnations.
+    /// The incarnation is new, and the run has [`MAX_INCARNATIONS`].
     TooMany,
 }
 
-/// The chunks that were taken. Of each incarnation these are all up to its mark, since no number is left out.
+/// The chunks that were taken: of each incarnation all up to its mark, since they are taken in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Received {
-    /// The run's identity, drawn at random when it began: tells two runs of one name apart.
+    /// The run's identity, drawn at random when it began: distinguishes two runs of one name.
     pub run: u64,
     /// The generation of the stream to which `position` belongs. A new one begins when the server has lost data.
     pub generation: u64,
     /// The last entry that was read.
     pub position: StreamId,
-    /// The number of the last chunk, by incarnation.
+    /// The mark of each incarnation: the number of its last chunk that was taken.
     pub marks: BTreeMap<u64, u64>,
 }
 
 impl Received {
-    /// What [`Received::to_bytes`] wrote.
+    /// Reads the bytes of [`Received::to_bytes`].
     ///
     /// # Errors
     /// [`Error::Unsupported`] for other bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         postcard::from_bytes(bytes).map_err(|e| {
-            Error::unsupported("the checkpoint", format!("what it says of workers cannot be read: {e}"))
+            Error::unsupported("the checkpoint", format!("cannot decode its record of workers' chunks: {e}"))
         })
     }
 
@@ -76,14 +77,14 @@ impl Received {
         postcard::to_stdvec(self).unwrap_or_default() // writing to memory does not fail
     }
 
-    /// What the number of a chunk says, before it is taken.
-    pub fn order(&self, incarnation: u64, sequence: u64) -> Order {
+    /// Compares the number of a chunk with the mark of its incarnation, before the chunk is taken.
+    pub fn check_sequence(&self, incarnation: u64, sequence: u64) -> SequenceCheck {
         match self.marks.get(&incarnation).copied() {
-            None if self.marks.len() >= MOST_INCARNATIONS => Order::TooMany,
+            None if self.marks.len() >= MAX_INCARNATIONS => SequenceCheck::TooMany,
             mark => match mark.unwrap_or(0) {
-                mark if sequence <= mark => Order::Repeated,
-                mark if sequence == mark + 1 => Order::Next,
-                _ => Order::Gap,
+                mark if sequence <= mark => SequenceCheck::Repeated,
+                mark if sequence == mark + 1 => SequenceCheck::Next,
+                _ => SequenceCheck::Gap,
             },
         }
     }
@@ -101,25 +102,28 @@ mod tests {
     #[test]
     fn chunks_are_taken_in_order_and_once() {
         let mut received = Received::default();
-        assert_eq!([1, 0, 2, u64::MAX].map(|n| received.order(7, n)), {
-            use Order::{Gap, Next, Repeated};
+        assert_eq!([1, 0, 2, u64::MAX].map(|n| received.check_sequence(7, n)), {
+            use SequenceCheck::{Gap, Next, Repeated};
             [Next, Repeated, Gap, Gap]
         });
         received.take(7, 1);
         received.take(8, 1);
         received.take(7, 2);
-        let orders = [1, 2, 3, 4].map(|n| received.order(7, n));
-        assert_eq!(orders, [Order::Repeated, Order::Repeated, Order::Next, Order::Gap]);
-        assert_eq!([received.order(8, 2), received.order(9, 1)], [Order::Next; 2]);
+        let orders = [1, 2, 3, 4].map(|n| received.check_sequence(7, n));
+        assert_eq!(
+            orders,
+            [SequenceCheck::Repeated, SequenceCheck::Repeated, SequenceCheck::Next, SequenceCheck::Gap]
+        );
+        assert_eq!([received.check_sequence(8, 2), received.check_sequence(9, 1)], [SequenceCheck::Next; 2]);
         assert_eq!(Received::from_bytes(&received.to_bytes()).expect("the same"), received);
     }
 
     #[test]
     fn incarnations_beyond_the_bound_are_refused() {
         let mut received = Received::default();
-        (0..MOST_INCARNATIONS as u64).for_each(|incarnation| received.take(incarnation, 3));
-        assert_eq!(received.order(u64::MAX, 1), Order::TooMany);
-        assert_eq!(received.order(5, 4), Order::Next);
+        (0..MAX_INCARNATIONS as u64).for_each(|incarnation| received.take(incarnation, 3));
+        assert_eq!(received.check_sequence(u64::MAX, 1), SequenceCheck::TooMany);
+        assert_eq!(received.check_sequence(5, 4), SequenceCheck::Next);
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! A worker's thread at the server: sends chunks, keeps them until a mark covers them, fetches weights.
+//! A worker's thread for the server: sends chunks, keeps them until a mark covers them, fetches weights.
 //!
-//! A chunk is sent again, with all that follow it, whenever it may be lost: on a new connection, in a new generation of the stream, and on the
-//! learner's request. The learner takes each once.
+//! All chunks without a mark are sent again whenever they may be lost: after a new connection, in a new generation of the stream, and
+//! on the learner's request. The learner takes each once.
 
 use super::Incarnation;
-use super::published::{CHUNK_FIELD, Keys, State, WorkerView, read_weights};
-use super::server::{Connection, Failure, RETRY, Server};
+use super::published::{CHUNK_FIELD, Keys, PublishedRun, WorkerView, read_weights};
+use super::server::{Connection, Failure, RETRY_INTERVAL, Server};
 use crate::error::Error;
 use redis::cmd;
 use std::collections::VecDeque;
@@ -15,19 +15,19 @@ use std::time::{Duration, Instant};
 
 /// Time between two reads of the run's state.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// How long the thread waits for a chunk between two reads.
+/// Time limit for one wait for a chunk.
 const WAIT: Duration = Duration::from_millis(50);
-/// How long marks may be lower than before: a server that has lost the last second gets them again from the learner.
-const GAP: Duration = Duration::from_secs(5);
+/// Time for which marks may be lower than before: after the server has lost its last second, the learner publishes them again.
+const MARK_REGRESSION_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time between two warnings.
 const WARN_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A version of the weights.
 #[derive(Debug)]
 pub(super) struct WeightsVersion {
-    /// The version.
+    /// The version's number.
     pub version: u64,
-    /// The network's file.
+    /// The weights file.
     pub file: Vec<u8>,
 }
 
@@ -37,46 +37,47 @@ struct Unmarked {
     bytes: Arc<Vec<u8>>,
 }
 
-/// What a worker believes of the run's numbers, in bytes.
+/// Limits that a worker enforces on values read from the server, in bytes.
 #[derive(Clone, Copy)]
 pub(super) struct SenderBounds {
-    /// The most of a file of weights.
+    /// Upper bound on a weights file.
     pub weights: u64,
-    /// The most of a window: chunks without a mark are kept in memory.
+    /// Upper bound on the window, since chunks without a mark stay in memory.
     pub window: u64,
 }
 
-/// What the worker and its thread share.
+/// Data that the worker and its thread share.
 #[derive(Default)]
 struct SendQueue {
     unmarked: VecDeque<Unmarked>,
-    /// How many of `unmarked` were sent since they may have been lost.
+    /// How many of `unmarked` were sent since the last possible loss.
     sent: usize,
+    /// Bytes of `unmarked`.
     bytes: u64,
     window: u64,
     weights: Option<WeightsVersion>,
     failure: Option<Failure>,
     /// The worker's newest status, until it is sent.
     status: Option<Vec<u8>>,
-    /// When the thread ends, at the latest; earlier once all is sent. None while the worker plays.
+    /// The latest time at which the thread ends; it ends earlier once all is sent. None while the worker plays.
     until: Option<Instant>,
-    /// Whether the run's state was there at the last read.
+    /// Whether the server had the run's state at the last read.
     ready: bool,
     counts: SentCounts,
 }
 
-/// What a worker has sent.
+/// Counts of the chunks that a worker has sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SentCounts {
     /// Chunks, each once.
     pub chunks: u64,
     /// Chunks that were sent again.
     pub resent: u64,
-    /// Bytes, with those sent again.
+    /// Bytes, including those sent again.
     pub bytes: u64,
 }
 
-/// The worker's end of the thread.
+/// The worker's handle of the thread.
 pub(super) struct Sender {
     shared: Arc<(Mutex<SendQueue>, Condvar)>,
     server: Server,
@@ -86,11 +87,11 @@ impl Sender {
     /// Starts the thread. `state` is that of the run whose games are played.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where the system gives no thread.
+    /// [`Error::Unsupported`] where the system cannot start a thread.
     pub(super) fn start(
         server: &Server,
         keys: Keys,
-        state: State,
+        state: PublishedRun,
         incarnation: Incarnation,
         bounds: SenderBounds,
     ) -> crate::error::Result<Self> {
@@ -107,7 +108,7 @@ impl Sender {
             shared: shared.clone(),
             fetched: None,
             resend: 0,
-            gap_since: None,
+            regressed_at: None,
             polled_at: None,
             warned_at: None,
         };
@@ -120,7 +121,7 @@ impl Sender {
         self.shared.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues a chunk. It is kept until a mark covers it.
+    /// Queues a chunk, which stays in memory until a mark covers it.
     pub(super) fn send(&self, sequence: u64, bytes: Vec<u8>) {
         let mut queue = self.queue();
         queue.bytes += bytes.len() as u64;
@@ -129,7 +130,7 @@ impl Sender {
         self.shared.1.notify_all();
     }
 
-    /// Weights newer than those taken before.
+    /// Weights newer than those of the last call; None where there are none.
     ///
     /// # Errors
     /// The failure that has ended the thread.
@@ -141,31 +142,31 @@ impl Sender {
         }
     }
 
-    /// Publishes the worker's status at the next read of the run's state.
+    /// Sets the status that the thread publishes after its next read of the run's state.
     pub(super) fn set_status(&self, status: Vec<u8>) {
         self.queue().status = Some(status);
     }
 
-    /// True while chunks wait to be sent.
-    pub(super) fn is_behind(&self) -> bool {
+    /// True while there are unsent chunks.
+    pub(super) fn has_unsent(&self) -> bool {
         let queue = self.queue();
         queue.sent < queue.unmarked.len()
     }
 
-    /// True while the chunks without a mark fill their share of the queue: the learner does not keep up, or is away.
+    /// True while the chunks without a mark fill the window: the learner is slower than its workers, or unreachable.
     pub(super) fn is_full(&self) -> bool {
         let queue = self.queue();
         !queue.unmarked.is_empty() && queue.bytes >= queue.window
     }
 
-    /// What was sent.
+    /// Counts of the chunks sent so far.
     pub(super) fn counts(&self) -> SentCounts {
         self.queue().counts
     }
 
-    /// Waits, at most for `patience`, until every chunk has been sent, and ends the thread. Returns the number of those that were not.
-    pub(super) fn leave(self, patience: Duration) -> usize {
-        let until = Instant::now() + patience;
+    /// Waits for at most `timeout` until every chunk is sent, and ends the thread. Returns the number of unsent chunks.
+    pub(super) fn leave(self, timeout: Duration) -> usize {
+        let until = Instant::now() + timeout;
         self.queue().until = Some(until);
         loop {
             self.shared.1.notify_all();
@@ -187,23 +188,25 @@ impl Drop for Sender {
     }
 }
 
-/// The thread.
+/// State of the thread.
 struct SenderThread {
     server: Server,
     keys: Keys,
     incarnation: Incarnation,
     /// The state at the last read.
-    state: State,
+    state: PublishedRun,
     bounds: SenderBounds,
     shared: Arc<(Mutex<SendQueue>, Condvar)>,
-    /// The version and the checksum of the weights that were fetched last: a run that goes on from an earlier checkpoint may make other weights of
-    /// the same version.
+    /// Version and checksum of the weights that were fetched last. Both, since a run that was resumed from an earlier checkpoint may
+    /// make other weights of the same version.
     fetched: Option<(u64, [u8; 32])>,
-    /// The last request to send again.
+    /// The number of the last request to send again.
     resend: u64,
-    /// Since when marks are lower than those that chunks were dropped for.
-    gap_since: Option<Instant>,
+    /// Time since which marks are lower than those after which chunks were dropped.
+    regressed_at: Option<Instant>,
+    /// Time of the last read of the run's state.
     polled_at: Option<Instant>,
+    /// Time of the last warning.
     warned_at: Option<Instant>,
 }
 
@@ -217,12 +220,12 @@ impl SenderThread {
         loop {
             match self.step(&mut link) {
                 Ok(()) => {}
-                Err(failure @ (Failure::Passing(_) | Failure::Busy(_))) => {
-                    if let Failure::Passing(_) = failure {
+                Err(failure @ (Failure::Transient(_) | Failure::Busy(_))) => {
+                    if let Failure::Transient(_) = failure {
                         link = None;
                     }
-                    self.warn(&format!("{}; it is tried again", failure.text()));
-                    sleep(RETRY);
+                    self.warn(&format!("{}; retrying", failure.text()));
+                    sleep(RETRY_INTERVAL);
                 }
                 Err(failure) => {
                     self.queue().failure = Some(failure);
@@ -235,7 +238,7 @@ impl SenderThread {
                 return;
             }
             if is_done || !queue.ready {
-                // Woken by the next chunk; a poisoned lock is one whose worker has ended.
+                // The next chunk ends the wait. A poisoned lock means that the worker has ended.
                 drop(self.shared.1.wait_timeout(queue, WAIT));
             }
         }
@@ -270,7 +273,7 @@ impl SenderThread {
         Ok(())
     }
 
-    /// Every chunk without a mark is to be sent again.
+    /// Marks every chunk as unsent.
     fn send_again(&self) {
         let mut queue = self.queue();
         queue.counts.resent += queue.sent as u64;
@@ -281,15 +284,14 @@ impl SenderThread {
     fn poll_state(&mut self, link: &mut Connection) -> Result<(), Failure> {
         let Some(WorkerView { state, mark, resend }) = WorkerView::read(link, &self.keys, self.incarnation)?
         else {
-            // The server has lost its data. The learner gives it out again when it is there.
+            // The server has lost its data; the learner publishes it again.
             self.queue().ready = false;
             return Ok(());
         };
         let changed = |what: &str| {
-            let text = format!(
-                "the run has another {what} than when this worker began, expected a new start of the worker"
-            );
-            Err(Failure::Final(text))
+            Err(Failure::Final(format!(
+                "the run's {what} changed since this worker started, expected a restart of the worker"
+            )))
         };
         if state.run != self.state.run {
             return changed("identity");
@@ -302,15 +304,17 @@ impl SenderThread {
             self.send_again();
         }
         self.resend = resend;
+        let has_regressed = self.regressed_at.is_some_and(|at| at.elapsed() > MARK_REGRESSION_TIMEOUT);
         match self.take_mark(mark) {
-            true => self.gap_since = None,
-            false if is_requested && self.gap_since.is_some_and(|at| at.elapsed() > GAP) => {
+            true => self.regressed_at = None,
+            false if is_requested && has_regressed => {
                 return Err(Failure::Final(format!(
-                    "the run was set back to before chunk {} of this worker, which has dropped it, expected a new start of the worker",
+                    "the run was reset to an earlier checkpoint, before chunk {} of this worker, which has dropped it, expected a \
+                     restart of the worker",
                     mark.saturating_add(1)
                 )));
             }
-            false => drop(self.gap_since.get_or_insert_with(Instant::now)),
+            false => drop(self.regressed_at.get_or_insert_with(Instant::now)),
         }
         {
             let mut queue = self.queue();
@@ -331,7 +335,7 @@ impl SenderThread {
         Ok(())
     }
 
-    /// Drops the chunks that are in a checkpoint. False where the mark is lower than one before.
+    /// Drops the chunks that the mark covers. False where the mark is lower than one before.
     fn take_mark(&self, mark: u64) -> bool {
         let mut queue = self.queue();
         while queue.unmarked.front().is_some_and(|first| first.sequence <= mark) {
@@ -342,7 +346,7 @@ impl SenderThread {
         queue.unmarked.front().is_none_or(|first| first.sequence == mark.saturating_add(1))
     }
 
-    /// A warning, at most one in five seconds.
+    /// Logs a warning, at most one in five seconds.
     fn warn(&mut self, what: &str) {
         if self.warned_at.is_none_or(|at| at.elapsed() >= WARN_INTERVAL) {
             self.warned_at = Some(Instant::now());

@@ -1,41 +1,41 @@
-//! The connection to the server: opening, checks of its settings, and errors as one sentence. Knows nothing of a run.
+//! The connection to the server: opening, checks of the server's settings, and errors as one sentence. Independent of runs.
 
 use super::address::{Address, PASSWORD};
 use crate::error::{Error, Result};
 use redis::{Cmd, ErrorKind, Pipeline, RedisError, Value};
 use std::time::Duration;
 
-/// How long opening a connection may take.
-const CONNECT: Duration = Duration::from_secs(5);
-/// Time between two attempts to connect.
-pub const RETRY: Duration = Duration::from_millis(500);
-/// How long a reply may take, or a part of a long one. Longer than any blocking read.
-const REPLY: Duration = Duration::from_secs(15);
-/// Redis 6.2 trims streams by id.
-const OLDEST: (u32, u32) = (6, 2);
-/// The only eviction policy by which a full server refuses new data and keeps the old.
-const POLICY: &str = "noeviction";
+/// Time limit for opening a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time between two attempts after a failure.
+pub const RETRY_INTERVAL: Duration = Duration::from_millis(500);
+/// Time limit for a reply, or for the next bytes of a long one. Longer than any blocking read.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(15);
+/// The oldest version of Redis that trims streams by id.
+const MIN_VERSION: (u32, u32) = (6, 2);
+/// The only eviction policy under which a full server refuses new data and keeps the old.
+const EVICTION_POLICY: &str = "noeviction";
 
-/// What errors without a code of their own say that pass: too many connections, and an entry whose id leaves no room for another, which the
-/// learner removes with its stream.
-const PASSING: [&str; 2] = ["max number of clients", "last possible ID"];
+/// Messages of transient errors that have no error code: too many connections, and a stream whose last id leaves no greater one, which
+/// the learner removes.
+const TRANSIENT_MESSAGES: [&str; 2] = ["max number of clients", "last possible ID"];
 
-/// Why a command failed.
+/// The reason why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// It may succeed later, on a new connection.
-    Passing(String),
-    /// It may succeed later, also on this connection: the server is full or starting.
+    /// The command may succeed later, on a new connection.
+    Transient(String),
+    /// The command may succeed later, on this connection too: the server is full or starting.
     Busy(String),
-    /// It fails until a setting of the server, the run or this command is changed.
+    /// The command fails until a setting of the server, the run or this command is changed.
     Final(String),
 }
 
 impl Failure {
-    /// What was found, and what would be right.
+    /// The message: what was found, and what would be right.
     pub fn text(&self) -> &str {
         match self {
-            Self::Passing(text) | Self::Busy(text) | Self::Final(text) => text,
+            Self::Transient(text) | Self::Busy(text) | Self::Final(text) => text,
         }
     }
 }
@@ -44,7 +44,7 @@ impl From<RedisError> for Failure {
     fn from(error: RedisError) -> Self {
         let text = error.to_string().replace(['\n', '\r'], " ");
         if error.kind() == ErrorKind::Io {
-            return Self::Passing(match error.is_connection_refusal() {
+            return Self::Transient(match error.is_connection_refusal() {
                 true => format!("no server there ({text}), expected Redis or Valkey"),
                 false => format!("the connection failed ({text})"),
             });
@@ -55,26 +55,26 @@ impl From<RedisError> for Failure {
         match code_of(error).as_str() {
             "WRONGPASS" => Self::Final(refused_credentials(&text)),
             "NOAUTH" => Self::Final(format!(
-                "the server wants a password, expected it in {PASSWORD} or in the file of --password-file"
+                "the server requires a password, expected it in {PASSWORD} or in the file of --password-file"
             )),
             "NOPERM" => Self::Final(format!(
                 "the user lacks a permission ({text}), expected those of docs/cluster.md"
             )),
             "OOM" => Self::Busy(
-                "the server is full (maxmemory), expected room for cluster.max_queued_bytes and the weights"
+                "the server is full (maxmemory), expected memory for cluster.max_queued_bytes and the weights"
                     .into(),
             ),
             "MISCONF" => Self::Busy(format!("the server cannot write its disk ({text})")),
-            "NOGROUP" => Self::Passing("the evaluation is not there any more".into()),
+            "NOGROUP" => Self::Transient("the evaluation has ended, or the server has lost it".into()),
             "LOADING" | "TRYAGAIN" | "BUSY" => {
                 Self::Busy(format!("the server does not take commands now ({text})"))
             }
             // Another server may have taken its place.
             "MASTERDOWN" | "READONLY" => {
-                Self::Passing(format!("the server does not take commands now ({text})"))
+                Self::Transient(format!("the server does not take commands now ({text})"))
             }
-            _ if PASSING.iter().any(|part| text.contains(part)) => {
-                Self::Passing(format!("the server refuses a command ({text})"))
+            _ if TRANSIENT_MESSAGES.iter().any(|part| text.contains(part)) => {
+                Self::Transient(format!("the server refuses a command ({text})"))
             }
             _ => Self::Final(format!("the server refuses a command ({text}), expected Redis 6.2 or Valkey")),
         }
@@ -87,7 +87,7 @@ fn refused_credentials(text: &str) -> String {
     )
 }
 
-/// The code of the server's error, such as "OOM": of the first one, where it is about a transaction.
+/// The code of the server's error, such as "OOM". In a transaction it is that of the first error.
 fn code_of(error: RedisError) -> String {
     let code = error.code().map(str::to_string);
     let first = error.into_server_errors().and_then(|all| all.first().map(|(_, e)| e.code().to_string()));
@@ -105,7 +105,7 @@ impl Server {
     /// The server at `address`; nothing is connected yet.
     ///
     /// # Errors
-    /// [`Error::Server`] for a host that is no name.
+    /// [`Error::Server`] for a host that is not a valid name.
     pub fn new(address: Address, password: Option<&str>) -> Result<Self> {
         let info = address.connection(password)?;
         let wrong = |e: RedisError| Error::Server { server: address.to_string(), what: e.to_string() };
@@ -123,14 +123,14 @@ impl Server {
         Error::Server { server: self.address.to_string(), what: failure.text().to_string() }
     }
 
-    /// A new connection to a server whose settings keep what it was given.
+    /// A new connection to a server whose settings do not drop data.
     ///
     /// # Errors
-    /// Where there is none, where it refuses the credentials, and where it is too old, read-only, or evicts keys.
+    /// Where the server is unreachable, refuses the credentials, is too old or read-only, or evicts keys.
     pub fn connect(&self) -> Result<Connection, Failure> {
-        let connection = self.client.get_connection_with_timeout(CONNECT)?;
-        connection.set_read_timeout(Some(REPLY))?;
-        connection.set_write_timeout(Some(REPLY))?;
+        let connection = self.client.get_connection_with_timeout(CONNECT_TIMEOUT)?;
+        connection.set_read_timeout(Some(REPLY_TIMEOUT))?;
+        connection.set_write_timeout(Some(REPLY_TIMEOUT))?;
         let mut link = Connection { connection };
         let info = link.command(&redis::cmd("INFO"))?;
         check_info(&String::from_utf8_lossy(&bytes_of(info).unwrap_or_default())).map_err(Failure::Final)?;
@@ -138,26 +138,26 @@ impl Server {
     }
 }
 
-/// Checks what the server says of itself.
+/// Checks the server's version, role and eviction policy in its reply to INFO.
 fn check_info(info: &str) -> std::result::Result<(), String> {
     let value = |key: &str| info.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
     let version = value("redis_version").unwrap_or("unknown");
     let mut numbers = version.split('.').map_while(|part| part.parse::<u32>().ok());
     let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    if found < OLDEST {
+    if found < MIN_VERSION {
         return Err(format!(
-            "the server is of version {version}, expected Redis {}.{} or newer",
-            OLDEST.0, OLDEST.1
+            "the server has version {version}, expected Redis {}.{} or newer",
+            MIN_VERSION.0, MIN_VERSION.1
         ));
     }
     if value("role") == Some("slave") {
         return Err("the server is a read-only replica, expected its primary".into());
     }
     match value("maxmemory_policy") {
-        None | Some(POLICY) => Ok(()),
+        None | Some(EVICTION_POLICY) => Ok(()),
         Some(policy) => Err(format!(
-            "the server's maxmemory-policy is {policy}, by which it may drop games, expected {POLICY} \
-             (redis-cli CONFIG SET maxmemory-policy {POLICY})"
+            "the server's maxmemory-policy is {policy}, which may drop games, expected {EVICTION_POLICY} \
+             (redis-cli CONFIG SET maxmemory-policy {EVICTION_POLICY})"
         )),
     }
 }
@@ -168,13 +168,13 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Waits for replies no longer than this from now on.
+    /// Sets the time limit for replies from now on.
     ///
     /// # Errors
     /// Those of the connection.
-    pub fn set_patience(&mut self, patience: Duration) -> Result<(), Failure> {
-        self.connection.set_read_timeout(Some(patience))?;
-        Ok(self.connection.set_write_timeout(Some(patience))?)
+    pub fn set_timeout(&mut self, timeout: Duration) -> Result<(), Failure> {
+        self.connection.set_read_timeout(Some(timeout))?;
+        Ok(self.connection.set_write_timeout(Some(timeout))?)
     }
 
     /// The reply to a command.
@@ -194,7 +194,7 @@ impl Connection {
     }
 }
 
-/// The bytes of a reply that is a text; None for any other.
+/// The bytes of a reply that is a text; None for any other reply.
 pub fn bytes_of(value: Value) -> Option<Vec<u8>> {
     match value {
         Value::BulkString(bytes) => Some(bytes),
@@ -203,7 +203,7 @@ pub fn bytes_of(value: Value) -> Option<Vec<u8>> {
     }
 }
 
-/// A reply that is a number or the text of one.
+/// The number of a reply that is a number or the text of one; None for any other reply.
 pub fn number_of(value: Value) -> Option<u64> {
     match value {
         Value::Int(number) => u64::try_from(number).ok(),
@@ -211,7 +211,7 @@ pub fn number_of(value: Value) -> Option<u64> {
     }
 }
 
-/// A reply that is a list.
+/// The values of a reply that is a list; None for any other reply.
 pub fn list_of(value: Value) -> Option<Vec<Value>> {
     match value {
         Value::Array(values) => Some(values),
@@ -233,11 +233,11 @@ mod tests {
         assert_eq!(info("7.0.15", "master", "noeviction"), Ok(()));
         assert_eq!(info("6.2.0", "master", "noeviction"), Ok(()));
         for (version, role, policy, part) in [
-            ("6.0.16", "master", "noeviction", "of version 6.0.16, expected Redis 6.2"),
+            ("6.0.16", "master", "noeviction", "has version 6.0.16, expected Redis 6.2"),
             ("7.0.15", "slave", "noeviction", "a read-only replica"),
             ("7.0.15", "master", "allkeys-lru", "maxmemory-policy is allkeys-lru"),
             ("7.0.15", "master", "volatile-ttl", "maxmemory-policy is volatile-ttl"),
-            ("none", "master", "noeviction", "of version none"),
+            ("none", "master", "noeviction", "has version none"),
         ] {
             let error = info(version, role, policy).expect_err(policy);
             assert!(error.contains(part), "{error}");

@@ -1,4 +1,4 @@
-//! What a worker says of itself, for people: how fast it plays, and what limits it. Nothing of a run depends on it.
+//! A worker's status for display: its speed, and what takes most of its time. No result of a run depends on it.
 
 use crate::pass::PassMetrics;
 use crate::report::prometheus::{MetricKind, MetricsText};
@@ -8,62 +8,62 @@ use std::time::{Duration, Instant};
 
 /// Time between two statuses.
 const INTERVAL: Duration = Duration::from_secs(2);
-/// The longest name.
-const NAME_CHARS: usize = 32;
+/// Upper bound on the characters of a name.
+const MAX_NAME_CHARS: usize = 32;
 
-/// What may take most of a worker's time.
+/// The activity that takes most of a worker's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub enum Bottleneck {
     /// Games and trees: selection, expansion, backup.
-    Game,
+    Games,
     /// The network's forward.
-    Network,
+    Forward,
     /// Sending: chunks wait for the connection.
-    Link,
-    /// Waiting for the learner: for weights, or for a checkpoint that has the games sent.
+    Connection,
+    /// Waiting for the learner: for weights, or for a checkpoint with the games sent.
     Learner,
 }
 
-impl fmt::Display for Limit {
+impl fmt::Display for Bottleneck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Game => "games and trees",
-            Self::Network => "the network",
-            Self::Link => "the link",
+            Self::Games => "games and trees",
+            Self::Forward => "the network",
+            Self::Connection => "the connection",
             Self::Learner => "the learner",
         })
     }
 }
 
-impl Limit {
-    const ALL: [Self; 4] = [Self::Game, Self::Network, Self::Link, Self::Learner];
+impl Bottleneck {
+    const ALL: [Self; 4] = [Self::Games, Self::Forward, Self::Connection, Self::Learner];
 
-    /// Its name in metrics.
+    /// The value of the label `limit` in metrics.
     const fn label(self) -> &'static str {
         match self {
-            Self::Game => "game",
-            Self::Network => "network",
-            Self::Link => "link",
+            Self::Games => "game",
+            Self::Forward => "network",
+            Self::Connection => "link",
             Self::Learner => "learner",
         }
     }
 }
 
-/// The shares of a worker's time that each [`Limit`] took. Together 1, or all 0 where it has done nothing.
+/// The share of a worker's time for each [`Bottleneck`]. They sum to 1, or are all 0 where the worker has done nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimeShares {
-    /// That of [`Limit::Game`].
+    /// Share of [`Bottleneck::Games`].
     pub game: f64,
-    /// That of [`Limit::Network`].
+    /// Share of [`Bottleneck::Forward`].
     pub network: f64,
-    /// That of [`Limit::Link`].
+    /// Share of [`Bottleneck::Connection`].
     pub link: f64,
-    /// That of [`Limit::Learner`].
+    /// Share of [`Bottleneck::Learner`].
     pub learner: f64,
 }
 
 impl TimeShares {
-    /// The shares of `all` seconds: the waiting ones as they are, the rest as play is divided between games and network.
+    /// The shares of `all` seconds. Waiting times count as measured; games and network divide the rest in their proportion.
     fn of([game, network, link, learner]: [f64; 4], all: f64) -> Self {
         let (play, waiting) = (game + network, link + learner);
         let (per_play, all) = match play > 0.0 {
@@ -75,33 +75,33 @@ impl TimeShares {
         Self { game, network, link, learner }
     }
 
-    /// The share of a limit.
-    pub fn share(&self, of: Limit) -> f64 {
+    /// The share of one activity.
+    pub fn share(&self, of: Bottleneck) -> f64 {
         match of {
-            Limit::Game => self.game,
-            Limit::Network => self.network,
-            Limit::Link => self.link,
-            Limit::Learner => self.learner,
+            Bottleneck::Games => self.game,
+            Bottleneck::Forward => self.network,
+            Bottleneck::Connection => self.link,
+            Bottleneck::Learner => self.learner,
         }
     }
 
-    /// What took most of the time.
-    pub fn largest(&self) -> Limit {
-        let shares = Limit::ALL.into_iter();
-        shares.max_by(|a, b| self.share(*a).total_cmp(&self.share(*b))).unwrap_or(Limit::Learner)
+    /// The activity with the largest share.
+    pub fn largest(&self) -> Bottleneck {
+        let shares = Bottleneck::ALL.into_iter();
+        shares.max_by(|a, b| self.share(*a).total_cmp(&self.share(*b))).unwrap_or(Bottleneck::Learner)
     }
 }
 
-/// A worker's last seconds.
+/// The status of a worker, over its last seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkerStatus {
     /// The worker's name.
     pub name: String,
-    /// Its number among the statuses of its process: a worker whose number stands still is gone.
+    /// The status's number in its process: a worker whose number does not change has stopped.
     pub number: u64,
-    /// The version of the weights that it plays with.
+    /// The version of the weights that the worker plays with.
     pub version: u64,
-    /// Games finished since it began.
+    /// Games finished since the worker began.
     pub games: u64,
     /// Samples of these games.
     pub samples: u64,
@@ -109,7 +109,7 @@ pub struct WorkerStatus {
     pub games_per_second: f64,
     /// Samples a second.
     pub samples_per_second: f64,
-    /// What took its time.
+    /// The shares of the worker's time.
     pub shares: TimeShares,
 }
 
@@ -128,27 +128,27 @@ impl WorkerStatus {
         text.add(
             MetricKind::Gauge,
             "vecaz_worker_weights",
-            "The version of the weights that it plays with.",
+            "The version of the weights that the worker plays with.",
             version,
         );
-        let shares = Limit::ALL.map(|limit| ("limit", limit.label(), self.shares.share(limit)));
+        let shares = Bottleneck::ALL.map(|of| ("limit", of.label(), self.shares.share(of)));
         text.add_labelled(
             MetricKind::Gauge,
-            "vecaz_worker_limit_share",
-            "The share of its time in the last two seconds; all of them together are 1.",
+            "vecaz_worker_time_share",
+            "The share of the worker's time in the last two seconds, by what limits it; the shares sum to 1.",
             &shares,
         );
         text
     }
 
-    /// A status that a process has published; None for other bytes. What people see of it is bounded.
+    /// Reads a status that a process has published; None for invalid bytes. Name and rates are bounded, since anybody may write them.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let status: Self = serde_json::from_slice(bytes).ok()?;
         let is_rate = |rate: f64| (0.0..1e15).contains(&rate);
         let bounded = is_rate(status.games_per_second)
             && is_rate(status.samples_per_second)
-            && Limit::ALL.iter().all(|limit| (0.0..=1.0).contains(&status.shares.share(*limit)));
-        let name = status.name.chars().take(NAME_CHARS);
+            && Bottleneck::ALL.iter().all(|of| (0.0..=1.0).contains(&status.shares.share(*of)));
+        let name = status.name.chars().take(MAX_NAME_CHARS);
         let name = name.map(|c| if c.is_control() { '?' } else { c }).collect();
         bounded.then_some(Self { name, ..status })
     }
@@ -157,17 +157,17 @@ impl WorkerStatus {
 impl fmt::Display for WorkerStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { version, games, games_per_second, samples_per_second, shares, .. } = self;
-        let limit = shares.largest();
+        let bottleneck = shares.largest();
         write!(
             f,
             "{games} games, {games_per_second:.1} games/s, {samples_per_second:.0} samples/s with weights {version}; \
-             {:.0} % of the time goes to {limit}",
-            100.0 * shares.share(limit)
+             {:.0} % of the time goes to {bottleneck}",
+            100.0 * shares.share(bottleneck)
         )
     }
 }
 
-/// Counts what a worker does between two statuses.
+/// Measures a worker's games and times between two statuses.
 pub(super) struct StatusMeter {
     name: String,
     number: u64,
@@ -176,8 +176,8 @@ pub(super) struct StatusMeter {
     since: Instant,
     /// Games and samples at `since`.
     before: (u64, u64),
-    /// Seconds since then, in the order of [`Limit::ALL`]. The first two are only compared with each other, since a device's stages are
-    /// counted once and those of the CPU by thread; the others are of the clock.
+    /// Seconds since `since`, in the order of [`Bottleneck::ALL`]. The first two are only compared with each other, since a device's
+    /// stages are counted once and those of the CPU by thread; the other two are wall-clock times.
     seconds: [f64; 4],
 }
 
@@ -202,12 +202,12 @@ impl StatusMeter {
 
     /// Counts the time of passes.
     pub(super) fn played(&mut self, clock: &PassMetrics) {
-        self.seconds[Limit::Game as usize] += clock.select + clock.expand + clock.backup;
-        self.seconds[Limit::Network as usize] += clock.forward;
+        self.seconds[Bottleneck::Games as usize] += clock.select + clock.expand + clock.backup;
+        self.seconds[Bottleneck::Forward as usize] += clock.forward;
     }
 
     /// Counts time in which all threads waited.
-    pub(super) fn waited(&mut self, on: Limit, time: Duration) {
+    pub(super) fn waited(&mut self, on: Bottleneck, time: Duration) {
         self.seconds[on as usize] += time.as_secs_f64();
     }
 
@@ -243,15 +243,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_says_what_took_most_of_the_time() {
+    fn a_status_names_the_activity_with_the_largest_share() {
         let mut meter = StatusMeter::new("one");
         assert_eq!(meter.due(3), None, "too early");
         meter.count(5, 70);
         meter.played(&PassMetrics { forward: 2.0, select: 0.5, backup: 0.5, ..PassMetrics::default() });
-        meter.waited(Limit::Learner, INTERVAL);
+        meter.waited(Bottleneck::Learner, INTERVAL);
         meter.since -= INTERVAL;
         let status = meter.due(3).expect("two seconds");
-        assert_eq!(status.shares.largest(), Limit::Learner);
+        assert_eq!(status.shares.largest(), Bottleneck::Learner);
         assert!(status.to_string().ends_with(" % of the time goes to the learner"), "{status}");
         assert!(0.0 < status.games_per_second && status.games_per_second <= 2.5, "{status:?}");
         // Numbers that JSON has exactly.
@@ -263,14 +263,14 @@ mod tests {
         let next = meter.due(4).expect("two seconds");
         assert_eq!((next.number, next.games, next.samples, next.shares), (2, 6, 77, TimeShares::default()));
         assert!(0.0 < next.games_per_second && next.games_per_second <= 0.5, "{next:?}");
-        meter.waited(Limit::Link, Duration::from_secs(1));
+        meter.waited(Bottleneck::Connection, Duration::from_secs(1));
         meter.since -= INTERVAL;
         let waiting = meter.due(4).expect("two seconds").shares;
-        assert_eq!((waiting.link, waiting.largest()), (1.0, Limit::Link), "nothing else was done");
+        assert_eq!((waiting.link, waiting.largest()), (1.0, Bottleneck::Connection), "nothing else was done");
     }
 
     #[test]
-    fn play_is_divided_as_its_stages_are_and_waiting_is_time_of_the_clock() {
+    fn play_is_divided_in_the_proportion_of_its_stages_and_waiting_is_wall_clock_time() {
         let shares = |seconds, all| {
             let TimeShares { game, network, link, learner } = TimeShares::of(seconds, all);
             [game, network, link, learner]
@@ -283,14 +283,14 @@ mod tests {
     }
 
     #[test]
-    fn the_metrics_have_the_share_of_each_limit() {
+    fn the_metrics_have_the_share_of_each_activity() {
         let shares = TimeShares { game: 0.25, network: 0.5, link: 0.0, learner: 0.25 };
         let mut meter = StatusMeter::new("one");
         meter.since -= INTERVAL;
         let status = WorkerStatus { shares, ..meter.due(1).expect("two seconds") };
         let text = format!("{:?}", status.metrics()).replace("\\n", "\n").replace('\\', "");
         for (limit, share) in [("game", "0.25"), ("network", "0.5"), ("link", "0"), ("learner", "0.25")] {
-            let line = format!("\nvecaz_worker_limit_share{{limit=\"{limit}\"}} {share}\n");
+            let line = format!("\nvecaz_worker_time_share{{limit=\"{limit}\"}} {share}\n");
             assert!(text.contains(&line), "{line}: {text}");
         }
     }

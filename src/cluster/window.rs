@@ -1,6 +1,7 @@
-//! The bytes that a worker may have on the server without a mark, so that games wait long enough to feed the run, and short enough to be
-//! played with new weights. Workers that are faster than the learner would otherwise fill the queue, and all that is taken from it
-//! would be old.
+//! The window: upper bound on the bytes that a worker has on the server without a mark.
+//!
+//! A small window starves the learner. A large one makes games stale: workers that are faster than the learner fill it, and every
+//! chunk waits until many newer weights exist. So the window adapts to both.
 
 use crate::batch::AnyGame;
 use crate::config::{ClusterConfig, Config};
@@ -8,15 +9,16 @@ use crate::selfplay::GameRecord;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How long an incarnation counts as active after its last chunk, but for one that has sent a chunk since the epoch before.
+/// Time for which an incarnation without a chunk in the epoch counts as active after its last chunk.
 const ACTIVE: Duration = Duration::from_secs(30);
-/// A worker has at least one chunk that no mark covers, whatever the window is.
-const LEAST: u64 = 4096;
-/// Versions by which chunks are old if the queue makes them so: what is played while the learner trains is old by one when it is taken. Less where
-/// chunks of that age are refused.
-const OLD: u64 = 2;
-/// The fewest epochs whose games the largest window holds: a run waits for a whole epoch's games while no mark covers those before.
-const LEAST_EPOCHS: u64 = 2;
+/// Lower bound on the window, in bytes. A worker may always have one chunk that no mark covers.
+const MIN_BYTES: u64 = 4096;
+/// Staleness in versions from which on a chunk has waited too long in the queue. Games played while the learner trains are stale by
+/// one version anyway. The bound is lower where `cluster.max_lag` refuses such chunks.
+const STALE_VERSIONS: u64 = 2;
+/// Lower bound on the epochs whose games the largest window holds: a run waits for the games of a whole epoch while no mark covers
+/// those of the epoch before.
+const MIN_EPOCHS: u64 = 2;
 
 /// The most bytes of an epoch's games, as records.
 pub(super) fn epoch_bytes(config: &Config, game: &dyn AnyGame) -> u64 {
@@ -24,36 +26,36 @@ pub(super) fn epoch_bytes(config: &Config, game: &dyn AnyGame) -> u64 {
     (config.selfplay.samples_per_epoch as u64).saturating_mul(ply as u64)
 }
 
-/// The largest window of a worker that is alone, where the games of an epoch have so many bytes at most.
-pub(super) fn most_bytes(epoch_bytes: u64, config: &ClusterConfig) -> u64 {
+/// The largest window of a single worker, where the games of an epoch have at most `epoch_bytes` bytes.
+pub(super) fn max_window_bytes(epoch_bytes: u64, config: &ClusterConfig) -> u64 {
     let &ClusterConfig { max_lag, max_queued_bytes, .. } = config;
-    let epochs = max_lag.saturating_add(1).max(LEAST_EPOCHS);
-    epoch_bytes.saturating_mul(epochs).min(max_queued_bytes).max(LEAST)
+    let epochs = max_lag.saturating_add(1).max(MIN_EPOCHS);
+    epoch_bytes.saturating_mul(epochs).min(max_queued_bytes).max(MIN_BYTES)
 }
 
-/// The window of every worker.
+/// The window of all workers together, of which each has an equal share.
 pub(super) struct Window {
-    /// The most bytes of all workers together: what more would wait is too old when it is taken.
+    /// Upper bound on `bytes`.
     max: u64,
-    /// The lag from which on the window shrinks.
-    old: u64,
-    /// Bytes of all workers together, now.
+    /// The staleness from which on the window shrinks, in versions.
+    stale_versions: u64,
+    /// The present window of all workers together.
     bytes: u64,
-    /// When a chunk of the incarnation came last.
+    /// Time of the last chunk by incarnation.
     seen: BTreeMap<u64, Instant>,
-    /// When the present epoch began.
+    /// Time when the present epoch began.
     epoch_began: Instant,
-    /// A chunk has come.
+    /// True after the first chunk.
     has_begun: bool,
 }
 
 impl Window {
-    /// Begins with half an epoch, whose games have at most `epoch_bytes`.
+    /// A window of half an epoch, whose games have at most `epoch_bytes` bytes.
     pub(super) fn new(epoch_bytes: u64, config: &ClusterConfig) -> Self {
-        let max = most_bytes(epoch_bytes, config);
+        let max = max_window_bytes(epoch_bytes, config);
         Self {
             max,
-            old: OLD.min(config.max_lag / 2 + 1),
+            stale_versions: STALE_VERSIONS.min(config.max_lag / 2 + 1),
             bytes: (epoch_bytes / 2).min(max),
             seen: BTreeMap::new(),
             epoch_began: Instant::now(),
@@ -61,22 +63,23 @@ impl Window {
         }
     }
 
-    /// A chunk of the incarnation came.
-    pub(super) fn see(&mut self, incarnation: u64) {
+    /// Records the arrival of a chunk of the incarnation.
+    pub(super) fn record_chunk(&mut self, incarnation: u64) {
         self.has_begun = true;
         self.seen.insert(incarnation, Instant::now());
     }
 
-    /// The epoch is over. Workers that have sent nothing in it are not active any more; those whose share is full send nothing until now.
+    /// Ends the epoch. Workers that have sent nothing in it are not active any more. A worker whose share is full sends nothing until
+    /// now, so a chunk at any time in the epoch counts.
     pub(super) fn end_epoch(&mut self) {
         let began = self.epoch_began;
         self.seen.retain(|_, at| *at >= began || at.elapsed() < ACTIVE);
         self.epoch_began = Instant::now();
     }
 
-    /// The window now: an equal share for each worker that is active.
+    /// The present window of one worker: an equal share for each active worker.
     pub(super) fn bytes(&self) -> u64 {
-        (self.bytes / self.active()).max(LEAST)
+        (self.bytes / self.active()).max(MIN_BYTES)
     }
 
     /// The number of active workers, at least 1.
@@ -84,19 +87,21 @@ impl Window {
         self.seen.len().max(1) as u64
     }
 
-    /// Grows where the learner has waited at an empty queue since the last call, whatever its chunks were: it may need more than all windows
-    /// hold. Otherwise shrinks where a chunk that it took was old by `lag` versions, since the queue made it so.
-    pub(super) fn adapt(&mut self, learner: Waiting, lag: u64) {
+    /// Doubles the window if the learner has waited at an empty queue since the last call, at any `staleness`: it may need more games
+    /// than all windows hold. Otherwise takes a quarter off if a chunk was stale by [`STALE_VERSIONS`] or more.
+    pub(super) fn adapt(&mut self, learner: Waiting, staleness: u64) {
         self.bytes = match learner {
-            // Before the first worker has come, no window is too small.
+            // Before the first chunk the learner waits for workers, not for a larger window.
             Waiting::AtEmptyQueue if self.has_begun => self.bytes.saturating_mul(2).min(self.max),
-            Waiting::No if lag >= self.old => (self.bytes / 4 * 3).max(LEAST * self.active()),
+            Waiting::No if staleness >= self.stale_versions => {
+                (self.bytes / 4 * 3).max(MIN_BYTES * self.active())
+            }
             _ => self.bytes,
         };
     }
 }
 
-/// Whether the learner has waited for games.
+/// Whether the learner has waited for games at an empty queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waiting {
     No,
@@ -112,52 +117,52 @@ mod tests {
     }
 
     #[test]
-    fn old_chunks_shrink_the_window_and_waiting_grows_it_to_a_share() {
+    fn stale_chunks_shrink_the_window_and_waiting_grows_it() {
         let mut window = Window::new(1 << 17, &config(2));
         assert_eq!(window.bytes(), 1 << 16, "half an epoch");
         window.adapt(Waiting::AtEmptyQueue, 0);
         assert_eq!(window.bytes(), 1 << 16, "without workers");
-        window.see(1);
-        window.see(2);
+        window.record_chunk(1);
+        window.record_chunk(2);
         assert_eq!(window.bytes(), 1 << 15, "two workers");
         window.adapt(Waiting::No, 1);
-        assert_eq!(window.bytes(), 1 << 15, "what plays during training is old by one");
+        assert_eq!(window.bytes(), 1 << 15, "games played during training are stale by one version");
         window.adapt(Waiting::No, 2);
         assert_eq!(window.bytes(), 3 << 13);
         (0..99).for_each(|_| window.adapt(Waiting::No, 7));
-        assert_eq!(window.bytes(), LEAST);
+        assert_eq!(window.bytes(), MIN_BYTES);
         window.adapt(Waiting::AtEmptyQueue, 7);
-        assert_eq!(window.bytes(), 2 * LEAST, "the learner has waited");
+        assert_eq!(window.bytes(), 2 * MIN_BYTES, "the learner has waited");
         (0..99).for_each(|_| window.adapt(Waiting::AtEmptyQueue, 0));
         assert_eq!(window.bytes(), 3 << 16, "three epochs for both");
     }
 
     #[test]
-    fn the_largest_window_holds_what_is_not_too_old_two_epochs_at_least_and_no_more_than_configured() {
+    fn the_largest_window_follows_max_lag_between_two_epochs_and_max_queued_bytes() {
         let epoch = 1 << 17;
-        for (max_lag, most) in
+        for (max_lag, max) in
             [(0, 2 * epoch), (1, 2 * epoch), (5, 6 * epoch), (9, 1 << 20), (u64::MAX, 1 << 20)]
         {
             let mut window = Window::new(epoch, &config(max_lag));
-            window.see(1);
+            window.record_chunk(1);
             (0..99).for_each(|_| window.adapt(Waiting::AtEmptyQueue, 0));
-            assert_eq!(window.bytes(), most, "max_lag = {max_lag}");
+            assert_eq!(window.bytes(), max, "max_lag = {max_lag}");
         }
-        // No lag is allowed: chunks that are old by one would be refused.
+        // With max_lag = 0 a chunk that is stale by one version is refused.
         let mut strict = Window::new(1 << 19, &config(0));
         strict.adapt(Waiting::No, 1);
         assert_eq!(strict.bytes(), 3 << 16);
     }
 
     #[test]
-    fn a_worker_is_active_until_an_epoch_without_a_chunk_of_it_is_over() {
+    fn a_worker_is_active_until_the_end_of_an_epoch_without_its_chunks() {
         let mut window = Window::new(1 << 16, &config(2));
         let long_ago = Instant::now().checked_sub(2 * ACTIVE).expect("the clock began before");
         window.epoch_began = long_ago;
         window.seen = BTreeMap::from([(1, long_ago), (2, long_ago + ACTIVE / 2)]);
         window.end_epoch();
-        assert_eq!(window.bytes(), 1 << 14, "both have sent in it, and then waited");
-        window.see(2);
+        assert_eq!(window.bytes(), 1 << 14, "both have sent chunks in the epoch");
+        window.record_chunk(2);
         window.end_epoch();
         assert_eq!(window.bytes(), 1 << 15);
     }

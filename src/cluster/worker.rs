@@ -1,8 +1,8 @@
-//! A worker: a run as it finds it; `worker_play.rs` has how it plays. It holds no state of the run.
+//! A worker's view of a run: the published state, configuration and game. `worker_play.rs` plays the games.
 
-use super::bounds::kept_by_worker;
+use super::bounds::max_worker_buffer_bytes;
 use super::digest;
-use super::published::{Keys, State, read_config};
+use super::published::{Keys, PublishedRun, read_config};
 use super::sender::SentCounts;
 use super::server::{Failure, Server};
 use crate::batch::{AnyGame, any_game};
@@ -14,37 +14,37 @@ use crate::run::network::check_machine;
 use crate::selfplay::check_nodes;
 use std::sync::Arc;
 
-/// A run as a worker found it.
+/// A run that a worker has found on the server, checked for this machine.
 #[derive(Clone)]
 pub struct Worker {
     pub(super) server: Server,
     pub(super) keys: Keys,
-    pub(super) state: State,
+    pub(super) state: PublishedRun,
     pub(super) config: Config,
     pub(super) game: Arc<dyn AnyGame>,
     pub(super) spec: NetSpec,
-    /// Assignments over the run's configuration.
+    /// Assignments that override the run's configuration.
     set: Vec<(String, String)>,
 }
 
-/// What a run has published for its workers.
+/// A run as published for workers, not checked yet.
 pub(super) struct FoundRun {
-    state: State,
+    state: PublishedRun,
     /// The configuration, as TOML.
     text: String,
 }
 
 impl FoundRun {
-    /// The run at `server`; None where there is none of this name.
+    /// The run at `server`; None where the server has no run of this name.
     pub(super) fn read(server: &Server) -> std::result::Result<Option<Self>, Failure> {
         let (mut link, keys) = (server.connect()?, Keys::new(server.address().run()));
-        let state = State::read(&mut link, &keys)?;
+        let state = PublishedRun::read(&mut link, &keys)?;
         let text = read_config(&mut link, &keys)?;
         Ok(state.zip(text).map(|(state, text)| Self { state, text }))
     }
 }
 
-/// The run's configuration on this machine.
+/// The run's configuration with the assignments of this machine.
 fn layers_of(text: &str, set: &Vec<(String, String)>) -> Result<Layers> {
     let mut layers = Layers::default().text(text, "the run's configuration")?.on_cpu();
     for (key, value) in set {
@@ -53,26 +53,26 @@ fn layers_of(text: &str, set: &Vec<(String, String)>) -> Result<Layers> {
     Ok(layers)
 }
 
-/// What a worker has done.
+/// Counts of a worker's games and chunks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkDone {
     /// Games finished.
     pub games: u64,
     /// Samples of these games.
     pub samples: u64,
-    /// What was sent.
+    /// The chunks that were sent.
     pub sent: SentCounts,
     /// Chunks that could not be sent before the end.
     pub unsent: usize,
 }
 
 impl Worker {
-    /// Finds the run at `server` and checks that this machine can play it. `set` are assignments over the run's configuration, whose
-    /// devices are replaced by the CPU.
+    /// Finds the run at `server` and checks that this machine can play it. The CPU replaces the devices of the run's configuration;
+    /// `set` are assignments that override the rest.
     ///
     /// # Errors
-    /// [`crate::Error::Server`] where there is no such run or it is of another protocol; those of the game, the device, the instruction set and
-    /// the memory.
+    /// [`crate::Error::Server`] where there is no such run or it has another protocol; those of the game, the device, the instruction
+    /// set and the memory.
     pub fn find(server: Server, set: &[(&str, Option<String>)]) -> Result<Self> {
         let found = FoundRun::read(&server).map_err(|failure| server.error(&failure))?;
         let Some(run) = found else {
@@ -84,7 +84,7 @@ impl Worker {
         Self::of(run, server, set)
     }
 
-    /// [`Worker::find`] for a run that was found.
+    /// [`Worker::find`] for a run that was already read.
     ///
     /// # Errors
     /// Those of [`Worker::find`].
@@ -102,12 +102,12 @@ impl Worker {
                 }
             };
             return Err(server.error(&Failure::Final(format!(
-                "the run's game or configuration means something else here, expected the same vecaz as the learner's{strict}"
+                "the digest of the run's game and configuration differs here, expected the same vecaz as the learner's{strict}"
             ))));
         }
         check_machine(&config).map_err(|e| layers.locate(e))?;
         check_nodes(&config, &game.sizes())?;
-        let workers = kept_by_worker(&config, game.as_ref())?;
+        let workers = max_worker_buffer_bytes(&config, game.as_ref())?;
         MemoryPlan { workers, ..MemoryPlan::of_worker(&config, game.as_ref())? }.check(&config)?;
         let spec = NetSpec::new(&config.net, &game.sizes());
         Ok(Self { server, keys, state, config, game, spec, set })
@@ -118,7 +118,7 @@ impl Worker {
         &self.config
     }
 
-    /// [`Worker::config`] with the `[eval]` of `text`, the run's configuration now.
+    /// [`Worker::config`] with the section `[eval]` of `text`, the run's present configuration.
     ///
     /// # Errors
     /// Those of reading a configuration.
@@ -127,7 +127,7 @@ impl Worker {
         Ok(Config { eval, ..self.config.clone() })
     }
 
-    /// The game and how it is played, on one line.
+    /// The game and the settings of play, on one line.
     pub fn describe(&self, threads: usize) -> String {
         let (config, server) = (&self.config, self.server.address());
         format!(
@@ -139,8 +139,8 @@ impl Worker {
         )
     }
 
-    /// The most bytes of a weights file: parameters, self-check, and a header with the names of all actions.
-    pub(super) fn most_weights(&self) -> Result<u64> {
+    /// Upper bound on the bytes of a weights file: parameters, self-check, and a header with the names of all actions.
+    pub(super) fn max_weights(&self) -> Result<u64> {
         let model = self.spec.model()?;
         let sizes = self.game.sizes();
         let floats = model.num_parameters()

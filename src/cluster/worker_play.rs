@@ -1,10 +1,10 @@
-//! A worker's play: in free order here, in strict order by [`super::strict`].
+//! A worker's play: the free order here, the strict order in [`super::strict`].
 
-use super::bounds::most_window;
+use super::bounds::max_window;
 use super::chunk::{ChunkLimits, ChunkWriter, Origin, Sealer};
 use super::evaluation::evaluator::Evaluator;
 use super::sender::{Sender, SenderBounds, WeightsVersion};
-use super::status::{Limit, StatusMeter, WorkerStatus};
+use super::status::{Bottleneck, StatusMeter, WorkerStatus};
 use super::strict::worker::StrictPlay;
 use super::worker::{WorkDone, Worker};
 use super::{Incarnation, random};
@@ -21,28 +21,29 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// The oldest game of a chunk that is sent before it is full.
-const OLDEST_GAME: Duration = Duration::from_secs(2);
-/// How long a worker that was stopped tries to send what it has.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Time between two looks at requests to stop where there is nothing to do.
+/// Age of a chunk's first game at which the chunk is sent before it is full.
+const MAX_CHUNK_AGE: Duration = Duration::from_secs(2);
+/// Time limit for sending the last chunks of a worker that was stopped.
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time between two polls for a requested stop while the worker is idle.
 const IDLE: Duration = Duration::from_millis(20);
 
 impl Worker {
-    /// Starts the thread that measures parts of evaluations beside [`Worker::play`].
+    /// Starts the thread that measures tasks of evaluations during [`Worker::play`].
     ///
     /// # Errors
     /// [`Error::Unsupported`] if there is no thread or no memory for it; those of the network's sizes.
     pub fn start_evaluator(&self, name: &str, threads: usize, stop: &Stop) -> Result<Evaluator> {
         let incarnation = Incarnation(random());
-        let sender = Origin { name: name.to_string(), incarnation, digest: self.state.digest };
-        Evaluator::start(self, sender, self.most_weights()?, threads, stop)
+        let origin = Origin { name: name.to_string(), incarnation, digest: self.state.digest };
+        Evaluator::start(self, origin, self.max_weights()?, threads, stop)
     }
 
-    /// Plays until `stop` is requested, and reports its status every two seconds; then ends the passes of the poll and sends what it has.
+    /// Plays until `stop` is requested, and reports the worker's status every two seconds. Then ends the passes of the poll and sends
+    /// the games that are left.
     ///
     /// # Errors
-    /// Those of self-play; [`Error::Server`] where the server or the run refuses this worker for a reason that does not pass.
+    /// Those of self-play; [`Error::Server`] where the server or the run refuses this worker permanently.
     pub fn play(
         self,
         name: &str,
@@ -51,25 +52,37 @@ impl Worker {
         report: &mut dyn FnMut(&WorkerStatus),
     ) -> Result<WorkDone> {
         let incarnation = Incarnation(random());
-        let most_weights = self.most_weights()?;
-        let sending = Origin { name: name.to_string(), incarnation, digest: self.state.digest };
-        if self.config.cluster.order == ClusterOrder::Strict {
-            let sealer = Sealer::new(sending)?;
-            let field = incarnation.field();
-            let mut meter = StatusMeter::new(name);
-            let play = StrictPlay::new(&self, sealer, most_weights, field, threads, stop)?;
-            return play.run(&mut meter, report);
+        let origin = Origin { name: name.to_string(), incarnation, digest: self.state.digest };
+        match self.config.cluster.order {
+            ClusterOrder::Free => self.play_free(origin, threads, stop, report),
+            ClusterOrder::Strict => {
+                let (mut meter, field) = (StatusMeter::new(name), incarnation.field());
+                let (sealer, max_weights) = (Sealer::new(origin)?, self.max_weights()?);
+                let play = StrictPlay::new(&self, sealer, max_weights, field, threads, stop)?;
+                play.run(&mut meter, report)
+            }
         }
+    }
+
+    /// [`Worker::play`] in free order, with chunks of `origin`.
+    fn play_free(
+        &self,
+        origin: Origin,
+        threads: usize,
+        stop: &Stop,
+        report: &mut dyn FnMut(&WorkerStatus),
+    ) -> Result<WorkDone> {
+        let incarnation = origin.incarnation;
         let limits = ChunkLimits::of(self.game.as_ref())?;
-        let bounds =
-            SenderBounds { weights: most_weights, window: most_window(&self.config, self.game.as_ref()) };
+        let window = max_window(&self.config, self.game.as_ref());
+        let bounds = SenderBounds { weights: self.max_weights()?, window };
         let sender = Sender::start(&self.server, self.keys.clone(), self.state.clone(), incarnation, bounds)?;
         let mut games = Games {
-            writer: ChunkWriter::new(sending, limits)?,
+            meter: StatusMeter::new(&origin.name),
+            writer: ChunkWriter::new(origin, limits)?,
             sender: &sender,
             version: 0,
             oldest: None,
-            meter: StatusMeter::new(name),
         };
         let (mut selfplay, mut epochs) = (None, 0);
         while stop.cause().is_none() {
@@ -86,7 +99,7 @@ impl Worker {
                     games.take(&finished)?;
                 }
                 _ => {
-                    let on = if sender.is_behind() { Limit::Link } else { Limit::Learner };
+                    let on = if sender.has_unsent() { Bottleneck::Connection } else { Bottleneck::Learner };
                     games.meter.waited(on, IDLE);
                     sleep(IDLE);
                 }
@@ -100,11 +113,11 @@ impl Worker {
         games.flush()?;
         let (finished, samples) = games.meter.totals();
         let sent = sender.counts();
-        let unsent = sender.leave(PATIENCE);
+        let unsent = sender.leave(SEND_TIMEOUT);
         Ok(WorkDone { games: finished, samples, sent, unsent })
     }
 
-    /// Goes on with new weights; the first begin the games.
+    /// Continues with new weights; the first ones begin the games.
     fn take_weights(
         &self,
         weights: &WeightsVersion,
@@ -144,9 +157,9 @@ impl Worker {
 struct Games<'a> {
     writer: ChunkWriter,
     sender: &'a Sender,
-    /// The version of the weights that play now.
+    /// The version of the present weights.
     version: u64,
-    /// When the first game of the present chunk came.
+    /// Time when the first game of the present chunk ended.
     oldest: Option<Instant>,
     meter: StatusMeter,
 }
@@ -165,7 +178,7 @@ impl Games<'_> {
     }
 
     fn flush_old(&mut self) -> Result<()> {
-        match self.oldest.is_some_and(|at| at.elapsed() >= OLDEST_GAME) {
+        match self.oldest.is_some_and(|at| at.elapsed() >= MAX_CHUNK_AGE) {
             true => self.flush(),
             false => Ok(()),
         }

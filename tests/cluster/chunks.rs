@@ -1,4 +1,4 @@
-//! Chunks give back the games that were written, and nothing else, whatever happens to their bytes.
+//! Chunks give back the games that were written. Changed bytes are refused or give other games of the rules.
 
 use super::play::Setting;
 use vecaz::batch::Playthrough;
@@ -11,10 +11,10 @@ use vecaz::search::root::RowKey;
 use vecaz::selfplay::FinishedGame;
 
 const WORKER: Incarnation = Incarnation(0x1234_5678_9abc_def0);
-/// Where the checksum is in the header.
+/// Place of the checksum in the header.
 const CHECKSUM: std::ops::Range<usize> = 112..116;
 
-/// Games with random openings, fast plies, proven values and dice.
+/// Settings with random openings, fast plies, proven values and dice.
 fn settings() -> Vec<Setting> {
     let common = "
 [search]
@@ -87,10 +87,10 @@ fn another_configuration_another_slot_and_another_protocol_are_refused() {
     let other = Setting::new("[game]\nname = 'tic_tac_toe'\n[selfplay]\ngames = 4\nopening_plies = 1");
     let games = setting.play(WORKER, 3);
     assert_eq!(read(&mut setting, &chunk_of(&other, &games)), Err(Refusal::Configuration));
-    let strangers = setting.play(Incarnation(7), 1);
-    let bytes = chunk_of(&setting, &strangers);
+    let others = setting.play(Incarnation(7), 1);
+    let bytes = chunk_of(&setting, &others);
     let error = read(&mut setting, &bytes).expect_err("slots of another process");
-    assert!(error.to_string().contains("is not one of its sender"), "{error}");
+    assert!(error.to_string().contains("expected a slot of its sender"), "{error}");
     let mut bytes = chunk_of(&setting, &games);
     bytes[4] += 1;
     sign(&mut bytes);
@@ -103,14 +103,14 @@ fn another_configuration_another_slot_and_another_protocol_are_refused() {
     assert_eq!(same.digest, setting.digest);
 }
 
-/// Sets the checksum to that of the bytes.
+/// Writes the right checksum into the header.
 fn sign(bytes: &mut [u8]) {
     bytes[CHECKSUM].fill(0);
     let sum = crc32c::crc32c(bytes);
     bytes[CHECKSUM].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Replaces a chunk's body by `raw`, compressed, with true sizes and checksum.
+/// Replaces a chunk's body by `raw`, compressed, with right sizes and checksum.
 pub fn replace_body(chunk: &mut Vec<u8>, raw: &[u8]) {
     let body = zstd::bulk::compress(raw, 1).expect("in memory");
     chunk.truncate(HEADER_BYTES);
@@ -120,6 +120,7 @@ pub fn replace_body(chunk: &mut Vec<u8>, raw: &[u8]) {
     sign(chunk);
 }
 
+/// Changes one to three bytes at random places.
 pub fn change(bytes: &mut Vec<u8>, rng: &mut RngStream) {
     for _ in 0..1 + rng.below(3) {
         let place = rng.below(bytes.len());
@@ -133,8 +134,8 @@ pub fn change(bytes: &mut Vec<u8>, rng: &mut RngStream) {
     }
 }
 
-/// The bytes of a chunk after changes: anywhere, anywhere but with a true checksum, or in the games before they are compressed,
-/// with true sizes and checksum.
+/// The bytes of a chunk after changes: at any place; in the header or in the body, with a right checksum; or in the games before
+/// compression, with right sizes and checksum.
 pub fn forged(bytes: &[u8], raw: &[u8], rng: &mut RngStream) -> Vec<u8> {
     let mut out = bytes.to_vec();
     match rng.below(5) {
@@ -162,7 +163,7 @@ pub fn forged(bytes: &[u8], raw: &[u8], rng: &mut RngStream) -> Vec<u8> {
     out
 }
 
-/// Whether the rules and the key give this game: an oracle that shares no code with the replay of chunks.
+/// Checks a game against the rules and its key: an oracle that shares no code with the replay of chunks.
 fn check(setting: &Setting, finished: &FinishedGame) -> Result<(), String> {
     let mut play = Playthrough::new(setting.game.clone());
     let mut samples = finished.samples.iter().peekable();
@@ -233,6 +234,6 @@ fn changed_chunks_give_no_games_outside_the_rules() {
             }
         }
     }
-    // What is taken differs in names, versions and low bits of probabilities.
+    // Taken chunks differ in names, versions and low bits of probabilities.
     assert!(refused > 60_000 && taken > 1_000, "{refused} refused, {taken} taken");
 }

@@ -1,4 +1,4 @@
-//! Evaluations in parts: whoever measures them, the strength is that of one machine, and wrong results are measured again.
+//! Evaluations in tasks: with any workers the strength is that of one machine, and tasks with wrong results are measured again.
 
 use super::chunks::{HEADER_BYTES, change, replace_body};
 use super::server::SMALL_SEARCH;
@@ -15,7 +15,7 @@ use vecaz::rng::{Key, Purpose, RngStream};
 use vecaz::run::strength::{EvalResult, StrengthMeter};
 use vecaz::stop::Stop;
 
-/// A measurement of a network that knows nothing.
+/// A measurement of a uniform network.
 struct Setting {
     game: Arc<dyn AnyGame>,
     config: Config,
@@ -43,7 +43,7 @@ impl Setting {
         self.meter.measure(&UniformNet(shape), items, &Stop::default(), &mut |_| ()).expect("measured")
     }
 
-    /// Whether the rules, and the chance outcomes of the match, allow this: an oracle that shares no code with the check of results.
+    /// Whether the rules and the chance outcomes of the match allow a result: an oracle that shares no code with the check of results.
     fn is_possible(&self, measured: &EvalResult, items: Range<usize>) -> bool {
         match measured {
             EvalResult::Games(records) => items.zip(records).all(|(number, actions)| {
@@ -79,24 +79,24 @@ fn settings() -> Vec<Setting> {
 }
 
 #[test]
-fn measured_in_parts_the_strength_is_that_of_the_whole() {
+fn the_strength_of_an_evaluation_in_tasks_is_that_of_the_whole() {
     for setting in settings() {
         let (meter, all) = (&setting.meter, setting.meter.items());
         let whole = meter.strength(vec![setting.measure(0..all)]).expect("whole");
-        let parts = [0..3, 3..4, 4..all].map(|items| setting.measure(items)).to_vec();
+        let results = [0..3, 3..4, 4..all].map(|items| setting.measure(items)).to_vec();
         let name = setting.game.name();
-        assert_eq!(meter.strength(parts.clone()).expect("whole"), whole, "{name}");
-        meter.check(3..4, &parts[1]).expect("measured");
+        assert_eq!(meter.strength(results.clone()).expect("whole"), whole, "{name}");
+        meter.check(3..4, &results[1]).expect("measured");
         assert!(
-            meter.check(2..3, &parts[1]).is_err() || name == "hex",
+            meter.check(2..3, &results[1]).is_err() || name == "hex",
             "{name}: another position, other dice"
         );
-        assert!(meter.check(3..5, &parts[1]).is_err(), "{name}: too few");
-        assert!(meter.strength(parts[1..].to_vec()).is_err(), "{name}: the first are missing");
+        assert!(meter.check(3..5, &results[1]).is_err(), "{name}: too few");
+        assert!(meter.strength(results[1..].to_vec()).is_err(), "{name}: the first are missing");
     }
 }
 
-/// A part as it is sent.
+/// A result as it is sent.
 struct Sent {
     offer: Offer,
     digest: [u8; 32],
@@ -107,14 +107,14 @@ struct Sent {
 }
 
 impl Sent {
-    const PART: usize = 1;
+    const TASK: usize = 1;
 
     fn new(setting: &Setting, measured: &EvalResult, items: usize) -> Self {
-        let offer = Offer { id: 77, version: 5, sha256: [3; 32], parts: 4 };
+        let offer = Offer { id: 77, version: 5, sha256: [3; 32], tasks: 4 };
         let digest = vecaz::cluster::digest(&setting.config, setting.game.as_ref());
         let sender = Origin { name: "worker".into(), incarnation: Incarnation(9), digest };
         let mut sealer = Sealer::new(sender).expect("memory");
-        let bytes = seal(&mut sealer, &offer, Self::PART, measured).expect("compressed");
+        let bytes = seal(&mut sealer, &offer, Self::TASK, measured).expect("compressed");
         let limits = limits(setting.game.as_ref(), setting.meter.max_bytes(items)).expect("small");
         let raw_bytes = u32::from_le_bytes(bytes[72..76].try_into().expect("four")) as usize;
         assert!(raw_bytes <= setting.meter.max_bytes(items) + 32, "{raw_bytes} bytes");
@@ -123,10 +123,10 @@ impl Sent {
     }
 
     fn open(&mut self, bytes: &[u8]) -> Result<EvalResult, String> {
-        open(&mut self.reader, bytes, (&self.digest, &self.limits), &self.offer, Self::PART)
+        open(&mut self.reader, bytes, (&self.digest, &self.limits), &self.offer, Self::TASK)
     }
 
-    /// The chunk with changes anywhere, or in its content with a true checksum.
+    /// The chunk after changes at any place, or of its content with a right checksum.
     fn forged(&self, rng: &mut RngStream) -> Vec<u8> {
         let mut out = self.bytes.clone();
         if rng.below(4) == 0 {
@@ -163,7 +163,7 @@ fn changed_results_give_no_games_outside_the_rules() {
             }
         }
     }
-    // What is taken is other choices and other legal games.
+    // Taken results are other choices and other legal games.
     assert!(refused > 60_000 && taken > 1_000, "{refused} refused, {taken} taken");
 }
 
@@ -229,7 +229,7 @@ order = 'strict'
     }
 
     #[test]
-    fn workers_measure_parts_and_the_strength_is_that_of_one_machine() {
+    fn workers_measure_tasks_and_the_strength_is_that_of_one_machine() {
         let Some(redis) = Redis::start(&[]) else { return };
         for (name, game) in [("positions", "name = 'connect_four'"), ("match", "name = 'hex'\nsize = 5")] {
             let run = Run::new(game);
@@ -242,7 +242,7 @@ order = 'strict'
             success(learner);
             let strengths = [run.out("alone"), run.out(name)].map(|out| column(&out, "/strength"));
             assert!(strengths[0][0].is_object() && strengths[0] == strengths[1], "{name}: {strengths:?}");
-            assert!(sum(&run.out(name), "/workers/evaluated") > 0, "{name}: workers have measured parts");
+            assert!(sum(&run.out(name), "/workers/evaluated") > 0, "{name}: workers have measured tasks");
             assert_eq!(sum(&run.out(name), "/workers/refused"), 0, "{name}");
             let left = ["evaluation", "parts"].map(|key| format!("{name}:{key}"));
             let left = redis.command(&["EXISTS", &left[0], &left[1]]);
@@ -251,7 +251,7 @@ order = 'strict'
     }
 
     #[test]
-    fn parts_of_a_worker_that_is_gone_and_wrong_results_are_measured_by_others() {
+    fn tasks_of_a_stopped_worker_and_tasks_with_wrong_results_are_measured_by_others() {
         let Some(redis) = Redis::start(&[]) else { return };
         let run = Run::new("name = 'hex'\nsize = 5");
         success(run.start("alone", &[]));
@@ -263,12 +263,12 @@ order = 'strict'
             let redis::Value::BulkString(id) = redis.command(&["HGET", "lost:evaluation", "id"]) else {
                 panic!("an evaluation has a number")
             };
-            // Claimed for ever; a result that is none, which keeps that of others away; one of a part that there is not.
+            // Tasks claimed by a stopped worker, an invalid result in place of another worker's, and a result of a task that does not exist.
             let claim =
                 ["XREADGROUP", "GROUP", "workers", "gone", "COUNT", "9", "STREAMS", "lost:parts", ">"];
             redis.command(&claim);
             let results = format!("lost:results:{}", String::from_utf8(id).expect("text"));
-            redis.command(&["HSET", &results, "4", "no result", "999", "no part"]);
+            redis.command(&["HSET", &results, "4", "no result", "999", "no task"]);
             wait_until("end of the evaluation", || {
                 redis.command(&["EXISTS", "lost:evaluation"]) == redis::Value::Int(0)
             });
@@ -281,7 +281,7 @@ order = 'strict'
     }
 
     #[test]
-    fn a_server_that_loses_the_parts_costs_one_evaluation() {
+    fn after_the_loss_of_the_tasks_the_learner_measures_one_evaluation_alone() {
         let Some(redis) = Redis::start(&[]) else { return };
         let run = Run::new("name = 'hex'\nsize = 5");
         success(run.start("alone", &[]));
@@ -291,8 +291,8 @@ order = 'strict'
             redis.command(&["EXISTS", "flushed:state"]) == redis::Value::Int(1)
         });
         let mut worker = Vecaz::spawn(&["work", &url, "--threads", "1"]);
-        // The worker finds an evaluation whose parts are gone.
-        wait_until("parts", || redis.command(&["DEL", "flushed:parts"]) == redis::Value::Int(1));
+        // The worker finds an evaluation without tasks.
+        wait_until("tasks", || redis.command(&["DEL", "flushed:parts"]) == redis::Value::Int(1));
         success(learner);
         let (alone, flushed) = (run.out("alone"), run.out("flushed"));
         assert_eq!(column(&alone, "/strength"), column(&flushed, "/strength"));

@@ -1,5 +1,5 @@
-//! What a worker and `vecaz top` read of a run, after changes: no panic, one sentence or a value that a run may have. Chunks, polls,
-//! weights and parts of evaluations have tests of their own.
+//! Worker and `vecaz top` on changed data of a run: no panic, but one sentence or a value that a run may have. Other tests cover
+//! chunks, polls, weights and results of evaluations.
 
 use super::chunks::change;
 use super::play::Setting;
@@ -7,10 +7,10 @@ use super::server::{Redis, TINY, publish};
 use vecaz::batch::any_game;
 use vecaz::cluster::digest;
 use vecaz::cluster::overview::Overview;
-use vecaz::cluster::published::{State, hex, taken_polls};
+use vecaz::cluster::published::{PublishedRun, hex, taken_polls};
 use vecaz::cluster::status::{TimeShares, WorkerStatus};
-use vecaz::cluster::strict::parts;
-use vecaz::cluster::strict::starts::Starts;
+use vecaz::cluster::strict::epoch_slots::EpochSlots;
+use vecaz::cluster::strict::partitions;
 use vecaz::cluster::worker::Worker;
 use vecaz::config::Layers;
 use vecaz::report::metrics::EpochRecord;
@@ -29,13 +29,13 @@ fn changed(bytes: &[u8], rng: &mut RngStream) -> Vec<u8> {
     out
 }
 
-/// One line that says something, and moves no cursor.
+/// Checks that the text is one line, not empty and without control characters.
 fn check_sentence(text: &str) {
     assert!(!text.is_empty() && !text.chars().any(char::is_control), "{text:?}");
 }
 
 #[test]
-fn changed_starts_are_refused_or_games_in_progress_of_the_rules() {
+fn changed_epoch_slots_are_refused_or_games_in_progress_of_the_rules() {
     let mut rng = random();
     let (mut refused, mut taken) = (0, 0);
     for (game, count) in
@@ -46,38 +46,38 @@ fn changed_starts_are_refused_or_games_in_progress_of_the_rules() {
         ));
         let game = setting.game.as_ref();
         let slots = new_slots(0, 66, game, &setting.plan);
-        let part = parts(66).nth(1).expect("two parts");
-        let bytes = Starts::of(&slots).parts.swap_remove(1);
-        let kept: Vec<GameSlot> = slots[part.clone()].iter().map(GameSlot::without_samples).collect();
-        assert!(Starts::read(&bytes, part.clone(), game).as_ref() == Ok(&kept), "what was written");
+        let partition = partitions(66).nth(1).expect("two partitions");
+        let bytes = EpochSlots::of(&slots).partitions.swap_remove(1);
+        let kept: Vec<GameSlot> = slots[partition.clone()].iter().map(GameSlot::without_samples).collect();
+        assert!(EpochSlots::read(&bytes, partition.clone(), game).as_ref() == Ok(&kept), "what was written");
         let raw = postcard::to_stdvec(&kept).expect("in memory");
         for number in 0..count {
-            // Anything, or a body or slots with a true checksum.
+            // Any bytes changed, or only the body or the slots, with a right checksum.
             let forged = match rng.below(4) {
                 0 => changed(&bytes, &mut rng),
                 1 => signed(changed(&bytes[4..], &mut rng)),
                 _ => signed(zstd::bulk::compress(&changed(&raw, &mut rng), 1).expect("in memory")),
             };
-            match Starts::read(&forged, part.clone(), game) {
+            match EpochSlots::read(&forged, partition.clone(), game) {
                 Err(what) => {
                     refused += 1;
                     check_sentence(&what);
                 }
                 Ok(read) => {
                     taken += 1;
-                    assert_eq!(read.len(), part.len());
-                    for (slot, number_of) in read.iter().zip(part.clone()) {
+                    assert_eq!(read.len(), partition.len());
+                    for (slot, number_of) in read.iter().zip(partition.clone()) {
                         slot.check(game, number_of as u64).unwrap_or_else(|e| panic!("{number}: {e}"));
                     }
                 }
             }
         }
     }
-    // What is taken has other numbers of games.
+    // Taken slots differ in numbers of games.
     assert!(refused > 6_000 && taken > 10, "{refused} refused, {taken} taken");
 }
 
-/// A body with its checksum.
+/// A body after its checksum.
 fn signed(body: Vec<u8>) -> Vec<u8> {
     [&crc32c::crc32c(&body).to_le_bytes()[..], &body].concat()
 }
@@ -85,7 +85,7 @@ fn signed(body: Vec<u8>) -> Vec<u8> {
 #[test]
 fn changed_states_and_numbers_are_refused_in_one_sentence_or_read() {
     let mut rng = random();
-    let state = State {
+    let state = PublishedRun {
         protocol: 1,
         run: 7,
         generation: 1 << 63,
@@ -95,21 +95,21 @@ fn changed_states_and_numbers_are_refused_in_one_sentence_or_read() {
         window: 1 << 20,
     };
     let whole = state.fields().map(|(_, value)| Some(value.into_bytes()));
-    assert_eq!(State::parse(&whole), Ok(state));
+    assert_eq!(PublishedRun::parse(&whole), Ok(state));
     let (mut refused, mut taken) = (0, 0);
     for _ in 0..20_000 {
         let mut values = whole.to_vec();
         let field = rng.below(values.len());
         values[field] =
             values[field].as_deref().map(|value| changed(value, &mut rng)).filter(|_| rng.below(20) > 0);
-        match State::parse(&values[..values.len() - usize::from(rng.below(20) == 0)]) {
+        match PublishedRun::parse(&values[..values.len() - usize::from(rng.below(20) == 0)]) {
             Ok(_) => taken += 1,
             Err(what) => {
                 refused += 1;
                 check_sentence(&what);
             }
         }
-        // The number of polls, which any text may be.
+        // The text of the number of polls is arbitrary.
         let polls = changed(b"12 345", &mut rng);
         let version = String::from_utf8(polls.clone())
             .ok()
@@ -126,7 +126,7 @@ fn changed_states_and_numbers_are_refused_in_one_sentence_or_read() {
 }
 
 #[test]
-fn changed_statuses_and_records_are_left_out_or_shown_within_their_lines() {
+fn changed_statuses_and_records_are_ignored_or_displayed_within_their_lines() {
     let mut rng = random();
     let shares = TimeShares { game: 0.25, network: 0.5, link: 0.0, learner: 0.25 };
     let status = WorkerStatus {
@@ -173,7 +173,7 @@ fn changed_statuses_and_records_are_left_out_or_shown_within_their_lines() {
     assert!(refused > 5_000 && taken > 2_000, "{refused} refused, {taken} taken");
 }
 
-/// JSON after changes of any bytes, or of its digits.
+/// JSON after changes of arbitrary bytes, or of its digits.
 fn changed_json(text: &[u8], rng: &mut RngStream) -> Vec<u8> {
     if rng.below(3) == 0 {
         return changed(text, rng);
@@ -235,9 +235,9 @@ fn changed_config(text: &str, rng: &mut RngStream) -> String {
     }
 }
 
-/// By the way in which a worker begins. The digest is that of the changed configuration, where it has one.
+/// Takes the way of a real worker. The digest is that of the changed configuration if it has one.
 #[test]
-fn a_worker_of_a_run_with_a_changed_configuration_says_what_is_wrong_or_can_play() {
+fn a_worker_refuses_a_changed_configuration_in_one_sentence_or_can_play_it() {
     const GIB: u64 = 1 << 30;
     let Some(redis) = Redis::start(&[]) else { return };
     let setting = Setting::new(TINY);
@@ -272,14 +272,14 @@ fn a_worker_of_a_run_with_a_changed_configuration_says_what_is_wrong_or_can_play
     let grown = peak_bytes().zip(before).map_or(0, |(now, before)| now - before);
     assert!(grown < GIB, "{grown} bytes");
 
-    // Texts that are none, and longer than any.
+    // A text that is too long, one that is not UTF-8, and a wrong checksum.
     publish(&"#".repeat((1 << 20) + 1), setting.digest);
     let error = find().err().expect("too long").to_string();
-    assert!(error.contains("the run's configuration is longer than 1048576 bytes"), "{error}");
+    assert!(error.contains("the run's configuration has 1048577 bytes, expected at most 1048576"), "{error}");
     redis.command_with(&["HSET", "run:state", "config"], b"\xff\xfe");
-    let error = find().err().expect("no text").to_string();
-    assert!(error.contains("the run's configuration is no text"), "{error}");
+    let error = find().err().expect("not UTF-8").to_string();
+    assert!(error.contains("the run's configuration is not UTF-8"), "{error}");
     redis.command(&["HSET", "run:state", "sha256", &hex(&[1; 31])]);
-    let error = find().err().expect("no checksum").to_string();
+    let error = find().err().expect("not a checksum").to_string();
     assert!(error.contains("field sha256 of the run's state is"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! A process of which a poll is refused gets to know it, and its part is played by another, whatever the server does meanwhile.
+//! A process of which a poll is refused gets to know it, and its partition is played by another, whatever the server does meanwhile.
 
 use super::play::Setting;
 use super::server::{Redis, TINY, wait_until};
@@ -16,7 +16,7 @@ use vecaz::selfplay::GameRecord;
 /// The version of the weights.
 const EPOCH: u64 = 1;
 
-/// A run in strict order whose game slots are one part.
+/// A run in strict order whose game slots are one partition.
 struct Learner<'a> {
     redis: &'a Redis,
     setting: Setting,
@@ -41,7 +41,7 @@ impl<'a> Learner<'a> {
         Self { redis, setting, workers, refused: 0 }
     }
 
-    /// Sends the first poll of the part, with a slot that the run does not have, in the name of `incarnation`.
+    /// Sends the first poll of the partition, with a slot that the run does not have, in the name of `incarnation`.
     fn send_wrong_poll(&self, incarnation: Incarnation) {
         let selfplay = &self.setting.config.selfplay;
         let limits = limits(self.setting.game.as_ref(), selfplay.games, selfplay.passes_per_poll);
@@ -74,7 +74,7 @@ impl<'a> Learner<'a> {
         bytes_of(self.redis.command(&["GET", &format!("run:lease:{EPOCH}:0")]))
     }
 
-    fn is_told(&self, incarnation: Incarnation) -> bool {
+    fn is_notified(&self, incarnation: Incarnation) -> bool {
         bytes_of(self.redis.command(&["HGET", "run:refused", &incarnation.field()])).is_some()
     }
 }
@@ -89,20 +89,21 @@ fn a_refused_process_is_told_once_a_full_server_has_room_and_the_stream_is_read_
     redis.command(&["CONFIG", "SET", "maxmemory", "1"]);
     learner.receive_until("refused poll", |learner| learner.refused > 0);
     learner.receive_until("full server, twice", |_| redis.number("errorstats", "errorstat_OOM:count=") > 1);
-    assert!(!learner.is_told(holder) && learner.holder().is_some(), "a full server takes nothing");
+    assert!(!learner.is_notified(holder) && learner.holder().is_some(), "a full server takes nothing");
     redis.command(&["CONFIG", "SET", "maxmemory", "0"]);
-    learner.receive_until("refused process", |learner| learner.is_told(holder));
-    assert_eq!(learner.holder(), None, "another worker can take the part");
+    learner.receive_until("refused process", |learner| learner.is_notified(holder));
+    assert_eq!(learner.holder(), None, "another worker can take the partition");
     learner.receive_all();
     assert_eq!(learner.refused, 3, "the poll, the same when it was read again, and the junk");
 
-    // A process that does not have the part takes it from nobody.
+    // A process that does not have the partition takes it from nobody.
     redis.command(&["SET", &format!("run:lease:{EPOCH}:0"), "another"]);
     learner.send_wrong_poll(stranger);
-    learner.receive_until("refused process", |learner| learner.is_told(stranger));
+    learner.receive_until("refused process", |learner| learner.is_notified(stranger));
     assert_eq!(learner.holder().as_deref(), Some(&b"another"[..]));
 
     // A server that has lost its data gets it again.
     redis.command(&["FLUSHALL"]);
-    learner.receive_until("both again", |learner| learner.is_told(holder) && learner.is_told(stranger));
+    learner
+        .receive_until("both again", |learner| learner.is_notified(holder) && learner.is_notified(stranger));
 }

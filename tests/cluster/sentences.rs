@@ -40,7 +40,7 @@ fn addresses_without_a_server_and_with_a_password_are_refused() {
     let (text, code) = error_and_code(&["work", "redis://me:secret@127.0.0.1:1/run"]);
     assert_eq!(code, Some(2), "a wrong argument");
     assert!(text.contains("expected it in VECAZ_REDIS_PASSWORD") && !text.contains("secret"), "{text}");
-    expect(&["work", "http://127.0.0.1/run"], &["http:// is no scheme of it, expected redis://"]);
+    expect(&["work", "http://127.0.0.1/run"], &["scheme http, expected redis or rediss as in redis://"]);
     expect(&["work", "redis://127.0.0.1/run", "--password-file", "none.txt"], &["reading none.txt"]);
     expect(&["run", "--play", "0"], &["--cluster"]);
 }
@@ -81,7 +81,7 @@ fn servers_and_runs_that_do_not_fit_are_refused() {
 
     // What a worker of another version, or of another build of the game, finds.
     redis.command(&["HSET", "first:state", "protocol", "2"]);
-    expect(&["work", &url], &["the run's learner speaks protocol 2, expected 1"]);
+    expect(&["work", &url], &["the run's learner uses protocol 2, expected 1"]);
     redis.command(&["HSET", "first:state", "protocol", "1", "digest", &"00".repeat(32)]);
     expect(&["work", &url], &["expected the same vecaz as the learner's"]);
     redis.command(&["HSET", "first:state", "digest", "00"]);
@@ -110,7 +110,7 @@ fn passwords_come_from_the_environment_or_a_file() {
     std::fs::write(&wrong, "wrong\n").expect("written");
     std::fs::write(&right, "right\n").expect("written");
     let url = redis.url("run");
-    expect(&["work", &url], &["the server wants a password, expected it in VECAZ_REDIS_PASSWORD"]);
+    expect(&["work", &url], &["the server requires a password, expected it in VECAZ_REDIS_PASSWORD"]);
     let with = |file: &std::path::Path| {
         ["work", &url, "--password-file", &file.display().to_string()].map(String::from)
     };

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use vecaz::cluster::published::State;
+use vecaz::cluster::published::PublishedRun;
 use vecaz::cluster::server::{Server, bytes_of};
 
 /// The longest that anything takes here.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct Redis {
     folder: tempfile::TempDir,
@@ -107,7 +107,7 @@ impl Redis {
             });
             match reply {
                 Ok(value) => return value,
-                Err(e) => assert!(start.elapsed() < PATIENCE, "{words:?}: {e}"),
+                Err(e) => assert!(start.elapsed() < TIMEOUT, "{words:?}: {e}"),
             }
             sleep(Duration::from_millis(20));
         }
@@ -139,8 +139,15 @@ impl Drop for Redis {
 
 /// Publishes a run of the name `run` with this configuration, as a learner does.
 pub fn publish(client: &mut redis::Connection, config: &str, digest: [u8; 32]) {
-    let state =
-        State { protocol: 1, run: 7, generation: 8, digest, version: 1, sha256: [0; 32], window: 1 << 20 };
+    let state = PublishedRun {
+        protocol: 1,
+        run: 7,
+        generation: 8,
+        digest,
+        version: 1,
+        sha256: [0; 32],
+        window: 1 << 20,
+    };
     let mut set = redis::cmd("HSET");
     set.arg("run:state").arg("config").arg(config);
     for (name, value) in state.fields() {
@@ -182,7 +189,7 @@ impl Vecaz {
     pub fn output(mut self) -> Output {
         let start = Instant::now();
         while !self.is_over() {
-            assert!(start.elapsed() < PATIENCE, "it did not end within a minute");
+            assert!(start.elapsed() < TIMEOUT, "it did not end within a minute");
             sleep(Duration::from_millis(5));
         }
         let read = |stream: Option<&mut dyn Read>| {
@@ -216,7 +223,7 @@ pub fn send(signal: &str, child: &Child) {
 pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
-        assert!(start.elapsed() < PATIENCE, "no {what} within a minute");
+        assert!(start.elapsed() < TIMEOUT, "no {what} within a minute");
         sleep(Duration::from_millis(5));
     }
 }

@@ -8,7 +8,7 @@ use vecaz::rng::{Key, Purpose};
 
 /// The last epoch.
 const EPOCHS: u64 = 4;
-/// 7 parts, so that each of 7 workers has one; two updates in 3 samples.
+/// 7 partitions, so that each of 7 workers has one; two updates in 3 samples.
 const COMMON: &str = "
 [selfplay]
 games = 230

@@ -1,9 +1,9 @@
-//! A worker's side of evaluations: a thread that measures parts beside self-play, on the same threads of the pool.
+//! A worker's side of evaluations: a thread that measures tasks during self-play, on the same threads of the pool.
 
 use super::{Claim, Offer, limits, seal};
 use crate::cluster::chunk::{Origin, Sealer};
 use crate::cluster::published::{read_config, read_weights};
-use crate::cluster::server::{Connection, Failure, RETRY};
+use crate::cluster::server::{Connection, Failure, RETRY_INTERVAL};
 use crate::cluster::worker::Worker;
 use crate::error::{Error, Result};
 use crate::net::Network;
@@ -18,23 +18,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
-/// Time between two looks for an evaluation, or for a part of it.
-const LOOK: Duration = Duration::from_millis(100);
+/// Time between two polls for an evaluation, or for a task of it.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The thread; it ends with its part when this is dropped, or at once when the stop is requested.
+/// Handle of the thread. After a drop the thread ends with its task; after a requested stop it ends at once.
 pub struct Evaluator {
     ended: Arc<AtomicBool>,
 }
 
 impl Evaluator {
-    /// Starts it for `worker`, whose results are sent as `sender`'s.
+    /// Starts the thread for `worker`, with `sender` as the origin of its results.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if there is no thread or no memory for it.
     pub(in super::super) fn start(
         worker: &Worker,
         sender: Origin,
-        most_weights: u64,
+        max_weights: u64,
         threads: usize,
         stop: &Stop,
     ) -> Result<Self> {
@@ -43,7 +43,7 @@ impl Evaluator {
             worker: worker.clone(),
             consumer: sender.incarnation.field(),
             sealer: Sealer::new(sender)?,
-            most_weights,
+            max_weights,
             threads,
             stop: stop.clone(),
             ended: ended.clone(),
@@ -62,23 +62,24 @@ impl Drop for Evaluator {
     }
 }
 
-/// What one evaluation needs.
+/// The network and the meter of one evaluation.
 struct Current {
     id: u64,
     meter: StrengthMeter,
     network: Box<dyn Network>,
 }
 
+/// State of the thread.
 struct Evaluations {
     worker: Worker,
     consumer: String,
     sealer: Sealer,
-    most_weights: u64,
+    max_weights: u64,
     threads: usize,
     stop: Stop,
     ended: Arc<AtomicBool>,
     current: Option<Current>,
-    /// An evaluation that this machine cannot make.
+    /// Number of an evaluation that this machine cannot measure.
     refused: Option<u64>,
 }
 
@@ -88,16 +89,16 @@ impl Evaluations {
         while self.stop.cause().is_none() && !self.ended.load(Ordering::Relaxed) {
             match self.step(&mut link) {
                 Ok(true) => {}
-                Ok(false) => sleep(LOOK),
-                // The sender of games has warned of these.
-                Err(Failure::Busy(_)) => sleep(RETRY),
-                Err(Failure::Passing(_)) => {
+                Ok(false) => sleep(POLL_INTERVAL),
+                // The sender of games warns of these.
+                Err(Failure::Busy(_)) => sleep(RETRY_INTERVAL),
+                Err(Failure::Transient(_)) => {
                     link = None;
-                    sleep(RETRY);
+                    sleep(RETRY_INTERVAL);
                 }
                 Err(Failure::Final(what)) => {
                     return tracing::warn!(
-                        "{}: {what}; this worker measures no parts of evaluations",
+                        "{}: {what}; this worker measures no tasks of evaluations any more",
                         self.worker.server.address()
                     );
                 }
@@ -105,7 +106,7 @@ impl Evaluations {
         }
     }
 
-    /// Measures a part; false where there is none.
+    /// Measures a task; false where there is none.
     fn step(&mut self, open: &mut Option<Connection>) -> std::result::Result<bool, Failure> {
         let link = match open {
             Some(link) => link,
@@ -121,7 +122,7 @@ impl Evaluations {
         let keys = &self.worker.keys;
         let claim = match offer.claim(link, keys, &self.consumer)? {
             Some(claim) => Some(claim),
-            None => offer.take_over(link, keys, &self.consumer)?,
+            None => offer.reclaim(link, keys, &self.consumer)?,
         };
         let Some(claim) = claim else { return Ok(false) };
         if !self.is_ready(link, &offer)? {
@@ -134,17 +135,17 @@ impl Evaluations {
         }
     }
 
-    /// Fetches what the evaluation needs; false where it is over, or this machine cannot make it.
+    /// Fetches the network and the configuration of the evaluation; false where it is over, or this machine cannot measure it.
     fn is_ready(&mut self, link: &mut Connection, offer: &Offer) -> std::result::Result<bool, Failure> {
         if self.current.as_ref().is_some_and(|current| current.id == offer.id) {
             return Ok(true);
         }
         self.current = None;
         let keys = &self.worker.keys;
-        let weights = read_weights(link, keys, (offer.version, offer.sha256), self.most_weights);
+        let weights = read_weights(link, keys, (offer.version, offer.sha256), self.max_weights);
         let weights = match weights {
             Ok(weights) => weights,
-            // Those of the same number that are published after it may have replaced them.
+            // Weights of the same version, published after the evaluation, may have replaced them.
             Err(Failure::Final(_)) => None,
             Err(failure) => return Err(failure),
         };
@@ -172,8 +173,8 @@ impl Evaluations {
         let Worker { game, spec, .. } = &self.worker;
         let config = self.worker.evaluation_config(text)?;
         let meter = StrengthMeter::new(&config, game, self.threads)?;
-        if parts(meter.items()).len() != offer.parts {
-            let what = format!("{} parts, expected {}", offer.parts, parts(meter.items()).len());
+        if parts(meter.items()).len() != offer.tasks {
+            let what = format!("{} tasks, expected {}", offer.tasks, parts(meter.items()).len());
             return Err(Error::unsupported("this evaluation", what));
         }
         let name = PathBuf::from(format!("weights of version {}", offer.version));
@@ -182,18 +183,20 @@ impl Evaluations {
         Ok(Current { id: offer.id, meter, network })
     }
 
-    /// The chunk of what is measured of the part.
+    /// Measures the claimed task; returns the chunk of its result.
     fn measure(&mut self, offer: &Offer, claim: Claim) -> Result<Vec<u8>> {
         let Some(Current { meter, network, .. }) = &self.current else {
-            return Err(Error::unsupported("this evaluation", "its network is not there"));
+            return Err(Error::unsupported("this evaluation", "no network, expected that of `is_ready`"));
         };
-        let numbers = parts(meter.items()).swap_remove(claim.part); // below the number of parts
-        let most = limits(self.worker.game.as_ref(), meter.max_bytes(numbers.len()))?;
+        let numbers = parts(meter.items()).swap_remove(claim.task); // below the number of tasks
+        let bounds = limits(self.worker.game.as_ref(), meter.max_bytes(numbers.len()))?;
         let measured = meter.measure(network.as_ref(), numbers, &self.stop, &mut |_| ())?;
-        let chunk = seal(&mut self.sealer, offer, claim.part, &measured)?;
-        match chunk.len() > most.bytes() {
-            true => Err(Error::unsupported("this evaluation", format!("a part of {} bytes", chunk.len()))),
-            false => Ok(chunk),
+        let chunk = seal(&mut self.sealer, offer, claim.task, &measured)?;
+        if chunk.len() > bounds.bytes() {
+            let what =
+                format!("a task with a result of {} bytes, expected at most {}", chunk.len(), bounds.bytes());
+            return Err(Error::unsupported("this evaluation", what));
         }
+        Ok(chunk)
     }
 }

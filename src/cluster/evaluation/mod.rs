@@ -1,11 +1,12 @@
-//! An evaluation in parts, which the learner and any worker measure: what is on the server, and how a part is claimed and sent.
+//! An evaluation in tasks, which the learner and any worker measure: its data on the server, and how a task is claimed and sent.
 //!
-//! The learner writes the weights, then [`Offer`] and the stream of parts in one transaction, and deletes them when it has all results.
-//! Parts are claimed by a consumer group; one that is claimed by a worker that dies is claimed again, by another worker after some time or by
-//! the learner when nothing else is left. A part that is measured twice gives the same result, so the first one is kept.
+//! The learner writes the weights, then [`Offer`] and the stream of tasks in one transaction, and deletes them when it has all results.
+//! Tasks are claimed by a consumer group. The task of a worker that has stopped is claimed again: by another worker after
+//! [`CLAIM_TIMEOUT`], or by the learner when nothing else is left. A task that is measured twice gives the same result, so the first
+//! result is kept.
 
 pub mod evaluator;
-pub mod shared;
+pub mod offered;
 
 use super::chunk::{Chunk, ChunkLimits, ChunkReader, Contents, Sealer};
 use super::published::{CHUNK_FIELD, Keys, entries_of, from_hex, hex};
@@ -17,46 +18,47 @@ use crate::run::strength::EvalResult;
 use redis::{Value, cmd, pipe};
 use std::time::Duration;
 
-/// The consumer group of learner and workers.
+/// The consumer group that learner and workers share.
 const GROUP: &str = "workers";
-/// A part whose result has not come for so long is claimed by another worker.
-const TAKEN_OVER: Duration = Duration::from_secs(30);
-/// How long results of an evaluation that is over stay at most, in seconds.
-const KEPT_SECONDS: u64 = 3600;
-/// The most parts that a worker believes in.
-const MOST_PARTS: usize = 1 << 20;
+/// Time without a result after which another worker claims a task.
+const CLAIM_TIMEOUT: Duration = Duration::from_secs(30);
+/// Seconds after the last result until the server deletes the results of an evaluation.
+const RESULT_TTL: u64 = 3600;
+/// Upper bound on the tasks of an evaluation; a worker ignores an offer with more.
+const MAX_TASKS: usize = 1 << 20;
 
-/// An evaluation that goes on.
+/// An evaluation in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// Its number, drawn at random.
+    /// The evaluation's number, drawn at random.
     pub id: u64,
     /// The version of the weights.
     pub version: u64,
-    /// SHA-256 of their file.
+    /// SHA-256 of the weights file.
     pub sha256: [u8; 32],
-    /// The number of parts.
-    pub parts: usize,
+    /// The number of tasks.
+    pub tasks: usize,
 }
 
 impl Offer {
+    /// Fields of the hash `RUN:evaluation`; `parts` holds the number of tasks.
     const FIELDS: [&'static str; 4] = ["id", "version", "sha256", "parts"];
 
-    /// Publishes weights and parts.
+    /// Publishes weights and tasks.
     fn publish(&self, link: &mut Connection, keys: &Keys, weights: &[u8]) -> Result<(), Failure> {
         link.command(cmd("SET").arg(keys.weights(self.version)).arg(weights))?;
         let mut all = pipe();
-        all.atomic().cmd("DEL").arg(&keys.evaluation).arg(&keys.parts);
-        all.cmd("XGROUP").arg("CREATE").arg(&keys.parts).arg(GROUP).arg(0).arg("MKSTREAM");
-        for part in 0..self.parts {
-            let entry = format!("{:016x} {part}", self.id);
-            all.cmd("XADD").arg(&keys.parts).arg("*").arg(CHUNK_FIELD).arg(entry);
+        all.atomic().cmd("DEL").arg(&keys.evaluation).arg(&keys.tasks);
+        all.cmd("XGROUP").arg("CREATE").arg(&keys.tasks).arg(GROUP).arg(0).arg("MKSTREAM");
+        for task in 0..self.tasks {
+            let entry = format!("{:016x} {task}", self.id);
+            all.cmd("XADD").arg(&keys.tasks).arg("*").arg(CHUNK_FIELD).arg(entry);
         }
         let values = [
             format!("{:016x}", self.id),
             self.version.to_string(),
             hex(&self.sha256),
-            self.parts.to_string(),
+            self.tasks.to_string(),
         ];
         for (name, value) in Self::FIELDS.iter().zip(values) {
             all.cmd("HSET").arg(&keys.evaluation).arg(name).arg(value);
@@ -64,7 +66,7 @@ impl Offer {
         link.pipeline(&all).map(drop)
     }
 
-    /// The evaluation that goes on; None where there is none.
+    /// The evaluation in progress; None where there is none.
     fn read(link: &mut Connection, keys: &Keys) -> Result<Option<Self>, Failure> {
         let reply = link.command(cmd("HMGET").arg(&keys.evaluation).arg(&Self::FIELDS))?;
         let texts = list_of(reply).unwrap_or_default().into_iter().map(|value| {
@@ -75,20 +77,20 @@ impl Offer {
     }
 
     fn parse(texts: &[String]) -> Option<Self> {
-        let [id, version, sha256, parts] = texts else { return None };
-        let parts = parts.parse().ok().filter(|parts| *parts <= MOST_PARTS)?;
+        let [id, version, sha256, tasks] = texts else { return None };
+        let tasks = tasks.parse().ok().filter(|tasks| *tasks <= MAX_TASKS)?;
         let id = u64::from_str_radix(id, 16).ok()?;
-        Some(Self { id, version: version.parse().ok()?, sha256: from_hex(sha256)?, parts })
+        Some(Self { id, version: version.parse().ok()?, sha256: from_hex(sha256)?, tasks })
     }
 
-    /// Deletes it with its parts and results.
+    /// Deletes the evaluation with its tasks and results.
     fn withdraw(&self, link: &mut Connection, keys: &Keys) -> Result<(), Failure> {
         let mut delete = cmd("DEL");
-        delete.arg(&keys.evaluation).arg(&keys.parts).arg(keys.results(self.id));
+        delete.arg(&keys.evaluation).arg(&keys.tasks).arg(keys.results(self.id));
         link.command(&delete).map(drop)
     }
 
-    /// Claims the next part that is free; None where there is none.
+    /// Claims the next free task; None where there is none.
     fn claim(&self, link: &mut Connection, keys: &Keys, consumer: &str) -> Result<Option<Claim>, Failure> {
         let mut read = cmd("XREADGROUP");
         read.arg("GROUP")
@@ -97,25 +99,20 @@ impl Offer {
             .arg("COUNT")
             .arg(1)
             .arg("STREAMS")
-            .arg(&keys.parts)
+            .arg(&keys.tasks)
             .arg(">");
-        // [[key, entries]], or nil where nothing is left.
+        // The reply is [[key, entries]], or nil where nothing is left.
         let streams = list_of(link.command(&read)?).unwrap_or_default();
         let entries = streams.into_iter().filter_map(list_of).filter_map(|mut stream| stream.pop());
         Ok(entries.flat_map(entries_of).find_map(|entry| self.claim_of(entry)))
     }
 
-    /// Claims a part that another process has had for too long; None where there is none.
-    fn take_over(
-        &self,
-        link: &mut Connection,
-        keys: &Keys,
-        consumer: &str,
-    ) -> Result<Option<Claim>, Failure> {
+    /// Claims a task that another process has held for [`CLAIM_TIMEOUT`]; None where there is none.
+    fn reclaim(&self, link: &mut Connection, keys: &Keys, consumer: &str) -> Result<Option<Claim>, Failure> {
         let mut claim = cmd("XAUTOCLAIM");
-        claim.arg(&keys.parts).arg(GROUP).arg(consumer).arg(TAKEN_OVER.as_millis() as u64).arg(0);
+        claim.arg(&keys.tasks).arg(GROUP).arg(consumer).arg(CLAIM_TIMEOUT.as_millis() as u64).arg(0);
         let reply = link.command(claim.arg("COUNT").arg(1))?;
-        // [next, entries, ..]
+        // The reply is [next, entries, ..].
         let entries = list_of(reply).unwrap_or_default().into_iter().nth(1).unwrap_or(Value::Nil);
         Ok(entries_of(entries).into_iter().find_map(|entry| self.claim_of(entry)))
     }
@@ -123,65 +120,71 @@ impl Offer {
     /// The claim of an entry; None for one of another evaluation.
     fn claim_of(&self, (entry, text): (StreamId, Vec<u8>)) -> Option<Claim> {
         let text = String::from_utf8(text).ok()?;
-        let (id, part) = text.split_once(' ')?;
-        let part = part.parse().ok().filter(|part| *part < self.parts)?;
-        (u64::from_str_radix(id, 16) == Ok(self.id)).then_some(Claim { part, entry })
+        let (id, task) = text.split_once(' ')?;
+        let task = task.parse().ok().filter(|task| *task < self.tasks)?;
+        (u64::from_str_radix(id, 16) == Ok(self.id)).then_some(Claim { task, entry })
     }
 
-    /// Sends what was measured of a part, unless it is there already.
+    /// Sends the result of a task, unless the server has one.
     fn send(&self, link: &mut Connection, keys: &Keys, claim: &Claim, chunk: &[u8]) -> Result<(), Failure> {
         let (mut all, results) = (pipe(), keys.results(self.id));
-        all.atomic().cmd("HSETNX").arg(&results).arg(claim.part).arg(chunk);
-        all.cmd("EXPIRE").arg(&results).arg(KEPT_SECONDS);
-        all.cmd("XACK").arg(&keys.parts).arg(GROUP).arg(claim.entry.to_string());
+        all.atomic().cmd("HSETNX").arg(&results).arg(claim.task).arg(chunk);
+        all.cmd("EXPIRE").arg(&results).arg(RESULT_TTL);
+        all.cmd("XACK").arg(&keys.tasks).arg(GROUP).arg(claim.entry.to_string());
         link.pipeline(&all).map(drop)
     }
 }
 
-/// A part that this process is to measure.
+/// A task that this process has claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Claim {
-    part: usize,
+    task: usize,
     entry: StreamId,
 }
 
-/// The bounds of the chunk of a part, of which so many bytes are measured.
+/// The bounds of the chunk of a task whose result has up to `max_bytes` bytes.
 ///
 /// # Errors
 /// [`Error::Unsupported`] if that is more than a chunk may have.
-pub fn limits(game: &dyn AnyGame, most_bytes: usize) -> Result<ChunkLimits> {
-    ChunkLimits::with(game, most_bytes, "a part of an evaluation")
+pub fn limits(game: &dyn AnyGame, max_bytes: usize) -> Result<ChunkLimits> {
+    ChunkLimits::with(game, max_bytes, "a task of an evaluation")
 }
 
-/// The chunk of a part.
+/// The chunk of a task's result.
 ///
 /// # Errors
 /// [`Error::Unsupported`] if compression fails.
-pub fn seal(sealer: &mut Sealer, offer: &Offer, part: usize, measured: &EvalResult) -> Result<Vec<u8>> {
-    let raw = postcard::to_stdvec(&(offer.id, part as u64, measured));
-    let raw = raw.map_err(|e| Error::unsupported("sending a part of an evaluation", e.to_string()))?;
-    sealer.seal(&raw, Contents { sequence: 1 + part as u64, version: offer.version, games: 0, samples: 0 })
+pub fn seal(sealer: &mut Sealer, offer: &Offer, task: usize, measured: &EvalResult) -> Result<Vec<u8>> {
+    let raw = postcard::to_stdvec(&(offer.id, task as u64, measured));
+    let raw = raw.map_err(|e| Error::unsupported("sending a task of an evaluation", e.to_string()))?;
+    sealer.seal(&raw, Contents { sequence: 1 + task as u64, version: offer.version, games: 0, samples: 0 })
 }
 
-/// What was measured of a part of `offer`, by its chunk; not checked against the rules.
+/// The result of a task of `offer`, read from its chunk; not checked against the rules.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault of the chunk, after the worker's name where the header can be read.
 pub fn open(
     reader: &mut ChunkReader,
     bytes: &[u8],
     (digest, limits): (&[u8; 32], &ChunkLimits),
     offer: &Offer,
-    part: usize,
+    task: usize,
 ) -> std::result::Result<EvalResult, String> {
     let chunk = Chunk::parse(bytes, digest, limits).map_err(|refusal| refusal.to_string())?;
     let named = |what: String| format!("of {}: {what}", chunk.header.name());
     let body = reader.body(&chunk).map_err(named)?;
     let ((id, number, measured), rest) = postcard::take_from_bytes::<(u64, u64, EvalResult)>(body)
-        .map_err(|e| named(format!("its body is no part: {e}")))?;
-    match rest.is_empty() && (id, number) == (offer.id, part as u64) {
+        .map_err(|e| named(format!("cannot decode the body as a task: {e}")))?;
+    if !rest.is_empty() {
+        return Err(named(format!("{} bytes after the task, expected none", rest.len())));
+    }
+    match (id, number) == (offer.id, task as u64) {
         true => Ok(measured),
-        false => Err(named(format!("its body is part {number} of another evaluation, or longer"))),
+        false => Err(named(format!(
+            "task {number} of evaluation {id:016x}, expected task {task} of evaluation {:016x}",
+            offer.id
+        ))),
     }
 }
 
@@ -191,7 +194,7 @@ mod tests {
 
     #[test]
     fn an_offer_is_read_as_written_and_others_are_none() {
-        let offer = Offer { id: 0xfeed, version: 3, sha256: [7; 32], parts: 12 };
+        let offer = Offer { id: 0xfeed, version: 3, sha256: [7; 32], tasks: 12 };
         let texts = ["feed".to_string(), "3".into(), hex(&[7; 32]), "12".into()];
         assert_eq!(Offer::parse(&texts), Some(offer.clone()));
         for (field, wrong) in [(0, "x"), (1, "-1"), (2, "07"), (3, "9999999")] {
@@ -199,7 +202,7 @@ mod tests {
             texts[field] = wrong.into();
             assert_eq!(Offer::parse(&texts), None, "{wrong}");
         }
-        let claim = |text: &str| offer.claim_of((StreamId(1, 2), text.into())).map(|claim| claim.part);
+        let claim = |text: &str| offer.claim_of((StreamId(1, 2), text.into())).map(|claim| claim.task);
         let claims = ["feed 11", "feed 12", "fed 11", "feed", "feed x"].map(claim);
         assert_eq!(claims, [Some(11), None, None, None, None]);
     }

@@ -1,21 +1,21 @@
-//! One poll of one part: the plies that it decided, as the bytes that a worker sends.
+//! One poll of one partition: the plies that it decided, as the bytes that a worker sends.
 //!
-//! The bytes are a chunk ([`super::super::chunk`]) whose number is that of the poll in its epoch, from 1, whose games are those that the
-//! poll has ended, and whose body is the part's number and a list of [`SlotPlies`], by postcard.
+//! The bytes are a chunk ([`super::super::chunk`]). Its number is that of the poll in its epoch, from 1; its games are those that the
+//! poll has ended; its body is the partition's number and a list of [`SlotPlies`], by postcard.
 
 use super::super::bounds::{RECORD, poll_bytes};
 use crate::batch::AnyGame;
-use crate::cluster::chunk::{Chunk, ChunkLimits, ChunkReader, Contents, MOST_BYTES, Sealer};
+use crate::cluster::chunk::{Chunk, ChunkLimits, ChunkReader, Contents, MAX_CHUNK_BYTES, Sealer};
 use crate::error::{Error, Result};
 use crate::selfplay::{FinishedGame, GameRecord, GameSlot};
 use serde::{Deserialize, Serialize};
 
-pub use super::super::bounds::most_records;
+pub use super::super::bounds::max_records;
 
 /// Plies of one game in one poll.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SlotPlies {
-    /// The pass of the poll that ended the game; None where it goes on.
+    /// The pass of the poll that ended the game; None where the game continues.
     pub ended_by: Option<u64>,
     /// The plies.
     pub record: GameRecord,
@@ -23,24 +23,24 @@ pub struct SlotPlies {
 
 const _: () = assert!(size_of::<SlotPlies>() <= RECORD);
 
-/// What a poll decided in a part.
+/// The plies that a poll decided in a partition.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PartPoll {
+pub struct PartitionPoll {
     /// The worker's name.
     pub sender: String,
     /// The worker's process.
     pub incarnation: u64,
     /// The version of the weights.
     pub version: u64,
-    /// The part.
-    pub part: usize,
-    /// The poll, from 1.
+    /// The partition.
+    pub partition: usize,
+    /// The poll's number in its epoch, from 1.
     pub poll: u64,
-    /// The plies; those of one slot in their order.
+    /// The plies; those of one slot in order.
     pub plies: Vec<SlotPlies>,
 }
 
-impl PartPoll {
+impl PartitionPoll {
     /// Bytes in memory.
     pub fn bytes(&self) -> usize {
         let plies = |SlotPlies { record, .. }: &SlotPlies| {
@@ -55,15 +55,15 @@ impl PartPoll {
     }
 }
 
-/// The bounds of the chunks of parts with up to `slots` slots and so many passes of a poll, each of which decides one ply at most.
+/// The bounds of the chunks of partitions with up to `slots` slots, in polls of `passes` passes. A pass decides at most one ply of a slot.
 ///
 /// # Errors
 /// [`Error::Unsupported`] if that is more than a chunk may have.
 pub fn limits(game: &dyn AnyGame, slots: usize, passes: u32) -> Result<ChunkLimits> {
-    ChunkLimits::with(game, poll_bytes(game, slots, passes).min(MOST_BYTES), "a poll")
+    ChunkLimits::with(game, poll_bytes(game, slots, passes).min(MAX_CHUNK_BYTES), "a poll")
 }
 
-/// How far the game of a slot was recorded.
+/// The recorded plies of a slot's game, as counts.
 #[derive(Clone, Copy, Debug)]
 struct RecordedPlies {
     game: u64,
@@ -72,7 +72,7 @@ struct RecordedPlies {
 }
 
 impl RecordedPlies {
-    /// Where the plies of game number `game` begin that were not recorded: after the opening, if none was.
+    /// The first action and sample of game number `game` that are not recorded. Plies of the opening are never recorded.
     fn from(self, game: u64, opening: u32) -> (usize, usize) {
         match self.game == game {
             true => (self.actions, self.samples),
@@ -81,14 +81,14 @@ impl RecordedPlies {
     }
 }
 
-/// Records what polls decide in a part, each ply once.
+/// Records the plies that polls decide in a partition, each ply once.
 pub struct Recorder {
     first: u64,
     slots: Vec<RecordedPlies>,
 }
 
 impl Recorder {
-    /// From the present positions of `slots` on.
+    /// A recorder that begins at the present positions of `slots`.
     pub fn new(slots: &[GameSlot]) -> Self {
         let recorded = |slot: &GameSlot| RecordedPlies {
             game: slot.game,
@@ -98,7 +98,7 @@ impl Recorder {
         Self { first: slots.first().map_or(0, |slot| slot.slot), slots: slots.iter().map(recorded).collect() }
     }
 
-    /// The plies of a poll that has ended `finished`, by pass and slot, and left `slots`.
+    /// The plies of a poll that has ended the games `finished`, sorted by pass and slot, and left the games in progress of `slots`.
     pub fn record<'a>(
         &mut self,
         finished: &[(u64, FinishedGame)],
@@ -126,50 +126,50 @@ impl Recorder {
 /// The chunk of a poll.
 ///
 /// # Errors
-/// [`Error::Unsupported`] if it is larger than these rules allow, or compression fails.
+/// [`Error::Unsupported`] if the poll is larger than the rules allow, or compression fails.
 pub fn seal(
     sealer: &mut Sealer,
     limits: &ChunkLimits,
     (version, poll): (u64, u64),
-    part: usize,
+    partition: usize,
     plies: Vec<SlotPlies>,
 ) -> Result<Vec<u8>> {
     let ended = plies.iter().filter(|plies| plies.ended_by.is_some()).count();
-    let raw = postcard::to_stdvec(&(part as u32, plies));
+    let raw = postcard::to_stdvec(&(partition as u32, plies));
     let raw = raw.map_err(|e| Error::unsupported("sending a poll", e.to_string()))?;
     if raw.len() > limits.raw_bytes {
-        let what = format!("{} bytes, at most {}", raw.len(), limits.raw_bytes);
+        let what = format!("{} bytes, expected at most {}", raw.len(), limits.raw_bytes);
         return Err(Error::unsupported("sending a poll", what));
     }
     sealer.seal(&raw, Contents { sequence: poll, version, games: ended as u32, samples: 0 })
 }
 
-/// What a chunk says; its plies are not played yet. Their number is compared with `most`, that of [`most_records`], before memory is
-/// taken: a record without plies has a few bytes on the wire and many in memory.
+/// The poll of a chunk; its plies are not played yet. Their number is compared with `max`, that of [`max_records`], before memory is
+/// allocated: a record without plies has a few bytes on the wire and many in memory.
 ///
 /// # Errors
-/// What is wrong with its body.
+/// The fault of the chunk's body.
 pub fn open(
     reader: &mut ChunkReader,
     chunk: &Chunk<'_>,
-    most: usize,
-) -> std::result::Result<PartPoll, String> {
-    let (header, no_poll) = (chunk.header, |e| format!("its body is no poll: {e}"));
+    max: usize,
+) -> std::result::Result<PartitionPoll, String> {
+    let (header, undecodable) = (chunk.header, |e| format!("cannot decode the body as a poll: {e}"));
     let body = reader.body(chunk)?;
-    let (part, list) = postcard::take_from_bytes::<u32>(body).map_err(no_poll)?;
-    let (records, _) = postcard::take_from_bytes::<usize>(list).map_err(no_poll)?;
-    if records > most {
-        return Err(format!("{records} records of games, at most {most}"));
+    let (partition, list) = postcard::take_from_bytes::<u32>(body).map_err(undecodable)?;
+    let (records, _) = postcard::take_from_bytes::<usize>(list).map_err(undecodable)?;
+    if records > max {
+        return Err(format!("{records} records of games, expected at most {max}"));
     }
-    let (plies, rest) = postcard::take_from_bytes::<Vec<SlotPlies>>(list).map_err(no_poll)?;
+    let (plies, rest) = postcard::take_from_bytes::<Vec<SlotPlies>>(list).map_err(undecodable)?;
     if !rest.is_empty() {
-        return Err("its body has bytes after the poll".into());
+        return Err(format!("{} bytes after the poll, expected none", rest.len()));
     }
-    Ok(PartPoll {
+    Ok(PartitionPoll {
         sender: header.name(),
         incarnation: header.incarnation,
         version: header.version,
-        part: part as usize,
+        partition: partition as usize,
         poll: header.sequence,
         plies,
     })

@@ -1,25 +1,26 @@
-//! Processes of which a poll was refused, and how they get to know it: they end, and another worker plays their part.
+//! Notifies workers whose polls were refused: they stop, and another worker plays their partition.
 
 use super::super::Incarnation;
 use super::super::published::Keys;
 use super::super::server::{Connection, Failure, bytes_of};
 use redis::{cmd, pipe};
 
-/// A process of which a poll was refused.
+/// A worker's process of which a poll was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct RefusedProcess {
     /// The process.
     pub incarnation: u64,
-    /// The part whose poll it was.
-    pub part: usize,
+    /// The partition of the refused poll.
+    pub partition: usize,
     /// The version of the weights.
     pub version: u64,
 }
 
 impl RefusedProcess {
-    /// Publishes that it is refused and removes its lease, both or neither. A lease of another process stays.
+    /// Publishes the refusal and removes the process's lease, both or neither. A lease of another process stays.
     fn publish(&self, link: &mut Connection, keys: &Keys) -> Result<(), Failure> {
-        let (field, lease) = (Incarnation(self.incarnation).field(), keys.lease(self.version, self.part));
+        let (field, lease) =
+            (Incarnation(self.incarnation).field(), keys.lease(self.version, self.partition));
         let holder = bytes_of(link.command(cmd("GET").arg(&lease))?);
         let mut all = pipe();
         all.atomic().cmd("HSET").arg(&keys.refused).arg(&field).arg(1);
@@ -30,24 +31,25 @@ impl RefusedProcess {
     }
 }
 
-/// The refused processes of an epoch. They are kept once they are published too: a server that has lost its data gets them again.
+/// The refused processes of an epoch. They stay in this list after their publication, since a server that has lost its data needs them
+/// again.
 #[derive(Debug, Default)]
 pub(in super::super) struct Refusals {
     all: Vec<RefusedProcess>,
-    /// How many of them the server has.
+    /// How many of `all` the server has.
     published: usize,
 }
 
 impl Refusals {
-    /// Adds processes that were refused since. True if the polls of the epoch of `version` are to be read again, among which may be those
-    /// that others have sent of the same part; polls of an earlier epoch are not wanted any more.
+    /// Adds newly refused processes. True if the polls of the epoch of `version` are to be read again, since they may contain those of
+    /// another worker for the same partition. Polls of an earlier epoch are not needed any more.
     pub(in super::super) fn add(&mut self, new: Vec<RefusedProcess>, version: u64) -> bool {
-        let are_wanted = new.iter().any(|refused| refused.version >= version);
+        let needs_reread = new.iter().any(|refused| refused.version >= version);
         self.all.extend(new);
-        are_wanted
+        needs_reread
     }
 
-    /// Publishes those that are not published; after a failure the rest is published by the next call.
+    /// Publishes the processes that are not published yet. After a failure the next call publishes the rest.
     pub(in super::super) fn publish(&mut self, link: &mut Connection, keys: &Keys) -> Result<(), Failure> {
         while let Some(refused) = self.all.get(self.published) {
             refused.publish(link, keys)?;
@@ -56,13 +58,13 @@ impl Refusals {
         Ok(())
     }
 
-    /// The epoch of `version` is published, perhaps again: those of earlier ones are forgotten once they are published, those of this one are
-    /// published again.
+    /// Begins the epoch of `version`, perhaps for the second time, after its publication. Removes published refusals of earlier epochs
+    /// and publishes those of this epoch again.
     pub(in super::super) fn begin(&mut self, version: u64) {
         let published = std::mem::take(&mut self.published);
-        let known = self.all.drain(..published).filter(|refused| refused.version >= version);
-        let known: Vec<RefusedProcess> = known.collect();
-        self.all.splice(..0, known);
+        let current = self.all.drain(..published).filter(|refused| refused.version >= version);
+        let current: Vec<RefusedProcess> = current.collect();
+        self.all.splice(..0, current);
     }
 }
 
@@ -72,16 +74,19 @@ mod tests {
 
     #[test]
     fn refused_processes_are_kept_until_they_are_published_and_their_epoch_is_over() {
-        let refused = |incarnation, version| RefusedProcess { incarnation, part: 0, version };
+        let refused = |incarnation, version| RefusedProcess { incarnation, partition: 0, version };
         let mut refusals = Refusals::default();
-        assert!(refusals.add(vec![refused(1, 4), refused(2, 4)], 4), "other polls of the part are wanted");
+        assert!(
+            refusals.add(vec![refused(1, 4), refused(2, 4)], 4),
+            "other polls of the partition are needed"
+        );
         refusals.begin(4);
         assert_eq!(refusals.all, [refused(1, 4), refused(2, 4)], "nothing is published yet");
         refusals.published = 1;
-        assert!(!refusals.add(vec![refused(3, 4)], 5), "the epoch has ended meanwhile");
+        assert!(!refusals.add(vec![refused(3, 4)], 5), "the epoch has ended");
         assert!(!refusals.add(Vec::new(), 5));
         refusals.begin(5);
-        assert_eq!(refusals.all, [refused(2, 4), refused(3, 4)], "the first one knows it");
+        assert_eq!(refusals.all, [refused(2, 4), refused(3, 4)], "the first one is notified");
         assert!(refusals.add(vec![refused(4, 6)], 5), "the next epoch has begun, and is not published yet");
         refusals.published = 3;
         refusals.begin(6);

@@ -1,19 +1,19 @@
-//! A worker of a run in strict order: holds the leases of some parts, plays their polls and sends them.
+//! A worker of a run in strict order: holds the leases of some partitions, plays their polls and sends them.
 //!
-//! It talks with the server between two polls, and keeps what it has sent until the epoch is over, or until the learner has taken it where
-//! that is much: whatever is lost, it is sent again.
+//! The worker exchanges data with the server between two polls. It keeps the chunks that it has sent until the end of the epoch, and
+//! sends them again after a possible loss. If they take many bytes, it drops those that the learner has taken.
 
-use super::super::bounds::KEPT_BYTES;
+use super::super::bounds::MAX_BUFFER_BYTES;
 use super::super::chunk::{ChunkLimits, Sealer};
-use super::super::published::{CHUNK_FIELD, Keys, State, read_starts, read_weights, taken_polls};
+use super::super::published::{CHUNK_FIELD, Keys, PublishedRun, read_epoch_slots, read_weights, taken_polls};
 use super::super::sender::SentCounts;
-use super::super::server::{Connection, Failure, RETRY, Server, bytes_of, number_of};
-use super::super::status::{Limit, StatusMeter, WorkerStatus};
+use super::super::server::{Connection, Failure, RETRY_INTERVAL, Server, bytes_of, number_of};
+use super::super::status::{Bottleneck, StatusMeter, WorkerStatus};
 use super::super::worker::{WorkDone, Worker};
-use super::kept::KeptPolls;
+use super::epoch_slots::{EpochSlots, FINISHED};
 use super::poll::{Recorder, limits, seal};
-use super::starts::Starts;
-use super::{POLLS_AHEAD, parts};
+use super::resend_buffer::UnackedPolls;
+use super::{POLLS_AHEAD, partitions};
 use crate::backend::RootCache;
 use crate::config::{Config, SearchConfig, SelfPlayConfig};
 use crate::error::{Error, Result};
@@ -31,64 +31,63 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// The longest time between two exchanges with the server, but for a poll that takes longer.
-const EXCHANGE: Duration = Duration::from_millis(20);
-/// The same where there is nothing to play.
+/// Time between two exchanges with the server; longer where a single poll takes longer.
+const EXCHANGE_INTERVAL: Duration = Duration::from_millis(20);
+/// The same where the worker has nothing to play.
 const IDLE: Duration = Duration::from_millis(5);
-/// How long a lease lasts, besides four times the longest poll.
+/// Duration of a lease, to which four times the longest poll is added.
 const LEASE: Duration = Duration::from_secs(5);
-/// Bytes of chunks that are sent at once.
-const SENT_AT_ONCE: usize = 1 << 20;
+/// Bytes of chunks from which on a pipeline is sent.
+const PIPELINE_BYTES: usize = 1 << 20;
 
-/// A part whose lease this worker holds.
-struct PartPlay {
-    part: usize,
+/// A partition whose lease this worker holds.
+struct PartitionPlay {
+    partition: usize,
     selfplay: SelfPlay,
     recorder: Recorder,
-    /// Its polls.
-    kept: KeptPolls,
+    polls: UnackedPolls,
 }
 
-/// The weights of an epoch, and what follows from them.
+/// The network of an epoch and its root cache.
 struct Epoch {
     network: Box<dyn Network>,
     cache: Arc<RootCache>,
 }
 
-/// What an exchange has brought.
+/// The result of an exchange.
 enum Exchanged {
     Nothing,
-    /// Weights of another version.
+    /// Weights of another version, and the number of games `finished` before its epoch.
     Weights {
-        state: State,
+        state: PublishedRun,
         file: Vec<u8>,
         finished: u64,
     },
-    /// The slots of a part whose lease was taken.
-    Part {
-        part: usize,
+    /// The slots of a partition whose lease was taken.
+    Partition {
+        partition: usize,
         bytes: Vec<u8>,
     },
 }
 
-/// A worker at play.
+/// State of a worker that plays.
 pub(in super::super) struct StrictPlay<'a> {
     worker: &'a Worker,
     sealer: Sealer,
     limits: ChunkLimits,
-    most_weights: u64,
+    max_weights: u64,
     incarnation: String,
     threads: usize,
     stop: &'a Stop,
-    parts: Vec<Range<usize>>,
+    partitions: Vec<Range<usize>>,
     /// The state at the last exchange.
-    state: State,
-    /// Polls that the learner has taken.
+    state: PublishedRun,
+    /// The number of polls that the learner has taken.
     taken: u64,
     epoch: Option<Epoch>,
     evaluations: Option<Arc<EvalCache>>,
-    held: Vec<PartPlay>,
-    /// Games of parts that are not held any more, whose arrays are used again.
+    held: Vec<PartitionPlay>,
+    /// Self-play of partitions that are not held any more, for reuse of the arrays.
     spare: Vec<SelfPlay>,
     exchanged_at: Option<Instant>,
     longest_poll: Duration,
@@ -105,22 +104,22 @@ impl<'a> StrictPlay<'a> {
     pub(in super::super) fn new(
         worker: &'a Worker,
         sealer: Sealer,
-        most_weights: u64,
+        max_weights: u64,
         incarnation: String,
         threads: usize,
         stop: &'a Stop,
     ) -> Result<Self> {
         let (config, game) = (worker.config(), worker.game.as_ref());
-        let parts: Vec<Range<usize>> = parts(config.selfplay.games).collect();
-        let most_slots = parts.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
+        let partitions: Vec<Range<usize>> = partitions(config.selfplay.games).collect();
+        let max_slots = partitions.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
         Ok(Self {
             sealer,
-            limits: limits(game, most_slots, config.selfplay.passes_per_poll)?,
-            most_weights,
+            limits: limits(game, max_slots, config.selfplay.passes_per_poll)?,
+            max_weights,
             incarnation,
             threads,
             stop,
-            parts,
+            partitions,
             state: worker.state.clone(),
             taken: 0,
             epoch: None,
@@ -135,10 +134,10 @@ impl<'a> StrictPlay<'a> {
         })
     }
 
-    /// Plays until the stop is requested, then gives the leases back.
+    /// Plays until the stop is requested, then releases the leases.
     ///
     /// # Errors
-    /// Those of self-play; [`Error::Server`] for a reason that does not pass.
+    /// Those of self-play; [`Error::Server`] for a permanent failure.
     pub(in super::super) fn run(
         mut self,
         meter: &mut StatusMeter,
@@ -149,7 +148,7 @@ impl<'a> StrictPlay<'a> {
             let from = Instant::now();
             let played = match self.exchange(&mut link).and_then(|exchanged| self.apply_exchange(exchanged)) {
                 Ok(()) => {
-                    meter.waited(Limit::Link, from.elapsed());
+                    meter.waited(Bottleneck::Connection, from.elapsed());
                     self.play_poll(meter)
                 }
                 Err(error) => Err(error),
@@ -157,7 +156,7 @@ impl<'a> StrictPlay<'a> {
             match played {
                 Ok(true) => {}
                 Ok(false) => {
-                    meter.waited(Limit::Learner, IDLE);
+                    meter.waited(Bottleneck::Learner, IDLE);
                     sleep(IDLE);
                 }
                 Err(Error::Stopped(_)) => break,
@@ -169,8 +168,8 @@ impl<'a> StrictPlay<'a> {
             }
         }
         if let Some(link) = &mut link {
-            // Best effort: leases end by themselves, and what was not sent is played by another worker.
-            let _ = self.give_back(link);
+            // Best effort: leases expire, and another worker plays the polls that were not sent.
+            let _ = self.release_leases(link);
         }
         let (games, samples) = meter.totals();
         Ok(WorkDone { games, samples, sent: self.sent, unsent: 0 })
@@ -184,21 +183,21 @@ impl<'a> StrictPlay<'a> {
         &self.worker.keys
     }
 
-    /// Exchanges with the server if it is time to, and again after failures that pass.
+    /// Exchanges data with the server at intervals. After a transient failure the next call tries again.
     fn exchange(&mut self, open: &mut Option<Connection>) -> Result<Exchanged> {
-        let interval = if self.next_part().is_some() { EXCHANGE } else { IDLE };
+        let interval = if self.next_partition().is_some() { EXCHANGE_INTERVAL } else { IDLE };
         if self.exchanged_at.is_some_and(|at| at.elapsed() < interval) {
             return Ok(Exchanged::Nothing);
         }
         let exchanged = match self.exchange_on(open) {
             Ok(exchanged) => exchanged,
-            Err(failure @ (Failure::Passing(_) | Failure::Busy(_))) => {
-                if let Failure::Passing(_) = failure {
+            Err(failure @ (Failure::Transient(_) | Failure::Busy(_))) => {
+                if let Failure::Transient(_) = failure {
                     *open = None;
                 }
                 let what = failure.text();
-                tracing::warn!("{}: {what}; it is tried again", self.server().address());
-                sleep(RETRY);
+                tracing::warn!("{}: {what}; retrying", self.server().address());
+                sleep(RETRY_INTERVAL);
                 Exchanged::Nothing
             }
             Err(failure) => return Err(self.server().error(&failure)),
@@ -217,10 +216,10 @@ impl<'a> StrictPlay<'a> {
         };
         let Some(state) = self.read_state(link)? else { return Ok(Exchanged::Nothing) };
         if self.epoch.is_none() || state.version != self.state.version {
-            let starts = read_starts(link, self.keys(), state.version, super::starts::FINISHED, 20)?;
-            let finished = starts.and_then(|text| String::from_utf8(text).ok()?.parse().ok());
-            let file = read_weights(link, self.keys(), (state.version, state.sha256), self.most_weights)?;
-            // None where a newer version has come meanwhile.
+            let finished = read_epoch_slots(link, self.keys(), state.version, FINISHED, 20)?;
+            let finished = finished.and_then(|text| String::from_utf8(text).ok()?.parse().ok());
+            let file = read_weights(link, self.keys(), (state.version, state.sha256), self.max_weights)?;
+            // None where a newer version was published in between.
             return Ok(match finished.zip(file) {
                 Some((finished, file)) => Exchanged::Weights { state, file, finished },
                 None => Exchanged::Nothing,
@@ -233,20 +232,18 @@ impl<'a> StrictPlay<'a> {
         self.drop_taken();
         self.send(link)?;
         self.renew(link)?;
-        match self.next_part() {
+        match self.next_partition() {
             None => self.take_lease(link),
             Some(_) => Ok(Exchanged::Nothing),
         }
     }
 
-    /// The run's state, and how far its learner is; None where the server has lost it.
-    fn read_state(&mut self, link: &mut Connection) -> Result<Option<State>, Failure> {
-        let Some(state) = State::read(link, self.keys())? else { return Ok(None) };
+    /// Reads the run's state and the number of polls that are taken; None where the server has lost the state.
+    fn read_state(&mut self, link: &mut Connection) -> Result<Option<PublishedRun>, Failure> {
+        let Some(state) = PublishedRun::read(link, self.keys())? else { return Ok(None) };
         if state.run != self.state.run || state.digest != self.state.digest {
-            return Err(Failure::Final(
-                "the run has another identity or configuration than when this worker began, expected a new start of the worker"
-                    .into(),
-            ));
+            let what = "the run's identity or configuration changed since this worker started, expected a restart of the worker";
+            return Err(Failure::Final(what.into()));
         }
         if state.generation != self.state.generation {
             self.send_again();
@@ -257,31 +254,30 @@ impl<'a> StrictPlay<'a> {
         let mut replies = link.pipeline(&all)?.into_iter();
         let polls = replies.next().and_then(bytes_of).unwrap_or_default();
         if replies.next().and_then(bytes_of).is_some() {
-            return Err(Failure::Final(
-                "the learner has refused a game of this worker, expected the same vecaz on sound hardware"
-                    .into(),
-            ));
+            let what =
+                "the learner has refused a game of this worker, expected the same vecaz on sound hardware";
+            return Err(Failure::Final(what.into()));
         }
-        // A server that has lost the number gets it again.
-        let known = if state.version == self.state.version { self.taken } else { 0 };
-        self.taken = taken_polls(&polls, state.version).unwrap_or(known);
+        // After the server has lost the number, the learner publishes it again.
+        let last = if state.version == self.state.version { self.taken } else { 0 };
+        self.taken = taken_polls(&polls, state.version).unwrap_or(last);
         Ok(Some(state))
     }
 
-    /// Every chunk is to be sent again.
+    /// Marks every chunk as unsent.
     fn send_again(&mut self) {
-        for part in &mut self.held {
-            self.sent.resent += part.kept.send_again();
+        for held in &mut self.held {
+            self.sent.resent += held.polls.send_again();
         }
     }
 
     fn send(&mut self, link: &mut Connection) -> Result<(), Failure> {
         let games = &self.worker.keys.games;
-        for PartPlay { kept, .. } in &mut self.held {
+        for PartitionPlay { polls, .. } in &mut self.held {
             loop {
                 let (mut all, mut bytes, mut count) = (pipe(), 0, 0);
-                for chunk in kept.unsent() {
-                    if bytes >= SENT_AT_ONCE {
+                for chunk in polls.unsent() {
+                    if bytes >= PIPELINE_BYTES {
                         break;
                     }
                     all.cmd("XADD").arg(games).arg("*").arg(CHUNK_FIELD).arg(chunk).ignore();
@@ -294,44 +290,44 @@ impl<'a> StrictPlay<'a> {
                 link.pipeline(&all)?;
                 self.sent.chunks += count as u64;
                 self.sent.bytes += bytes as u64;
-                kept.mark_sent(count);
+                polls.mark_sent(count);
             }
         }
         Ok(())
     }
 
-    /// Bytes of the chunks that are kept.
-    fn kept_bytes(&self) -> u64 {
-        self.held.iter().map(|held| held.kept.bytes()).sum()
+    /// Bytes of the chunks in the resend buffers.
+    fn buffered_bytes(&self) -> u64 {
+        self.held.iter().map(|held| held.polls.bytes()).sum()
     }
 
-    /// Drops polls that the learner has taken where there are many, and gives up the parts of which it wants those again: it was killed,
-    /// and has begun the epoch anew. Their leases end, and then they are played from their start.
+    /// Drops polls that the learner has taken if the buffers are half full. Gives up the partitions of which the learner needs dropped
+    /// polls, since it was killed and has begun the epoch again; after their leases have expired, they are played from their start.
     fn drop_taken(&mut self) {
         let taken = self.taken;
-        if self.kept_bytes() >= KEPT_BYTES / 2 {
-            self.held.iter_mut().for_each(|held| held.kept.drop_taken(taken));
+        if self.buffered_bytes() >= MAX_BUFFER_BYTES / 2 {
+            self.held.iter_mut().for_each(|held| held.polls.drop_taken(taken));
         }
-        let lacks = self.held.iter().filter(|held| held.kept.lacks(taken));
-        let lost: Vec<usize> = lacks.map(|held| held.part).collect();
-        lost.into_iter().for_each(|part| self.give_up(part));
+        let lacks = self.held.iter().filter(|held| held.polls.lacks(taken));
+        let lost: Vec<usize> = lacks.map(|held| held.partition).collect();
+        lost.into_iter().for_each(|partition| self.give_up(partition));
     }
 
-    /// Milliseconds that a lease lasts.
+    /// Duration of a lease in milliseconds.
     fn lease(&self) -> u64 {
         (LEASE + 4 * self.longest_poll).as_millis() as u64
     }
 
-    fn lease_key(&self, part: usize) -> String {
-        self.keys().lease(self.state.version, part)
+    fn lease_key(&self, partition: usize) -> String {
+        self.keys().lease(self.state.version, partition)
     }
 
-    /// Renews the leases, takes again those that have ended, and gives up the parts that another worker has.
+    /// Renews the leases, takes expired ones again, and gives up the partitions whose leases another worker holds.
     fn renew(&mut self, link: &mut Connection) -> Result<(), Failure> {
         if self.held.is_empty() {
             return Ok(());
         }
-        let keys: Vec<String> = self.held.iter().map(|held| self.lease_key(held.part)).collect();
+        let keys: Vec<String> = self.held.iter().map(|held| self.lease_key(held.partition)).collect();
         let mut all = pipe();
         for key in &keys {
             all.cmd("SET").arg(key).arg(&self.incarnation).arg("NX").arg("PX").arg(self.lease()).ignore();
@@ -344,49 +340,49 @@ impl<'a> StrictPlay<'a> {
             if bytes_of(holder).as_deref() == Some(self.incarnation.as_bytes()) {
                 all.cmd("PEXPIRE").arg(key).arg(self.lease());
             } else {
-                lost.push(held.part);
+                lost.push(held.partition);
             }
         }
         link.pipeline(&all)?;
-        for part in lost {
-            self.give_up(part);
+        for partition in lost {
+            self.give_up(partition);
         }
         Ok(())
     }
 
-    /// Plays a part no further.
-    fn give_up(&mut self, part: usize) {
-        if let Some(i) = self.held.iter().position(|held| held.part == part) {
+    /// Stops playing a partition.
+    fn give_up(&mut self, partition: usize) {
+        if let Some(i) = self.held.iter().position(|held| held.partition == partition) {
             self.spare.push(self.held.swap_remove(i).selfplay);
         }
     }
 
-    /// Takes the lease of a part that nobody has.
+    /// Takes a free lease, and reads the slots of its partition.
     fn take_lease(&mut self, link: &mut Connection) -> Result<Exchanged, Failure> {
         let mut all = pipe();
-        for part in 0..self.parts.len() {
-            all.cmd("GET").arg(self.lease_key(part));
+        for partition in 0..self.partitions.len() {
+            all.cmd("GET").arg(self.lease_key(partition));
         }
         let holders = link.pipeline(&all)?;
-        let is_free = |(part, holder)| matches!(holder, Value::Nil).then_some(part);
-        for part in holders.into_iter().enumerate().filter_map(is_free) {
+        let is_free = |(partition, holder)| matches!(holder, Value::Nil).then_some(partition);
+        for partition in holders.into_iter().enumerate().filter_map(is_free) {
             let mut take = cmd("SET");
-            take.arg(self.lease_key(part)).arg(&self.incarnation).arg("NX").arg("PX").arg(self.lease());
+            take.arg(self.lease_key(partition)).arg(&self.incarnation).arg("NX").arg("PX").arg(self.lease());
             if matches!(link.command(&take)?, Value::Nil) {
                 continue;
             }
-            let most = Starts::most_bytes(self.worker.game.as_ref(), self.parts[part].len());
-            let bytes = read_starts(link, self.keys(), self.state.version, &part.to_string(), most)?;
-            return Ok(bytes.map_or(Exchanged::Nothing, |bytes| Exchanged::Part { part, bytes }));
+            let max = EpochSlots::max_bytes(self.worker.game.as_ref(), self.partitions[partition].len());
+            let bytes = read_epoch_slots(link, self.keys(), self.state.version, &partition.to_string(), max)?;
+            return Ok(bytes.map_or(Exchanged::Nothing, |bytes| Exchanged::Partition { partition, bytes }));
         }
         Ok(Exchanged::Nothing)
     }
 
-    /// Gives the leases back, after sending what is finished.
-    fn give_back(&mut self, link: &mut Connection) -> Result<(), Failure> {
+    /// Sends the finished polls, then releases the leases.
+    fn release_leases(&mut self, link: &mut Connection) -> Result<(), Failure> {
         self.send(link)?;
         for held in &self.held {
-            let key = self.lease_key(held.part);
+            let key = self.lease_key(held.partition);
             let holder = bytes_of(link.command(cmd("GET").arg(&key))?);
             if holder.as_deref() == Some(self.incarnation.as_bytes()) {
                 number_of(link.command(cmd("DEL").arg(&key))?);
@@ -399,18 +395,19 @@ impl<'a> StrictPlay<'a> {
         match exchanged {
             Exchanged::Nothing => Ok(()),
             Exchanged::Weights { state, file, finished } => self.begin_epoch(state, &file, finished),
-            Exchanged::Part { part, bytes } => {
-                let (game, range) = (self.worker.game.as_ref(), self.parts[part].clone());
-                let slots = Starts::read(&bytes, range, game).map_err(|what| {
-                    self.server().error(&Failure::Final(format!("the slots of part {part}: {what}")))
+            Exchanged::Partition { partition, bytes } => {
+                let (game, range) = (self.worker.game.as_ref(), self.partitions[partition].clone());
+                let slots = EpochSlots::read(&bytes, range, game).map_err(|what| {
+                    self.server()
+                        .error(&Failure::Final(format!("the slots of partition {partition}: {what}")))
                 })?;
-                self.begin_part(part, slots)
+                self.begin_partition(partition, slots)
             }
         }
     }
 
-    /// Takes new weights; all parts are given up.
-    fn begin_epoch(&mut self, state: State, file: &[u8], finished: u64) -> Result<()> {
+    /// Begins an epoch with new weights. Gives up all partitions.
+    fn begin_epoch(&mut self, state: PublishedRun, file: &[u8], finished: u64) -> Result<()> {
         let Worker { config, game, spec, .. } = self.worker;
         let name = PathBuf::from(format!("weights of version {}", state.version));
         let file = NetFile::from_bytes(&name, file)?;
@@ -437,8 +434,8 @@ impl<'a> StrictPlay<'a> {
         Ok(())
     }
 
-    /// Begins a part at the start of the epoch.
-    fn begin_part(&mut self, part: usize, slots: Vec<GameSlot>) -> Result<()> {
+    /// Begins a partition at the start of the epoch.
+    fn begin_partition(&mut self, partition: usize, slots: Vec<GameSlot>) -> Result<()> {
         let Some(Epoch { network, cache }) = &self.epoch else { return Ok(()) };
         let recorder = Recorder::new(&slots);
         let reused = self.spare.iter().position(|spare| spare.slots().count() == slots.len());
@@ -452,11 +449,11 @@ impl<'a> StrictPlay<'a> {
         };
         selfplay.stop_by(self.stop);
         selfplay.begin_plies(cache.clone())?;
-        self.held.push(PartPlay { part, selfplay, recorder, kept: KeptPolls::default() });
+        self.held.push(PartitionPlay { partition, selfplay, recorder, polls: UnackedPolls::default() });
         Ok(())
     }
 
-    /// Self-play in the slots of a part, which shares this worker's evaluations with the others.
+    /// Self-play in the slots of a partition. All partitions share this worker's cache of evaluations.
     fn new_selfplay(&self, network: &dyn Network, slots: Vec<GameSlot>) -> Result<SelfPlay> {
         let Worker { config, game, .. } = self.worker;
         let selfplay = SelfPlayConfig { games: slots.len(), ..config.selfplay.clone() };
@@ -469,26 +466,26 @@ impl<'a> StrictPlay<'a> {
         Ok(selfplay)
     }
 
-    /// The part that is the furthest behind, among those that are not too far ahead of the learner. Where many bytes are kept, only polls that
-    /// the learner takes next are played.
-    fn next_part(&self) -> Option<usize> {
-        let ahead = if self.kept_bytes() < KEPT_BYTES { POLLS_AHEAD } else { 1 };
-        let most = self.taken.saturating_add(ahead);
-        let open = (0..self.held.len()).filter(|&i| self.held[i].kept.played() < most);
-        open.min_by_key(|&i| (self.held[i].kept.played(), self.held[i].part))
+    /// Index in `held` of the partition with the fewest polls, if it is not too far ahead of the learner. With full buffers only the
+    /// polls that the learner takes next are played.
+    fn next_partition(&self) -> Option<usize> {
+        let ahead = if self.buffered_bytes() < MAX_BUFFER_BYTES { POLLS_AHEAD } else { 1 };
+        let max = self.taken.saturating_add(ahead);
+        let open = (0..self.held.len()).filter(|&i| self.held[i].polls.played() < max);
+        open.min_by_key(|&i| (self.held[i].polls.played(), self.held[i].partition))
     }
 
-    /// Plays a poll of one part; false if there is none to play.
+    /// Plays a poll of [`StrictPlay::next_partition`]; false where there is none.
     fn play_poll(&mut self, meter: &mut StatusMeter) -> Result<bool> {
-        let Some(i) = self.next_part() else { return Ok(false) };
+        let Some(i) = self.next_partition() else { return Ok(false) };
         let start = Instant::now();
-        let PartPlay { part, selfplay, recorder, kept } = &mut self.held[i];
+        let PartitionPlay { partition, selfplay, recorder, polls } = &mut self.held[i];
         let finished = selfplay.poll_by_pass()?;
         meter.played(&selfplay.take_clock());
         meter.count(finished.len(), finished.iter().map(|(_, game)| game.samples.len()).sum());
         let plies = recorder.record(&finished, selfplay.slots());
-        let number = (self.state.version, kept.played() + 1);
-        kept.push(seal(&mut self.sealer, &self.limits, number, *part, plies)?);
+        let number = (self.state.version, polls.played() + 1);
+        polls.push(seal(&mut self.sealer, &self.limits, number, *partition, plies)?);
         self.longest_poll = self.longest_poll.max(start.elapsed());
         Ok(true)
     }

@@ -1,7 +1,7 @@
-//! Runs a worker in the learner's process: in strict order the learner's own games are sent and taken as those of all workers.
+//! A worker in the learner's process. In strict order the learner's own games take the same way as those of all workers.
 
-use super::server::{Failure, RETRY, Server};
-use super::shared::Shared;
+use super::run_shared::RunShared;
+use super::server::{Failure, RETRY_INTERVAL, Server};
 use super::worker::{FoundRun, Worker};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -13,21 +13,21 @@ use std::time::Duration;
 
 /// The worker's name in messages.
 const NAME: &str = "the learner's own";
-/// The number of the signal by which a worker is ended.
+/// The number of the signal that ends the worker.
 const SIGTERM: i32 = 15;
-/// Time between two looks whether the run is published.
-const WAIT: Duration = Duration::from_millis(5);
+/// Time between two polls for the published run.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A worker on a thread of this process.
-pub(super) struct OwnWorker {
+pub(super) struct LocalWorker {
     stop: Stop,
     thread: Option<JoinHandle<()>>,
     failure: Arc<Mutex<Option<Error>>>,
 }
 
-impl OwnWorker {
-    /// Begins as soon as the run is published.
-    pub(super) fn start(server: &Server, config: &Config, shared: &Arc<Shared>) -> Result<Self> {
+impl LocalWorker {
+    /// Starts the thread, which begins to play as soon as the run is published.
+    pub(super) fn start(server: &Server, config: &Config, shared: &Arc<RunShared>) -> Result<Self> {
         let (stop, failure) = (Stop::default(), Arc::<Mutex<Option<Error>>>::default());
         let work = WorkerInputs {
             server: server.clone(),
@@ -46,7 +46,7 @@ impl OwnWorker {
         Ok(Self { stop, thread: Some(thread), failure })
     }
 
-    /// The failure that has ended the worker.
+    /// Reports the failure that has ended the worker.
     ///
     /// # Errors
     /// That failure, once.
@@ -58,21 +58,21 @@ impl OwnWorker {
     }
 }
 
-impl Drop for OwnWorker {
+impl Drop for LocalWorker {
     fn drop(&mut self) {
         self.stop.request(SIGTERM);
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread was reported by it.
+            // The thread has reported its panic.
             let _ = thread.join();
         }
     }
 }
 
-/// What the thread needs.
+/// Inputs of the thread.
 struct WorkerInputs {
     server: Server,
     devices: [(&'static str, Option<String>); 2],
-    shared: Arc<Shared>,
+    shared: Arc<RunShared>,
     stop: Stop,
 }
 
@@ -89,9 +89,9 @@ impl WorkerInputs {
                     let threads = rayon::current_num_threads();
                     return worker.play(NAME, threads, &self.stop, &mut |_| ()).map(drop);
                 }
-                // Not published yet, or lost, in which case the learner publishes it again.
-                Ok(None) => sleep(WAIT),
-                Err(Failure::Passing(_) | Failure::Busy(_)) => sleep(RETRY),
+                // The run is not published yet, or the server has lost it and the learner publishes it again.
+                Ok(None) => sleep(POLL_INTERVAL),
+                Err(Failure::Transient(_) | Failure::Busy(_)) => sleep(RETRY_INTERVAL),
                 Err(failure) => return Err(self.server.error(&failure)),
             }
         }

@@ -1,8 +1,8 @@
-//! Chunks that were read and wait for the run: a channel with a bound of bytes as well as of chunks, since a chunk of many short games
-//! takes several times its bytes once they are replayed.
+//! Queue of the entries that the reader has read, for the run: a channel with a bound on bytes in addition to that on chunks. A chunk
+//! of many short games takes several times its bytes after the replay.
 
 use super::received::StreamId;
-use super::strict::poll::PartPoll;
+use super::strict::poll::PartitionPoll;
 use crate::error::Result;
 use crate::selfplay::{FinishedGame, Sample};
 use std::sync::Arc;
@@ -10,45 +10,45 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
-/// The most chunks that wait.
-const MOST_CHUNKS: usize = 32;
-/// The most bytes of their games, and one chunk more.
-pub(super) const MOST_BYTES: u64 = 64 << 20;
-/// Bytes that the allocator takes besides those of a list.
-const LIST: usize = 16;
+/// Upper bound on the chunks in the queue.
+const MAX_CHUNKS: usize = 32;
+/// Upper bound on the bytes of their games. A single chunk in the queue may exceed it.
+pub(super) const MAX_BYTES: u64 = 64 << 20;
+/// Bytes that the allocator takes for a list in addition to its elements.
+const LIST_OVERHEAD: usize = 16;
 
-/// What became of a chunk.
+/// The outcome of reading a chunk.
 #[derive(Debug)]
 pub(super) enum ChunkOutcome {
-    /// The next chunk of its incarnation, with its games: none if they are refused.
+    /// The next chunk of its incarnation.
     Next {
         /// The worker's name.
         sender: String,
-        /// The process that sent it.
+        /// The process that sent the chunk.
         incarnation: u64,
-        /// Its number.
+        /// The chunk's number.
         sequence: u64,
-        /// The weights.
+        /// The version of the weights.
         version: u64,
-        /// The games.
+        /// The games, or the reason why they are refused.
         games: std::result::Result<Vec<FinishedGame>, RefusedGames>,
     },
-    /// In strict order: a part's poll.
-    Poll(PartPoll),
-    /// It came before.
+    /// In strict order: a partition's poll.
+    Poll(PartitionPoll),
+    /// A chunk that was read before.
     Repeated,
-    /// An earlier one is missing.
+    /// A chunk before which another one is missing.
     Gap,
-    /// It is damaged, of another configuration or protocol, or of too many incarnations.
+    /// A chunk that is damaged, has another configuration or protocol, or comes from one incarnation too many.
     Refused,
 }
 
-/// Why the games of a chunk that is the next one are not taken.
+/// The reason why the games of the next chunk of an incarnation are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RefusedGames {
-    /// Their weights are too old.
+    /// The weights are too old.
     Stale,
-    /// The rules do not give them.
+    /// The games break the rules.
     Games,
 }
 
@@ -57,48 +57,50 @@ pub(super) enum RefusedGames {
 pub(super) struct StreamEntry {
     /// The stream's generation.
     pub generation: u64,
-    /// Its place there.
+    /// The entry's id in the stream.
     pub id: StreamId,
-    /// Its bytes.
+    /// Bytes of the chunk on the wire.
     pub bytes: usize,
-    /// When it came to the server, by this process's clock.
+    /// Time of its arrival at the server, by this process's clock.
     pub since: Instant,
-    /// What became of it.
+    /// The outcome of reading the chunk.
     pub outcome: ChunkOutcome,
 }
 
-/// The end of the thread that reads.
+/// The reader's end of the queue.
 pub(super) struct EntrySender {
     sender: SyncSender<Result<StreamEntry>>,
-    waiting: Arc<AtomicU64>,
+    /// Bytes in the queue.
+    queued: Arc<AtomicU64>,
 }
 
-/// The run's end.
+/// The run's end of the queue.
 pub(super) struct EntryReceiver {
     receiver: Receiver<Result<StreamEntry>>,
-    waiting: Arc<AtomicU64>,
+    /// Bytes in the queue.
+    queued: Arc<AtomicU64>,
 }
 
-/// Both ends.
+/// Both ends of an empty queue.
 pub(super) fn channel() -> (EntrySender, EntryReceiver) {
-    let (sender, receiver) = sync_channel(MOST_CHUNKS);
-    let waiting = Arc::new(AtomicU64::new(0));
-    (EntrySender { sender, waiting: waiting.clone() }, EntryReceiver { receiver, waiting })
+    let (sender, receiver) = sync_channel(MAX_CHUNKS);
+    let queued = Arc::new(AtomicU64::new(0));
+    (EntrySender { sender, queued: queued.clone() }, EntryReceiver { receiver, queued })
 }
 
 impl EntrySender {
-    /// Queues an entry, or gives it back where there is no room for it. It is dropped where the run is over.
+    /// Queues an entry, or returns it where the queue is full. Drops it once the run is over.
     pub(super) fn try_send(&self, entry: Result<StreamEntry>) -> Option<Result<StreamEntry>> {
         let bytes = bytes_of(&entry);
-        // Only this end adds, so what waits can only have become less since.
-        let waiting = self.waiting.load(Ordering::Relaxed);
-        if waiting > 0 && waiting + bytes > MOST_BYTES {
+        // Only this end adds, so the true number is at most the loaded one.
+        let queued = self.queued.load(Ordering::Relaxed);
+        if queued > 0 && queued + bytes > MAX_BYTES {
             return Some(entry);
         }
-        self.waiting.fetch_add(bytes, Ordering::Relaxed);
+        self.queued.fetch_add(bytes, Ordering::Relaxed);
         match self.sender.try_send(entry) {
             Err(TrySendError::Full(entry)) => {
-                self.waiting.fetch_sub(bytes, Ordering::Relaxed);
+                self.queued.fetch_sub(bytes, Ordering::Relaxed);
                 Some(entry)
             }
             Ok(()) | Err(TrySendError::Disconnected(_)) => None,
@@ -119,7 +121,7 @@ impl EntryReceiver {
             }),
             false => self.receiver.recv_timeout(wait),
         }?;
-        self.waiting.fetch_sub(bytes_of(&entry), Ordering::Relaxed);
+        self.queued.fetch_sub(bytes_of(&entry), Ordering::Relaxed);
         Ok(entry)
     }
 }
@@ -141,7 +143,7 @@ fn game_bytes(game: &FinishedGame) -> usize {
 fn sample_bytes(sample: &Sample) -> usize {
     let Sample { state, player: _, actions, policy, values } = sample;
     size_of::<Sample>()
-        + 4 * LIST
+        + 4 * LIST_OVERHEAD
         + state.len()
         + size_of_val(&actions[..])
         + size_of_val(&policy[..])
@@ -181,25 +183,25 @@ mod tests {
     }
 
     #[test]
-    fn bytes_and_chunks_that_wait_are_bounded_and_one_chunk_of_any_size_passes() {
+    fn bytes_and_chunks_in_the_queue_are_bounded_and_one_chunk_of_any_size_passes() {
         let (sender, receiver) = channel();
-        let most = MOST_BYTES as usize;
-        let half = most / 2;
-        assert!(sender.try_send(entry(2 * most)).is_none(), "nothing waits");
-        assert!(sender.try_send(entry(1)).is_some(), "too many bytes wait");
-        receiver.receive(Duration::ZERO).expect("waits").expect("a chunk");
+        let max = MAX_BYTES as usize;
+        let half = max / 2;
+        assert!(sender.try_send(entry(2 * max)).is_none(), "the queue is empty");
+        assert!(sender.try_send(entry(1)).is_some(), "too many bytes");
+        receiver.receive(Duration::ZERO).expect("queued").expect("a chunk");
         assert!(matches!(receiver.receive(Duration::ZERO), Err(RecvTimeoutError::Timeout)));
         assert!(sender.try_send(entry(half - 1000)).is_none(), "half");
         assert!(sender.try_send(entry(half - 1000)).is_none(), "both halves");
         assert!(sender.try_send(entry(half)).is_some(), "a third half");
-        (0..2).for_each(|_| drop(receiver.receive(Duration::from_millis(1)).expect("waits")));
-        for chunk in 0..MOST_CHUNKS {
+        (0..2).for_each(|_| drop(receiver.receive(Duration::from_millis(1)).expect("queued")));
+        for chunk in 0..MAX_CHUNKS {
             assert!(sender.try_send(entry(1)).is_none(), "chunk {chunk}");
         }
-        assert!(sender.try_send(entry(1)).is_some(), "too many chunks wait");
-        (0..MOST_CHUNKS).for_each(|_| drop(receiver.receive(Duration::ZERO).expect("waits")));
-        assert_eq!(receiver.waiting.load(Ordering::Relaxed), 0);
+        assert!(sender.try_send(entry(1)).is_some(), "too many chunks");
+        (0..MAX_CHUNKS).for_each(|_| drop(receiver.receive(Duration::ZERO).expect("queued")));
+        assert_eq!(receiver.queued.load(Ordering::Relaxed), 0);
         drop(receiver);
-        assert!(sender.try_send(entry(1)).is_none(), "nobody takes it");
+        assert!(sender.try_send(entry(1)).is_none(), "dropped");
     }
 }

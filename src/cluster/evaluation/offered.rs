@@ -1,4 +1,4 @@
-//! The learner's side of an evaluation with workers. A connection that fails leaves the rest of the evaluation to the learner.
+//! The learner's side of an evaluation with workers. After a failure of the connection the learner measures the rest itself.
 
 use super::{Offer, open};
 use crate::cluster::chunk::{ChunkLimits, ChunkReader};
@@ -18,13 +18,13 @@ const CONSUMER: &str = "learner";
 pub struct OfferedEvaluation<'a> {
     server: &'a Server,
     keys: Keys,
-    /// None where the server is away.
+    /// None where the server is unreachable.
     link: Option<Connection>,
     offer: Offer,
     digest: [u8; 32],
     limits: ChunkLimits,
     chunks: ChunkReader,
-    /// Parts without a result.
+    /// Tasks without a result.
     missing: BTreeSet<usize>,
     counts: &'a mut WorkerCounts,
 }
@@ -41,7 +41,7 @@ impl<'a> OfferedEvaluation<'a> {
         (digest, limits): ([u8; 32], ChunkLimits),
         counts: &'a mut WorkerCounts,
     ) -> Result<Self> {
-        let (keys, missing) = (Keys::new(server.address().run()), (0..offer.parts).collect());
+        let (keys, missing) = (Keys::new(server.address().run()), (0..offer.tasks).collect());
         let chunks = ChunkReader::new()?;
         let mut offered = Self { server, keys, link: None, offer, digest, limits, chunks, missing, counts };
         match server.connect() {
@@ -58,7 +58,7 @@ impl<'a> OfferedEvaluation<'a> {
         tracing::warn!("{}: {what}; the learner evaluates alone", self.server.address());
     }
 
-    /// A command on the connection; None where there is none any more.
+    /// Runs a command on the connection. The first failure closes the connection; then the result is None.
     fn attempt<T>(
         &mut self,
         command: impl FnOnce(&mut Connection, &Offer, &Keys) -> std::result::Result<T, Failure>,
@@ -73,23 +73,23 @@ impl<'a> OfferedEvaluation<'a> {
         }
     }
 
-    /// The chunk of a part's result, if it is there: None in it for one that is longer than it may be.
+    /// The chunks of the results that the server has, by task: None for a chunk that is longer than it may be.
     fn fetch(&mut self) -> Vec<(usize, Option<Vec<u8>>)> {
-        let (wanted, most) = (self.missing.clone(), self.limits.bytes() as u64);
+        let (wanted, max) = (self.missing.clone(), self.limits.bytes() as u64);
         let found = self.attempt(|link, offer, keys| {
             let (results, mut all) = (keys.results(offer.id), pipe());
-            for part in &wanted {
-                all.cmd("HSTRLEN").arg(&results).arg(part);
+            for task in &wanted {
+                all.cmd("HSTRLEN").arg(&results).arg(task);
             }
             let lengths = link.pipeline(&all)?.into_iter().map(|length| number_of(length).unwrap_or(0));
             let there = wanted.iter().zip(lengths).filter(|(_, length)| *length > 0);
             let mut found = Vec::new();
-            for (part, length) in there {
-                let chunk = match length <= most {
-                    true => bytes_of(link.command(cmd("HGET").arg(&results).arg(part))?),
+            for (task, length) in there {
+                let chunk = match length <= max {
+                    true => bytes_of(link.command(cmd("HGET").arg(&results).arg(task))?),
                     false => None,
                 };
-                found.push((*part, chunk));
+                found.push((*task, chunk));
             }
             Ok(found)
         });
@@ -99,27 +99,28 @@ impl<'a> OfferedEvaluation<'a> {
 
 impl SharedEvaluation for OfferedEvaluation<'_> {
     fn claim(&mut self) -> Option<usize> {
-        self.attempt(|link, offer, keys| offer.claim(link, keys, CONSUMER))?.map(|claim| claim.part)
+        self.attempt(|link, offer, keys| offer.claim(link, keys, CONSUMER))?.map(|claim| claim.task)
     }
 
     fn results(&mut self, check: CheckPart<'_>) -> Vec<(usize, EvalResult)> {
         let mut results = Vec::new();
-        for (part, chunk) in self.fetch() {
-            self.missing.remove(&part);
-            let measured = chunk.ok_or_else(|| "it is longer than any".to_string()).and_then(|bytes| {
+        for (task, chunk) in self.fetch() {
+            self.missing.remove(&task);
+            let too_long = || format!("too long, expected at most {} bytes", self.limits.bytes());
+            let measured = chunk.ok_or_else(too_long).and_then(|bytes| {
                 let bounds = (&self.digest, &self.limits);
-                let measured = open(&mut self.chunks, &bytes, bounds, &self.offer, part)?;
-                check(part, &measured).map(|()| measured)
+                let measured = open(&mut self.chunks, &bytes, bounds, &self.offer, task)?;
+                check(task, &measured).map(|()| measured)
             });
             match measured {
                 Ok(measured) => {
                     self.counts.evaluated += 1;
-                    results.push((part, measured));
+                    results.push((task, measured));
                 }
                 Err(what) => {
                     self.counts.refused += 1;
                     let server = self.server.address();
-                    tracing::warn!("{server}: a result of part {part} of the evaluation is refused: {what}");
+                    tracing::warn!("{server}: a result of task {task} of the evaluation is refused: {what}");
                 }
             }
         }
