@@ -1,6 +1,7 @@
 //! Metrics in the text format of Prometheus, version 0.0.4, and the HTTP server that answers with them.
 
 use super::metrics::EpochRecord;
+use super::workers::WorkerCounts;
 use crate::error::{Error, Result};
 use std::fmt::Write;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,26 +12,26 @@ use tiny_http::{Header, Response, Server};
 /// The format's media type.
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// How a metric behaves.
+/// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
-    /// It only grows, and begins at 0 with the process or the run.
+    /// A value that only grows, from 0 at the start of the process or the run.
     Counter,
-    /// It goes up and down.
+    /// A value that rises and falls.
     Gauge,
 }
 
-/// Metrics as text.
+/// Metrics in the text format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MetricsText(String);
 
 impl MetricsText {
-    /// Adds a metric, with one value.
+    /// Adds a metric with one value.
     pub fn add(&mut self, kind: MetricKind, name: &str, help: &str, value: f64) {
         self.add_labelled(kind, name, help, &[("", "", value)]);
     }
 
-    /// Adds a metric with a value for each label: its name, what it says, and the value.
+    /// Adds a metric with labelled `values`: the label's name, the label's value, and the value.
     pub fn add_labelled(&mut self, kind: MetricKind, name: &str, help: &str, values: &[(&str, &str, f64)]) {
         let kind = match kind {
             MetricKind::Counter => "counter",
@@ -38,8 +39,8 @@ impl MetricsText {
         };
         // Writing to a String does not fail.
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
-        for (label, says, value) in values {
-            let escaped = says.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        for (label, of, value) in values {
+            let escaped = of.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
             let _ = match *label {
                 "" => writeln!(self.0, "{name} {value}"),
                 label => writeln!(self.0, "{name}{{{label}=\"{escaped}\"}} {value}"),
@@ -47,107 +48,119 @@ impl MetricsText {
         }
     }
 
-    /// The metrics of a run: of its last epoch, and sums over all of them.
+    /// The metrics of a run: sums over all epochs, and gauges of the last one.
     pub fn of_run(records: &[EpochRecord]) -> Self {
-        use MetricKind::{Counter, Gauge};
         let mut text = Self::default();
-        let total = |count: fn(&EpochRecord) -> u64| records.iter().map(count).sum::<u64>() as f64;
         let Some(last) = records.last() else { return text };
-        text.add(Counter, "vecaz_epochs_total", "Finished epochs.", last.epoch as f64);
-        text.add(Counter, "vecaz_seconds_total", "Working seconds of the run.", last.seconds);
-        text.add(Counter, "vecaz_games_total", "Games finished.", total(|record| record.games));
-        text.add(Counter, "vecaz_positions_total", "Plies of these games.", total(|record| record.positions));
-        text.add(Counter, "vecaz_samples_total", "Samples of these games.", total(|record| record.samples));
-        text.add(
-            Counter,
-            "vecaz_simulations_total",
-            "Simulations of the process's own play.",
-            total(|record| record.simulations),
-        );
-        text.add(Counter, "vecaz_updates_total", "Optimiser steps.", last.updates as f64);
-        text.add(
-            Gauge,
-            "vecaz_selfplay_seconds",
-            "Seconds of self-play in the last epoch.",
-            last.selfplay_seconds,
-        );
-        text.add(
-            Gauge,
-            "vecaz_training_seconds",
-            "Seconds of updates in the last epoch.",
-            last.train_seconds,
-        );
-        text.add(
-            Gauge,
-            "vecaz_replay_fill",
-            "The share of the replay buffer that is filled.",
-            last.replay_fill,
-        );
-        if let Some(losses) = &last.losses {
-            let losses = [("loss", "policy", losses.policy), ("loss", "value", losses.value)];
-            text.add_labelled(Gauge, "vecaz_loss", "Mean losses of the last epoch.", &losses);
-        }
-        if let Some(error) = last.strength.and_then(|strength| strength.search_outcome_error) {
-            text.add(
-                Gauge,
-                "vecaz_search_outcome_error",
-                "The share of solved positions that search loses.",
-                error,
-            );
-        }
-        if let Some(score) = last.strength.and_then(|strength| strength.match_score) {
-            text.add(Gauge, "vecaz_match_score", "The score of the last match.", score);
-        }
+        text.add_totals(records, last);
+        text.add_last_epoch(last);
         if let Some(workers) = &last.workers {
-            let of = |count: fn(&super::workers::WorkerCounts) -> u64| {
-                records.iter().filter_map(|record| record.workers.as_ref()).map(count).sum::<u64>() as f64
-            };
-            let waiting = last.selfplay_seconds - last.overlapped_seconds;
-            let all = waiting + last.train_seconds;
-            text.add(
-                Gauge,
-                "vecaz_learner_wait_share",
-                "The share of the last epoch, but for its evaluation, without training. A learner that does not play waits for games then.",
-                if all > 0.0 { (waiting / all).clamp(0.0, 1.0) } else { 0.0 },
-            );
-            let active = workers.active as f64;
-            text.add(Gauge, "vecaz_workers", "Workers whose chunks were taken in the last epoch.", active);
-            let chunks = [
-                ("fate", "taken", of(|workers| workers.chunks)),
-                ("fate", "stale", of(|workers| workers.stale)),
-                ("fate", "repeated", of(|workers| workers.repeated)),
-                ("fate", "gap", of(|workers| workers.gaps)),
-                ("fate", "refused", of(|workers| workers.refused)),
-            ];
-            text.add_labelled(Counter, "vecaz_worker_chunks_total", "Chunks by their fate.", &chunks);
-            let bytes = of(|workers| workers.bytes);
-            text.add(Counter, "vecaz_worker_bytes_total", "Bytes of chunks that were read.", bytes);
-            let out = of(|workers| workers.bytes_out);
-            text.add(Counter, "vecaz_published_bytes_total", "Bytes that were published for workers.", out);
-            let parts = of(|workers| workers.evaluated);
-            text.add(
-                Counter,
-                "vecaz_evaluated_parts_total",
-                "Parts of evaluations that workers measured.",
-                parts,
-            );
-            for (name, help, value) in [
-                (
-                    "vecaz_queue_seconds",
-                    "Seconds that a chunk of the last epoch waited.",
-                    workers.queue_seconds,
-                ),
-                (
-                    "vecaz_queue_bytes",
-                    "Bytes that waited in the last epoch, on average.",
-                    workers.queue_bytes,
-                ),
-                ("vecaz_worker_lag", "Versions that the weights of its chunks were old.", workers.lag),
-            ] {
-                text.add(Gauge, name, help, value);
-            }
+            let counts: Vec<&WorkerCounts> =
+                records.iter().filter_map(|record| record.workers.as_ref()).collect();
+            text.add_worker_chunks(&counts);
+            text.add_worker_gauges(last, workers);
         }
         text
+    }
+
+    /// Sums over all epochs.
+    fn add_totals(&mut self, records: &[EpochRecord], last: &EpochRecord) {
+        let total = |count: fn(&EpochRecord) -> u64| records.iter().map(count).sum::<u64>() as f64;
+        for (name, help, value) in [
+            ("vecaz_epochs_total", "Finished epochs.", last.epoch as f64),
+            ("vecaz_seconds_total", "Working seconds of the run.", last.seconds),
+            ("vecaz_games_total", "Games finished.", total(|record| record.games)),
+            ("vecaz_positions_total", "Plies of these games.", total(|record| record.positions)),
+            ("vecaz_samples_total", "Samples of these games.", total(|record| record.samples)),
+            (
+                "vecaz_simulations_total",
+                "Simulations of the process's own play.",
+                total(|record| record.simulations),
+            ),
+            ("vecaz_updates_total", "Optimiser steps.", last.updates as f64),
+        ] {
+            self.add(MetricKind::Counter, name, help, value);
+        }
+    }
+
+    /// Times, replay buffer, losses and strength of the last epoch.
+    fn add_last_epoch(&mut self, last: &EpochRecord) {
+        for (name, help, value) in [
+            ("vecaz_selfplay_seconds", "Seconds of self-play in the last epoch.", last.selfplay_seconds),
+            ("vecaz_training_seconds", "Seconds of updates in the last epoch.", last.train_seconds),
+            ("vecaz_replay_fill", "The share of the replay buffer that is filled.", last.replay_fill),
+        ] {
+            self.add(MetricKind::Gauge, name, help, value);
+        }
+        if let Some(losses) = &last.losses {
+            let losses = [("loss", "policy", losses.policy), ("loss", "value", losses.value)];
+            self.add_labelled(MetricKind::Gauge, "vecaz_loss", "Mean losses of the last epoch.", &losses);
+        }
+        if let Some(error) = last.strength.and_then(|strength| strength.search_outcome_error) {
+            let help = "The share of solved positions that search loses.";
+            self.add(MetricKind::Gauge, "vecaz_search_outcome_error", help, error);
+        }
+        if let Some(score) = last.strength.and_then(|strength| strength.match_score) {
+            self.add(MetricKind::Gauge, "vecaz_match_score", "The score of the last match.", score);
+        }
+    }
+
+    /// Sums over the `counts` of all epochs with workers.
+    fn add_worker_chunks(&mut self, counts: &[&WorkerCounts]) {
+        let total =
+            |count: fn(&WorkerCounts) -> u64| counts.iter().map(|counts| count(counts)).sum::<u64>() as f64;
+        let chunks = [
+            ("result", "taken", total(|workers| workers.chunks)),
+            ("result", "stale", total(|workers| workers.stale)),
+            ("result", "repeated", total(|workers| workers.repeated)),
+            ("result", "gap", total(|workers| workers.gaps)),
+            ("result", "refused", total(|workers| workers.refused)),
+        ];
+        let help = "Chunks that were read, by the result of reading.";
+        self.add_labelled(MetricKind::Counter, "vecaz_worker_chunks_total", help, &chunks);
+        for (name, help, value) in [
+            ("vecaz_worker_bytes_total", "Bytes of chunks that were read.", total(|workers| workers.bytes)),
+            (
+                "vecaz_published_bytes_total",
+                "Bytes that were published for workers.",
+                total(|workers| workers.bytes_out),
+            ),
+            (
+                "vecaz_evaluated_tasks_total",
+                "Tasks of evaluations that workers measured.",
+                total(|workers| workers.evaluated),
+            ),
+        ] {
+            self.add(MetricKind::Counter, name, help, value);
+        }
+    }
+
+    /// The learner's waiting time, and the workers and their queue in the last epoch.
+    fn add_worker_gauges(&mut self, last: &EpochRecord, workers: &WorkerCounts) {
+        let waiting = last.selfplay_seconds - last.overlapped_seconds;
+        let all = waiting + last.train_seconds;
+        let wait_share = if all > 0.0 { (waiting / all).clamp(0.0, 1.0) } else { 0.0 };
+        for (name, help, value) in [
+            (
+                "vecaz_learner_wait_share",
+                "The share without training of the last epoch's time, evaluation excluded. A learner that does not play waits for games then.",
+                wait_share,
+            ),
+            ("vecaz_workers", "Workers whose chunks were taken in the last epoch.", workers.active as f64),
+            (
+                "vecaz_queue_seconds",
+                "Mean seconds that a chunk of the last epoch waited.",
+                workers.queue_seconds,
+            ),
+            ("vecaz_queue_bytes", "Mean bytes that waited in the last epoch.", workers.queue_bytes),
+            (
+                "vecaz_weights_staleness_versions",
+                "Mean number of versions between the weights of a chunk of the last epoch and the newest.",
+                workers.lag,
+            ),
+        ] {
+            self.add(MetricKind::Gauge, name, help, value);
+        }
     }
 }
 
@@ -159,10 +172,10 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Listens at `address`: a port, on the loopback alone, or an address with a port.
+    /// Listens at `address`: a port on the loopback interface, or an address with a port.
     ///
     /// # Errors
-    /// [`Error::Config`] for another text, [`Error::Unsupported`] where it cannot listen there.
+    /// [`Error::Config`] for any other text, [`Error::Unsupported`] where the system refuses to listen there.
     pub fn serve(address: &str) -> Result<Self> {
         let at = address.parse::<SocketAddr>();
         let at =
@@ -179,7 +192,7 @@ impl Exporter {
                 let text = newest.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 let header = Header::from_bytes("Content-Type", MEDIA_TYPE);
                 let response = header.into_iter().fold(Response::from_string(text), Response::with_header);
-                // A client that has gone away misses its answer.
+                // A client that has closed its connection gets no answer.
                 let _ = request.respond(response);
             }
         });
@@ -187,12 +200,12 @@ impl Exporter {
         Ok(Self { text, server, thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// The address at which the server listens.
     pub fn address(&self) -> String {
         self.server.server_addr().to_string()
     }
 
-    /// The metrics from now on.
+    /// Replaces the metrics.
     pub fn set(&self, text: MetricsText) {
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text.0;
     }
@@ -202,7 +215,7 @@ impl Drop for Exporter {
     fn drop(&mut self) {
         self.server.unblock();
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread was reported by it.
+            // The thread has reported its panic.
             let _ = thread.join();
         }
     }
@@ -241,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_learner_waits_where_it_neither_trains_nor_evaluates() {
+    fn the_learner_waits_while_it_neither_trains_nor_evaluates() {
         for (selfplay, train, overlapped, share) in
             [(3.0, 1.0, 0.0, "0.75"), (4.0, 3.0, 3.0, "0.25"), (0.0, 0.0, 0.0, "0")]
         {

@@ -1,10 +1,10 @@
-//! What the learner of a run with workers knows of them after an epoch, and its table in the report.
+//! The counts of workers in an epoch, as the learner of a run records them, and their table in the report.
 
 use super::chart::compact;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
-/// What workers on other machines sent in an epoch. A chunk holds some games of one worker.
+/// Counts of the chunks that workers sent in an epoch. A chunk holds games of one worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkerCounts {
@@ -12,35 +12,35 @@ pub struct WorkerCounts {
     pub active: u64,
     /// Chunks taken.
     pub chunks: u64,
-    /// Games taken, which are among those of the epoch.
+    /// Games taken; the epoch's games include them.
     pub games: u64,
     /// Samples taken.
     pub samples: u64,
     /// Bytes of all chunks that were read.
     pub bytes: u64,
-    /// Bytes that were published for workers: weights, and in strict order the slots that an epoch begins with.
+    /// Bytes that were published for workers: weights, and in strict order the game slots at the start of an epoch.
     pub bytes_out: u64,
-    /// Mean seconds of a chunk from its arrival at the server until it was taken.
+    /// Mean seconds from a chunk's arrival at the server until it was taken.
     pub queue_seconds: f64,
-    /// Bytes of chunks that waited so, as a mean over the epoch.
+    /// Mean bytes of chunks that waited to be taken, over the epoch.
     pub queue_bytes: f64,
-    /// Mean number of versions by which the weights of a taken chunk were behind the newest.
+    /// Staleness: mean number of versions between the weights of a taken chunk and the newest.
     pub lag: f64,
     /// Chunks refused for weights older than `cluster.max_lag` allows.
     pub stale: u64,
-    /// Chunks that came again after they were taken.
+    /// Chunks that arrived again after they were taken.
     pub repeated: u64,
     /// Chunks refused because an earlier one of their worker is missing. The worker sends both again.
     pub gaps: u64,
-    /// Chunks refused as damaged, of another configuration, or with games that the rules do not give.
+    /// Chunks refused as damaged, for another configuration, or with games that break the rules.
     pub refused: u64,
-    /// Parts of the evaluation that workers have measured.
+    /// Tasks of the evaluation that workers have measured.
     pub evaluated: u64,
     /// The workers of `active`, those with the most games first.
     pub each: Vec<WorkerShare>,
 }
 
-/// What one worker's process sent in an epoch.
+/// Counts of the chunks that one worker's process sent in an epoch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkerShare {
     /// The worker's name.
@@ -49,20 +49,20 @@ pub struct WorkerShare {
     pub chunks: u64,
     /// Games in them.
     pub games: u64,
-    /// Games a second of the epoch.
+    /// Games per second of the epoch.
     pub games_per_second: f64,
     /// [`WorkerCounts::lag`] of its chunks.
     pub lag: f64,
 }
 
 impl WorkerCounts {
-    /// The workers of the epoch as a table in HTML, after a sentence about what they sent.
+    /// The workers of the epoch as a table in HTML, after a summary in words.
     pub(super) fn html(&self, escape: fn(&str) -> String) -> String {
         let mut html = format!(
             "<h2>Workers in the last epoch</h2>\n<p>{} chunks with {} games and {} bytes taken; they waited {:.2} s on average, {} bytes of them \
-             at a time, and were played with weights {:.2} versions old. {} chunks were too old, {} came again, {} came before an earlier one, {} were refused. \
-             {} bytes were published. Workers measured {} parts of the evaluation.</p>\n<div class=\"wide\"><table class=\"epochs\">\n\
-             <tr><th>worker<th>chunks<th>games<th>games/s<th>lag</tr>\n",
+             at a time, and were played with weights {:.2} versions old. {} chunks were too old, {} were repeated, {} arrived before an earlier one, {} were refused. \
+             {} bytes were published. Workers measured {} tasks of the evaluation.</p>\n<div class=\"wide\"><table class=\"epochs\">\n\
+             <tr><th>worker<th>chunks<th>games<th>games/s<th>staleness</tr>\n",
             self.chunks,
             self.games,
             compact(self.bytes as f64),
