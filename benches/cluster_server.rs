@@ -1,5 +1,5 @@
-//! How much one Redis server carries: real chunks of Hex 13 from several writers to one reader, with a server that this starts on a free
-//! port of the loopback, or with that of `--url`.
+//! Throughput of one Redis server: real chunks of Hex 13 from several writers to one reader. The benchmark starts a server on a free port
+//! of the loopback interface, or uses that of `--url`.
 //!
 //!     cargo bench --bench cluster_server
 //!     cargo bench --bench cluster_server -- --writers 4 --seconds 10 --url redis://10.0.0.1/bench
@@ -27,18 +27,18 @@ use vecaz::selfplay::{SelfPlay, new_slots};
 const SETTING: &str = "[game]\nname = 'hex'\nsize = 13\n[net]\nblocks = 1\nchannels = 16\n[search]\nsimulations = 4\n\
                        cache_entries = 0\n[selfplay]\ngames = 16";
 const WORKER: Incarnation = Incarnation(1);
-/// Entries that the server keeps while it is measured.
+/// Upper bound on the entries in the stream.
 const MAX_ENTRIES: u32 = 200;
 
 #[derive(Parser)]
 struct Args {
-    /// Processes' worth of writers, each with a connection of its own.
+    /// Writers, each with a connection of its own, as a worker's process has.
     #[arg(long, default_value_t = 2)]
     writers: usize,
     /// Seconds of the measurement.
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
-    /// A server instead of one that this starts.
+    /// A running server instead of a new one.
     #[arg(long)]
     url: Option<String>,
     /// Passed by `cargo bench`.
@@ -46,7 +46,7 @@ struct Args {
     bench: bool,
 }
 
-/// A server of this process, ended when it is dropped.
+/// A server that this process has started; killed when it is dropped.
 struct Started(Child);
 
 impl Drop for Started {
@@ -76,7 +76,7 @@ fn connect(server: &Server) -> Connection {
     }
 }
 
-/// A full chunk, of games with a network at random.
+/// A full chunk of games, searched with a network of random weights.
 fn chunk() -> Vec<u8> {
     let config = Layers::default().text(SETTING, "bench").and_then(Layers::resolve).expect("valid");
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
@@ -101,6 +101,37 @@ fn chunk() -> Vec<u8> {
     }
 }
 
+/// Adds the chunk to the stream until `over`, and counts in `written`.
+fn write(mut link: Connection, chunk: &[u8], over: &AtomicBool, written: &AtomicU64) {
+    while !over.load(Ordering::Relaxed) {
+        let mut add = cmd("XADD");
+        add.arg("bench:games").arg("MAXLEN").arg(MAX_ENTRIES).arg("*").arg("c").arg(chunk);
+        link.command(&add).expect("added");
+        written.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Reads the stream for so many seconds; returns the number of entries.
+fn read_for(seconds: f64, link: &mut Connection) -> u64 {
+    let (start, mut read, mut position) = (Instant::now(), 0_u64, "0".to_string());
+    while start.elapsed().as_secs_f64() < seconds {
+        let mut entries = cmd("XREAD");
+        entries.arg("COUNT").arg(8).arg("BLOCK").arg(100).arg("STREAMS").arg("bench:games").arg(&position);
+        let streams = list_of(link.command(&entries).expect("read")).unwrap_or_default();
+        let streams = streams.into_iter().filter_map(list_of).filter_map(|mut stream| stream.pop());
+        for entry in streams.filter_map(list_of).flatten() {
+            let Some([Value::BulkString(id), _]) =
+                list_of(entry).and_then(|entry| <[Value; 2]>::try_from(entry).ok())
+            else {
+                panic!("an entry of another form");
+            };
+            position = String::from_utf8(id).expect("an id");
+            read += 1;
+        }
+    }
+    read
+}
+
 fn main() {
     let args = Args::parse();
     let (_started, url) = match args.url {
@@ -117,39 +148,13 @@ fn main() {
     reading.command(cmd("DEL").arg("bench:games")).expect("a server");
     let writers: Vec<_> = (0..args.writers)
         .map(|_| {
-            let (mut link, chunk, over, written) =
+            let (link, chunk, over, written) =
                 (connect(&server), chunk.clone(), over.clone(), written.clone());
-            thread::spawn(move || {
-                while !over.load(Ordering::Relaxed) {
-                    let mut add = cmd("XADD");
-                    add.arg("bench:games").arg("MAXLEN").arg(MAX_ENTRIES).arg("*").arg("c").arg(&chunk[..]);
-                    link.command(&add).expect("added");
-                    written.fetch_add(1, Ordering::Relaxed);
-                }
-            })
+            thread::spawn(move || write(link, &chunk, &over, &written))
         })
         .collect();
-    let (start, mut read, mut position) = (Instant::now(), 0_u64, "0".to_string());
-    while start.elapsed().as_secs_f64() < args.seconds {
-        let mut entries = cmd("XREAD");
-        entries.arg("COUNT").arg(8).arg("BLOCK").arg(100).arg("STREAMS").arg("bench:games").arg(&position);
-        let streams = list_of(reading.command(&entries).expect("read")).unwrap_or_default();
-        for entry in streams
-            .into_iter()
-            .filter_map(list_of)
-            .filter_map(|mut stream| stream.pop())
-            .filter_map(list_of)
-            .flatten()
-        {
-            let Some([Value::BulkString(id), _]) =
-                list_of(entry).and_then(|entry| <[Value; 2]>::try_from(entry).ok())
-            else {
-                panic!("an entry of another form");
-            };
-            position = String::from_utf8(id).expect("an id");
-            read += 1;
-        }
-    }
+    let start = Instant::now();
+    let read = read_for(args.seconds, &mut reading);
     let seconds = start.elapsed().as_secs_f64();
     over.store(true, Ordering::Relaxed);
     writers.into_iter().for_each(|writer| writer.join().expect("no panic"));

@@ -1,8 +1,8 @@
-//! Whatever fails, every game that a worker has finished and still holds, or that the learner has taken, counts once.
+//! After any failure, each game in the memory of a worker or in a checkpoint counts exactly once.
 //!
-//! The learner here is the real one's connection to its workers with a ledger in place of a replay buffer. A worker's chunks are taken
-//! in order and none is left out: so the games of each slot in the ledger must be 0, 1, 2, ... without a gap and without a repetition.
-//! `VECAZ_KILLS=60` makes it longer.
+//! The tests use the learner's real connection to its workers, with a ledger in place of the replay buffer. A worker's chunks are taken
+//! in order and completely, so the games of each slot in the ledger must be 0, 1, 2, ... without a gap and without a repetition.
+//! `VECAZ_KILLS=60` makes the test longer.
 
 use super::play::Setting;
 use super::server::{Redis, TINY, Vecaz};
@@ -21,7 +21,7 @@ use vecaz::run::workers::{Workers, WorkersSetup};
 use vecaz::stop::Stop;
 use vecaz::weights::NetFile;
 
-/// What a checkpoint keeps.
+/// The data of a checkpoint.
 #[derive(Clone, Default)]
 struct Ledger {
     epoch: u64,
@@ -65,7 +65,7 @@ impl Learner {
         new
     }
 
-    /// Ends without a checkpoint and goes on from the last one.
+    /// Stops without a checkpoint and continues from the last one.
     fn restart(&mut self) {
         self.workers = None;
         self.ledger = self.durable.clone();
@@ -80,7 +80,7 @@ impl Learner {
         self.workers = Some(workers);
     }
 
-    /// Takes games for `time`, or until nothing has come for so long where `until_idle`.
+    /// Takes games for `time`, or until none has arrived for `time`, as `end` says.
     fn take(&mut self, time: Duration, end: End) -> usize {
         let workers = self.workers.as_mut().expect("at work");
         let (mut start, mut taken) = (Instant::now(), 0);
@@ -122,17 +122,17 @@ impl Learner {
         assert_eq!((counts.refused, counts.stale), (0, 0), "{counts:?}");
     }
 
-    /// Takes games, checkpoint after checkpoint, until `least` have come.
-    fn work(&mut self, least: usize) {
+    /// Takes at least `min` games, with a checkpoint every 150 ms.
+    fn work(&mut self, min: usize) {
         let (start, mut taken) = (Instant::now(), 0);
-        while taken < least {
-            assert!(start.elapsed() < Duration::from_secs(60), "{taken} games of {least} within a minute");
+        while taken < min {
+            assert!(start.elapsed() < Duration::from_secs(60), "{taken} games of {min} within a minute");
             taken += self.take(Duration::from_millis(150), End::Time);
             self.checkpoint();
         }
     }
 
-    /// Checks that the games of every slot are there from the first on, each once; returns the number of games by incarnation.
+    /// Checks that the ledger has the games of every slot from the first on, each once. Returns the number of games by incarnation.
     fn audit(&self) -> BTreeMap<u64, u64> {
         let mut slots: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
         self.ledger.games.iter().for_each(|(slot, game)| slots.entry(*slot).or_default().push(*game));
@@ -147,16 +147,16 @@ impl Learner {
     }
 }
 
-/// When [`Learner::take`] ends.
+/// The condition on which [`Learner::take`] ends.
 #[derive(Clone, Copy, PartialEq)]
 enum End {
-    /// After a time.
+    /// The time is over.
     Time,
-    /// Where nothing comes for a time.
+    /// No game has arrived for the time.
     Idle,
 }
 
-/// A worker in this process, which ends as by SIGTERM.
+/// A worker in this process, which is stopped as by SIGTERM.
 struct Thread {
     stop: Stop,
     thread: JoinHandle<WorkDone>,
@@ -185,7 +185,7 @@ impl Thread {
     }
 }
 
-/// Takes what is on its way, and checks that all games of these workers have come.
+/// Takes the remaining games, and checks that all games of these workers have arrived.
 fn take_rest(learner: &mut Learner, ended: &[WorkDone]) {
     for round in 0.. {
         learner.take(Duration::from_secs(1), End::Idle);
@@ -214,7 +214,7 @@ fn games_count_once_whatever_fails() {
         (1..failures.len()).for_each(|i| failures.swap(i, rng.below(i + 1)));
         for failure in failures {
             learner.work(500);
-            // Chunks that are taken and in no checkpoint.
+            // Chunks that are taken but not in a checkpoint.
             learner.take(Duration::from_millis(300 + rng.below(200) as u64), End::Time);
             match failure {
                 0 => worker.kill(),
@@ -223,7 +223,7 @@ fn games_count_once_whatever_fails() {
                 3 => drop(redis.command(&["FLUSHALL"])),
                 4 => redis.freeze(Duration::from_millis(1500)),
                 _ => {
-                    // Chunks that were read and not taken are in no checkpoint. Then both fail at once.
+                    // Chunks that were read and not taken are not in a checkpoint. Then server and learner fail together.
                     thread::sleep(Duration::from_millis(800));
                     learner.checkpoint();
                     thread::sleep(Duration::from_millis(500));
@@ -239,7 +239,7 @@ fn games_count_once_whatever_fails() {
         }
     }
     learner.work(500);
-    // If chance has not done it: chunks that are taken and in no checkpoint come again.
+    // At least one chunk that is taken but not in a checkpoint must be sent again.
     super::server::wait_until("repeated chunk", || {
         learner.take(Duration::from_millis(300), End::Time);
         redis.command(&["FLUSHALL"]);
@@ -254,13 +254,13 @@ fn games_count_once_whatever_fails() {
 }
 
 #[test]
-fn a_worker_waits_for_a_learner_that_is_away_and_its_games_are_not_lost() {
+fn a_worker_waits_for_an_unreachable_learner_and_its_games_are_not_lost() {
     let Some(redis) = Redis::start(&[]) else { return };
     let mut learner = Learner::new(&redis, "away");
     let worker = Thread::start(redis.server("away"));
     learner.work(200);
     learner.workers = None;
-    // The worker fills its share of the queue and waits, at cluster.max_queued_bytes whatever the server says.
+    // The worker fills its share of the queue and waits: at cluster.max_queued_bytes, even if the server names a larger window.
     redis.command(&["HSET", "away:state", "window", "1000000000000"]);
     let queued = |redis: &Redis| match redis.command(&["MEMORY", "USAGE", "away:games", "SAMPLES", "0"]) {
         redis::Value::Int(bytes) => bytes,
@@ -278,7 +278,7 @@ fn a_worker_waits_for_a_learner_that_is_away_and_its_games_are_not_lost() {
     learner.work(500);
     let ended = [worker.end()];
     take_rest(&mut learner, &ended);
-    // Everything is in a checkpoint: nothing is left in the stream.
+    // All chunks are in a checkpoint, so the stream is empty.
     super::server::wait_until("trimmed stream", || {
         redis.command(&["XLEN", "away:games"]) == redis::Value::Int(0)
     });
@@ -295,13 +295,13 @@ fn a_full_server_and_hostile_entries_lose_nothing() {
         redis.command(&["XADD", "hostile:games", "*", "other", junk]);
     }
     learner.take_refused(6);
-    // Junk fills the server to its double; then a checkpoint alone makes room for weights and games.
+    // Junk fills the server; only a checkpoint frees memory for weights and games.
     let junk = "x".repeat(100_000);
     for _ in 0..40 {
         redis.command(&["XADD", "hostile:games", "*", "c", &junk]);
     }
-    let most = redis.number("memory", "used_memory:") - 2_000_000;
-    redis.command(&["CONFIG", "SET", "maxmemory", &most.to_string()]);
+    let max = redis.number("memory", "used_memory:") - 2_000_000;
+    redis.command(&["CONFIG", "SET", "maxmemory", &max.to_string()]);
     super::server::wait_until("full server", || redis.number("errorstats", "errorstat_OOM:count=") > 0);
     learner.take_refused(40);
     learner.work(2_000);
@@ -311,9 +311,9 @@ fn a_full_server_and_hostile_entries_lose_nothing() {
     take_rest(&mut learner, &ended);
 }
 
-/// A worker that has not looked since the last publication sees a request that it does not know.
+/// A worker that has not read the state since before the last publication must recognise the request as new.
 #[test]
-fn a_request_to_send_again_is_none_of_those_before_the_last_checkpoint() {
+fn a_request_to_send_again_differs_from_those_before_the_last_checkpoint() {
     let Some(redis) = Redis::start(&[]) else { return };
     let mut learner = Learner::new(&redis, "gap");
     // The second chunk of a process whose first one is missing.

@@ -1,4 +1,4 @@
-//! What learner and workers keep of each other's is bounded, and told before they begin.
+//! The buffers of learner and workers are bounded, and their memory plans include them.
 
 use super::play::Setting;
 use super::server::{Redis, TINY, publish};
@@ -11,7 +11,7 @@ use vecaz::run::factory::ComponentFactory;
 const MIB: u64 = 1 << 20;
 
 #[test]
-fn a_learner_plans_the_chunks_and_polls_that_wait_for_it() {
+fn a_learner_plans_its_queued_chunks_and_buffered_polls() {
     let planned = |order: &str, games: usize, play| {
         let text = TINY.replace("games = 16", &format!("games = {games}"));
         let setting = Setting::new(&format!("{text}order = '{order}'\n"));
@@ -28,12 +28,12 @@ fn a_learner_plans_the_chunks_and_polls_that_wait_for_it() {
     };
     let free = planned("free", 16, LearnerPlay::Plays);
     assert_eq!((free, planned("free", 160, LearnerPlay::Idle)), (64 * MIB, 64 * MIB));
-    // Polls that wait, and a poll of all slots, which always has room: 9 records of 16 slots.
+    // The buffer of polls, and a poll of all slots in addition: 9 records of 16 slots.
     let [few, many] = [16, 160].map(|games| planned("strict", games, LearnerPlay::Idle) - free);
     let of_slots = few - 64 * MIB;
     assert!((9 * 16 * 100..9 * 16 * 400).contains(&of_slots), "{of_slots} bytes");
     assert_eq!(many - 64 * MIB, 10 * of_slots);
-    // Its own worker keeps as much.
+    // The local worker buffers as much.
     assert_eq!(planned("strict", 16, LearnerPlay::Plays) - free, 2 * few);
 }
 
@@ -48,7 +48,7 @@ fn a_worker_plans_the_chunks_that_it_keeps() {
     };
     find("max_queued_bytes = 1048576").expect("fits");
     find("order = 'strict'").expect("fits");
-    // 3000 samples of 59 bytes, as many versions as are not too old.
+    // 3000 samples of 59 bytes, times the versions that max_lag allows.
     match find("max_queued_bytes = 1073741824").expect_err("too much") {
         Error::Memory { need_mib, detail, .. } => {
             assert!(need_mib > 1024, "{need_mib}");

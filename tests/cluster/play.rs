@@ -13,7 +13,7 @@ use vecaz::run::learner::learner;
 use vecaz::selfplay::{FinishedGame, SelfPlay, new_slots};
 use vecaz::weights::NetFile;
 
-/// A configuration with its game and the limits that follow.
+/// A configuration with its game and the bounds that follow from them.
 pub struct Setting {
     pub config: Config,
     pub game: Arc<dyn AnyGame>,
@@ -52,7 +52,7 @@ impl Setting {
         NetFile::new(self.game.as_ref(), &spec, weights.expect("weights"), 0).expect("a file")
     }
 
-    /// The first games of a process, searched with a network that knows nothing.
+    /// The first games of a process, searched with a uniform network.
     pub fn play(&self, incarnation: Incarnation, count: usize) -> Vec<FinishedGame> {
         let sizes = self.game.sizes();
         let shape = IoShape {

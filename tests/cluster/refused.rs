@@ -1,4 +1,4 @@
-//! A process of which a poll is refused gets to know it, and its partition is played by another, whatever the server does meanwhile.
+//! A process of which a poll is refused is notified, and its partition becomes free for another one, despite failures of the server.
 
 use super::play::Setting;
 use super::server::{Redis, TINY, wait_until};
@@ -52,7 +52,7 @@ impl<'a> Learner<'a> {
         self.redis.command_with(&["XADD", "run:games", "*", "c"], &chunk);
     }
 
-    /// Receives until `done`.
+    /// Receives entries until `done` is true.
     fn receive_until(&mut self, what: &str, mut done: impl FnMut(&Self) -> bool) {
         wait_until(what, || {
             self.workers.receive(Duration::from_millis(5)).expect("no final failure");
@@ -61,7 +61,7 @@ impl<'a> Learner<'a> {
         });
     }
 
-    /// Receives all that is in the stream now.
+    /// Receives all present entries of the stream.
     fn receive_all(&mut self) {
         let id = bytes_of(self.redis.command(&["XADD", "run:games", "*", "c", "junk"])).expect("an id");
         let id = StreamId::parse(&String::from_utf8(id).expect("a text")).expect("an id");
@@ -80,30 +80,29 @@ impl<'a> Learner<'a> {
 }
 
 #[test]
-fn a_refused_process_is_told_once_a_full_server_has_room_and_the_stream_is_read_again_once() {
+fn a_refused_process_is_notified_once_the_server_has_memory_and_the_stream_is_read_again_once() {
     let Some(redis) = Redis::start(&[]) else { return };
     let mut learner = Learner::new(&redis);
-    let (holder, stranger) = (Incarnation(7), Incarnation(8));
+    let (holder, other) = (Incarnation(7), Incarnation(8));
     redis.command(&["SET", &format!("run:lease:{EPOCH}:0"), &holder.field()]);
     learner.send_wrong_poll(holder);
     redis.command(&["CONFIG", "SET", "maxmemory", "1"]);
     learner.receive_until("refused poll", |learner| learner.refused > 0);
     learner.receive_until("full server, twice", |_| redis.number("errorstats", "errorstat_OOM:count=") > 1);
-    assert!(!learner.is_notified(holder) && learner.holder().is_some(), "a full server takes nothing");
+    assert!(!learner.is_notified(holder) && learner.holder().is_some(), "a full server accepts nothing");
     redis.command(&["CONFIG", "SET", "maxmemory", "0"]);
     learner.receive_until("refused process", |learner| learner.is_notified(holder));
     assert_eq!(learner.holder(), None, "another worker can take the partition");
     learner.receive_all();
-    assert_eq!(learner.refused, 3, "the poll, the same when it was read again, and the junk");
+    assert_eq!(learner.refused, 3, "the poll, the same poll read again, and the junk");
 
-    // A process that does not have the partition takes it from nobody.
+    // The refusal of a process without the partition's lease leaves the lease of the holder.
     redis.command(&["SET", &format!("run:lease:{EPOCH}:0"), "another"]);
-    learner.send_wrong_poll(stranger);
-    learner.receive_until("refused process", |learner| learner.is_notified(stranger));
+    learner.send_wrong_poll(other);
+    learner.receive_until("refused process", |learner| learner.is_notified(other));
     assert_eq!(learner.holder().as_deref(), Some(&b"another"[..]));
 
-    // A server that has lost its data gets it again.
+    // After the server has lost its data, both refusals are published again.
     redis.command(&["FLUSHALL"]);
-    learner
-        .receive_until("both again", |learner| learner.is_notified(holder) && learner.is_notified(stranger));
+    learner.receive_until("both again", |learner| learner.is_notified(holder) && learner.is_notified(other));
 }

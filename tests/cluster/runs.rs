@@ -1,4 +1,4 @@
-//! Whole runs: a learner and its workers as processes.
+//! Complete runs: a learner and its workers as processes.
 
 use super::server::{Redis, Vecaz, tiny, wait_until};
 use std::os::unix::process::ExitStatusExt;
@@ -17,7 +17,7 @@ fn success(what: &str, process: Vecaz) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What a process prints that is ended by SIGTERM.
+/// The output of a process that is stopped by SIGTERM.
 fn interrupted(what: &str, process: Vecaz) -> String {
     process.terminate();
     let output = process.output();
@@ -59,40 +59,45 @@ fn a_learner_that_does_not_play_learns_from_two_workers() {
     }
     assert!(records[3]["updates"].as_u64() > records[0]["updates"].as_u64(), "it has learned");
 
-    // SIGTERM: what a worker has is sent, then it leaves.
+    // After SIGTERM a worker sends its games, then ends.
     for worker in workers {
         let text = interrupted("worker", worker);
         assert!(text.contains(" games with ") && !text.contains("could not be sent"), "{text}");
     }
     success("verify", Vecaz::spawn(&["verify", &out]));
 
-    // The same run goes on alone, and then with a worker again, whose games it takes besides its own.
-    let first = records.len();
+    resume_alone_and_with_a_worker(&run, &url);
+}
+
+/// Resumes the run of the folder `run` for one epoch alone, then with a worker, whose games it takes in addition to its own.
+fn resume_alone_and_with_a_worker(run: &Path, url: &str) {
+    let out = run.display().to_string();
+    let first = metrics(run).len();
     let alone = format!(
         "run --resume {out} --threads 1 --epochs {} --set selfplay.samples_per_epoch=3000",
         first + 1
     );
     success("alone", Vecaz::spawn(&alone.split_whitespace().collect::<Vec<_>>()));
     let again = ["--threads", "1", "--epochs", "1000000", "--minutes", "5"];
-    let learner = Vecaz::spawn(&[&["run", "--resume", &out, "--cluster", &url][..], &again].concat());
-    let mut worker = Vecaz::spawn(&["work", &url, "--threads", "1"]);
+    let learner = Vecaz::spawn(&[&["run", "--resume", &out, "--cluster", url][..], &again].concat());
+    let mut worker = Vecaz::spawn(&["work", url, "--threads", "1"]);
     let own = |record: &serde_json::Value| record["games"].as_u64() > record["workers"]["games"].as_u64();
     let of_worker = |record: &serde_json::Value| record["workers"]["games"].as_u64() > Some(0);
     wait_until("games of its own and of the worker", || {
-        let records = metrics(&run);
+        let records = metrics(run);
         records.len() > first + 1
             && [&own as &dyn Fn(&_) -> bool, &of_worker]
                 .iter()
                 .all(|has| records[first + 1..].iter().any(has))
     });
     interrupted("with a worker", learner);
-    let records = metrics(&run);
+    let records = metrics(run);
     assert!(records[first]["workers"].is_null(), "{}", records[first]);
     assert!(!worker.is_over(), "a worker stays when the learner ends");
     success("verify", Vecaz::spawn(&["verify", &out]));
 }
 
-/// The users that docs/cluster.md describes, `hex` of the learner and `hex-worker`, for the run `acl`, with passwords in files.
+/// The users `hex` and `hex-worker` of docs/cluster.md, for the run `acl`, with passwords in files.
 struct Users {
     folder: tempfile::TempDir,
     learner: String,
@@ -118,7 +123,7 @@ impl Users {
         Self { folder, learner, worker }
     }
 
-    /// A learner of the run that does not play.
+    /// Starts a learner that does not play.
     fn learn(&self, redis: &Redis, more: &[&str]) -> (Vecaz, PathBuf) {
         let (config, out) = (tiny(&self.folder).display().to_string(), self.folder.path().join("run"));
         let url = redis.url("acl").replace("//", "//hex@");
@@ -136,7 +141,7 @@ impl Users {
     }
 }
 
-/// Ends a worker, which has lacked no permission.
+/// Stops a worker, and checks that it reported no missing permission.
 fn end_work(worker: Vecaz) {
     worker.terminate();
     let output = worker.output();
@@ -176,7 +181,7 @@ fn the_recommended_users_suffice_in_strict_order() {
 }
 
 #[test]
-fn the_user_of_a_worker_writes_nothing_that_is_the_learners() {
+fn the_user_of_a_worker_cannot_write_the_keys_of_the_learner() {
     let Some(redis) = Redis::start(&[]) else { return };
     let users = Users::new(&redis);
     let client =
@@ -224,7 +229,7 @@ fn the_user_of_a_worker_writes_nothing_that_is_the_learners() {
 }
 
 #[test]
-fn an_overview_is_read_again_after_the_server_was_away() {
+fn an_overview_is_read_again_after_the_server_was_unreachable() {
     let Some(mut redis) = Redis::start(&[]) else { return };
     let missing = OverviewReader::new(redis.server("away")).expect("a server").read();
     assert!(missing.expect_err("no run yet").to_string().contains("no run of this name"));

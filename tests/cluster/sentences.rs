@@ -1,9 +1,9 @@
-//! Wrong input is one sentence with what would be right, and a failure.
+//! Wrong input gives an exit code other than 0 and one sentence with what would be right.
 
 use super::server::{Redis, Vecaz, free_port, tiny, wait_until};
 use std::path::Path;
 
-/// The error of a command that fails.
+/// The error message of a command that fails.
 fn error(arguments: &[&str]) -> String {
     error_and_code(arguments).0
 }
@@ -27,7 +27,7 @@ fn expect(arguments: &[&str], parts: &[&str]) {
 fn addresses_without_a_server_and_with_a_password_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("run").display().to_string();
-    // Port 1 is nobody's.
+    // No server listens on port 1.
     expect(
         &["work", "redis://127.0.0.1:1/run"],
         &["redis://127.0.0.1:1/run: no server there", "expected Redis"],
@@ -68,7 +68,7 @@ fn servers_and_runs_that_do_not_fit_are_refused() {
     let output = Vecaz::spawn(&run).output();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 
-    // The name is taken, by a run that another folder does not continue.
+    // The name is taken by a run of another folder.
     let other = folder.path().join("other").display().to_string();
     let second = ["run", "--cluster", &url, "--config", &config, "--epochs", "1", "--out", &other];
     expect(&second, &["the name is used by another run, expected another name"]);
@@ -79,7 +79,7 @@ fn servers_and_runs_that_do_not_fit_are_refused() {
         &["config key cluster.max_queued_bytes", "got 1048576, expected at least"],
     );
 
-    // What a worker of another version, or of another build of the game, finds.
+    // A run of another protocol, or of another build of the game.
     redis.command(&["HSET", "first:state", "protocol", "2"]);
     expect(&["work", &url], &["the run's learner uses protocol 2, expected 1"]);
     redis.command(&["HSET", "first:state", "protocol", "1", "digest", &"00".repeat(32)]);
@@ -119,7 +119,7 @@ fn passwords_come_from_the_environment_or_a_file() {
     assert!(of(&with(&right)).contains("no run of this name"));
 }
 
-/// `rediss://`: a run with a worker where the server's certificate is trusted, one sentence where it is not.
+/// `rediss://`: a run with a worker if the server's certificate is trusted, an error in one sentence if not.
 #[test]
 fn tls_servers_need_a_certificate_that_is_trusted() {
     let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tls");
@@ -141,7 +141,7 @@ fn tls_servers_need_a_certificate_that_is_trusted() {
     let _worker = Vecaz::spawn_with(&trusting, &["work", &url, "--threads", "1"]);
     let output = learner.output();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    // The port without TLS is no server for it.
+    // A port without TLS is refused.
     let plain = redis.url("tls").replace("redis://", "rediss://");
     expect(&["work", &plain], &["the connection failed"]);
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use vecaz::cluster::published::PublishedRun;
 use vecaz::cluster::server::{Server, bytes_of};
 
-/// The longest that anything takes here.
+/// Time limit of every wait in these tests.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct Redis {
@@ -20,7 +20,7 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// A server with these settings besides an append-only file; None, loudly, where there is no redis-server.
+    /// A server with these settings and an append-only file. Without a redis-server the test is skipped with a message: None.
     pub fn start(settings: &[&str]) -> Option<Self> {
         let found = Command::new("redis-server").arg("--version").output().is_ok();
         if !found {
@@ -86,12 +86,12 @@ impl Redis {
         digits.parse().expect("a number")
     }
 
-    /// A command by a client of the test's own, once the server takes commands.
+    /// Executes a command on a new connection, as soon as the server accepts commands.
     pub fn command(&self, words: &[&str]) -> redis::Value {
         self.command_of(words, &[])
     }
 
-    /// The same with bytes as its last argument.
+    /// The same with bytes as last argument.
     pub fn command_with(&self, words: &[&str], bytes: &[u8]) -> redis::Value {
         self.command_of(words, &[bytes])
     }
@@ -113,7 +113,7 @@ impl Redis {
         }
     }
 
-    /// Ends the server at once, and starts it again after `pause`.
+    /// Kills the server, and starts it again after `pause`.
     pub fn kill(&mut self, pause: Duration) {
         self.process.kill().expect("killed");
         self.process.wait().expect("ended");
@@ -122,7 +122,7 @@ impl Redis {
         self.wait();
     }
 
-    /// Stops the server, without closing its connections, for `pause`.
+    /// Suspends the server for `pause`, without closing its connections.
     pub fn freeze(&self, pause: Duration) {
         send("-STOP", &self.process);
         sleep(pause);
@@ -137,7 +137,7 @@ impl Drop for Redis {
     }
 }
 
-/// Publishes a run of the name `run` with this configuration, as a learner does.
+/// Publishes a run named `run` with this configuration, as a learner does.
 pub fn publish(client: &mut redis::Connection, config: &str, digest: [u8; 32]) {
     let state = PublishedRun {
         protocol: 1,
@@ -164,7 +164,7 @@ impl Vecaz {
         Self::spawn_with(&[], arguments)
     }
 
-    /// With these variables in its environment.
+    /// Spawns the process with these environment variables.
     pub fn spawn_with(variables: &[(&str, &Path)], arguments: &[&str]) -> Self {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin("vecaz"));
         command.args(arguments).env_remove("VECAZ_LOG").env_remove("VECAZ_REDIS_PASSWORD");
@@ -185,7 +185,7 @@ impl Vecaz {
         self.0.try_wait().expect("known").is_some()
     }
 
-    /// Its output, once it ends by itself.
+    /// Waits until the process ends, and returns its output.
     pub fn output(mut self) -> Output {
         let start = Instant::now();
         while !self.is_over() {
@@ -245,7 +245,7 @@ cache_entries = 512
 /// A network and a search of a few microseconds.
 pub const SMALL_SEARCH: &str = small_search!();
 
-/// A buffer of some epochs, and little training.
+/// A replay buffer of some epochs, and little training.
 pub const SMALL_TRAINING: &str = "
 [replay]
 capacity = 9000
@@ -282,7 +282,7 @@ max_lag = 1000000
 "
 );
 
-/// The file of [`TINY`] in `folder`.
+/// Writes [`TINY`] to a file in `folder`.
 pub fn tiny(folder: &tempfile::TempDir) -> PathBuf {
     let path = folder.path().join("tiny.toml");
     std::fs::write(&path, TINY).expect("written");

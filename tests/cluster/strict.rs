@@ -1,4 +1,4 @@
-//! Strict order: whoever plays the games, and whatever fails, the run ends with the bytes of a run on one machine.
+//! Strict order: with any workers and after any failure, the run ends with the bytes of a run on one machine.
 
 use super::server::{Redis, SMALL_SEARCH, SMALL_TRAINING, Vecaz, wait_until};
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ impl<'a> Run<'a> {
         Vecaz::spawn(&[&line[..], more].concat())
     }
 
-    /// What a run has ended with.
+    /// The files at the end of a run.
     fn bytes(&self, name: &str) -> Vec<(String, Vec<u8>)> {
         let checkpoint = format!("checkpoints/epoch-{EPOCHS:06}");
         let games = (1..=EPOCHS).map(|epoch| format!("games/epoch-{epoch:06}.jsonl"));
@@ -63,7 +63,7 @@ impl<'a> Run<'a> {
         self.bytes("alone")
     }
 
-    /// Compares what a run has ended with with what one on one machine has.
+    /// Compares the files at the end of a run with those of a run on one machine.
     fn check(&self, name: &str, expected: &[(String, Vec<u8>)]) {
         for ((file, found), (_, expected)) in self.bytes(name).iter().zip(expected) {
             assert!(found == expected, "{name}: {file} differs from that of a run on one machine");
@@ -116,9 +116,9 @@ fn a_learner_that_plays_itself_needs_no_worker() {
     run.check("own", &expected);
 }
 
-/// `VECAZ_KILLS=50` makes it longer.
+/// `VECAZ_KILLS=50` makes the test longer.
 #[test]
-fn whatever_fails_the_bytes_are_those_of_one_machine() {
+fn after_any_failure_the_bytes_are_those_of_one_machine() {
     let Some(mut redis) = Redis::start(&["--appendfsync", "everysec"]) else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let run = Run::new(folder.path(), "name = 'connect_four'");
@@ -130,7 +130,7 @@ fn whatever_fails_the_bytes_are_those_of_one_machine() {
         let (name, began) = (format!("kills-{round}"), Instant::now());
         let url = redis.url(&name);
         let out = run.out(&name).display().to_string();
-        // A server that was killed reads its file first.
+        // After a kill the server first reads its file.
         redis.command(&["PING"]);
         let cluster = [&["--cluster", &url, "--play", "0"][..], &STRICT].concat();
         let mut learner = run.start(&name, &cluster);
@@ -143,9 +143,9 @@ fn whatever_fails_the_bytes_are_those_of_one_machine() {
                 break;
             }
             made += 1;
-            // A worker ends where the run begins anew, since its learner was killed before the first checkpoint.
-            for gone in workers.iter_mut().filter_map(|one| one.is_over().then_some(one)) {
-                *gone = worker(&url);
+            // A worker stops if the run begins again, since its learner was killed before the first checkpoint.
+            for stopped in workers.iter_mut().filter_map(|one| one.is_over().then_some(one)) {
+                *stopped = worker(&url);
             }
             match rng.below(5) {
                 which @ (0 | 1) => {

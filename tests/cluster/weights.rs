@@ -1,4 +1,4 @@
-//! Weights from the wire: whatever their bytes, they are refused or a network of the run's sizes, and workers fetch the newest.
+//! Weights from the server: any bytes are refused or a network of the run's sizes, and workers fetch the newest version.
 
 use super::chunks::change;
 use super::play::Setting;
@@ -10,7 +10,7 @@ use vecaz::rng::{Key, Purpose};
 use vecaz::run::network::make_network;
 use vecaz::weights::NetFile;
 
-/// A run that goes on from an earlier checkpoint may make other weights of the same version.
+/// A run that was resumed from an earlier checkpoint may make other weights of the same version.
 #[test]
 fn a_worker_fetches_other_weights_of_the_same_version() {
     let Some(redis) = Redis::start(&[]) else { return };
@@ -27,7 +27,7 @@ fn a_worker_fetches_other_weights_of_the_same_version() {
     let fetched = || redis.number("commandstats", "cmdstat_get:calls=");
     let _worker = Vecaz::spawn(&["work", &redis.url("run"), "--threads", "1"]);
     wait_until("chunk", || redis.command(&["XLEN", "run:games"]) != redis::Value::Int(0));
-    assert_eq!(fetched(), 1, "the weights are fetched once, and nothing else by GET");
+    assert_eq!(fetched(), 1, "one GET, for the weights");
     set_weights(1);
     wait_until("second fetch", || fetched() == 2);
 }
@@ -53,13 +53,13 @@ fn changed_weights_are_refused_or_a_network_of_the_same_sizes() {
             1 => change(&mut changed, &mut rng),
             // A bit of an array.
             2 => changed[header + rng.below(bytes.len() - header)] ^= 1 << rng.below(8),
-            // Some bytes of one place at another.
+            // Bytes of one place copied to another.
             3 => {
                 let [from, to] = [(); 2].map(|()| rng.below(bytes.len()));
                 let length = 1 + rng.below(bytes.len() - from.max(to));
                 changed[to..to + length].copy_from_slice(&bytes[from..from + length]);
             }
-            // The header, which names the arrays, with its true length.
+            // The header, which names the arrays, with its right length.
             _ => {
                 let mut text = changed[8..header].to_vec();
                 change(&mut text, &mut rng);
@@ -82,6 +82,6 @@ fn changed_weights_are_refused_or_a_network_of_the_same_sizes() {
             },
         }
     }
-    // What is taken has other numbers, or other words in its header.
+    // Taken files have other weights, or other text in the header.
     assert!(refused > 25_000 && taken > 2_500, "{refused} refused, {taken} taken");
 }
