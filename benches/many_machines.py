@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""A learner and its workers, measured as processes on one machine, with a redis-server of their own on a free port of the loopback.
+"""Measures a learner and its workers as processes on one machine, with a new redis-server on a free port of the loopback interface.
 
     benches/many_machines.py weights                     seconds until 8 workers play with new weights
-    benches/many_machines.py overhead                    a worker's samples a second of processor time beside a run alone
-    benches/many_machines.py link                        a worker behind a link of 100 ms with 1 % loss, against one without
+    benches/many_machines.py overhead                    samples per second of processor time: a worker, and a run without workers
+    benches/many_machines.py link                        a worker with a link of 100 ms and 1 % loss, and one without
     benches/many_machines.py learning --seeds 1 2 3      a learner with two workers against one process, at equal samples
     benches/many_machines.py soak --minutes 60           memory of all processes while processes are killed, and an audit
 
-Only Python's standard library; Linux (/proc). The link is a proxy that delays every byte by 50 ms each way and, with 1 % for each 1,448 bytes,
-holds the stream for 200 ms more, TCP's shortest time until a lost segment is sent again.
+Requires only Python's standard library, and Linux (/proc). The link is a proxy that delays every byte by 50 ms each way. With a probability of
+1 % for each 1,448 bytes it holds the stream for 200 ms more, TCP's minimum time until a lost segment is sent again.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def free_port():
 
 
 class Setting:
-    """A server and the processes that use it; all of them end with it."""
+    """A server and the processes that use it; the exit kills all of them."""
 
     def __init__(self, args):
         self.args, self.port, self.processes = args, free_port(), []
@@ -85,13 +85,13 @@ class Setting:
         return process
 
     def resumed(self, run):
-        """The learner of a run whose learner has ended, from its last checkpoint."""
+        """A new learner of the run, from the last checkpoint of the one before."""
         with open(self.args.out / f"{run}.log", "a") as log:
             line = [self.args.vecaz, "run", "--cluster", self.url(run), "--resume", str(self.args.out / run)]
             return self.start(line + ["--minutes", "100000", "--threads", "1"], log)
 
     def worker(self, run, name, port=None, *more):
-        """A worker whose messages are read by the caller."""
+        """A worker; the caller reads its messages."""
         line = [self.args.vecaz, "work", self.url(run, port), "--threads", "1", "--name", name, *more]
         return self.start(line, subprocess.PIPE, {"VECAZ_LOG": "debug"})
 
@@ -107,7 +107,7 @@ class Setting:
 
 
 def records(folder):
-    """The epochs so far."""
+    """The records of the finished epochs."""
     if not (folder / "metrics.jsonl").exists():
         return []
     with open(folder / "metrics.jsonl") as lines:
@@ -115,7 +115,7 @@ def records(folder):
 
 
 def processor_seconds(process):
-    """Seconds by the name of the thread."""
+    """Seconds of processor time by the thread's name."""
     seconds = collections.Counter()
     for task in Path(f"/proc/{process.pid}/task").iterdir():
         name, fields = re.match(r"\d+ \((.*)\) (.*)", (task / "stat").read_text()).groups()
@@ -133,7 +133,7 @@ def drain(process):
 
 
 def weights(args):
-    """Seconds from the publication of a version, which the state names, until each of 8 workers says that it has it or a newer one."""
+    """Seconds from the publication of a version in the run's state until each of 8 workers reports that version or a newer one."""
     workers = [f"w{number}" for number in range(8)]
     seen, lock = {name: [] for name in workers}, threading.Lock()
 
@@ -151,15 +151,15 @@ def weights(args):
             threading.Thread(target=read, args=(name, setting.worker("weights", name)), daemon=True).start()
         published, connection = {}, socket.create_connection(("127.0.0.1", setting.port))
         end = time.monotonic() + args.minutes * 60
-        # Versions of the last ten seconds are not counted: workers have that time for those before.
+        # Versions of the last ten seconds are not counted: this time is for workers to fetch the versions before.
         while (now := time.monotonic()) < end + 10:
             connection.sendall(b"HGET weights:state version\r\n")
             version = int(connection.recv(64).split(b"\r\n")[1])
             published.setdefault(version, now)
             time.sleep(0.002)
     begun = max((versions[0][1] for versions in seen.values() if versions), default=0.0)
-    assert all(seen.values()), f"never reported any: {[name for name in workers if not seen[name]]}"
-    # From the first version that came when all workers were there.
+    assert all(seen.values()), f"no version reported by {[name for name in workers if not seen[name]]}, expected one of each worker"
+    # From the first version that was published after all workers had one.
     counted = [version for version, at in sorted(published.items()) if begun < at < end]
     print("| version | reported | skipped for a newer one | missing | median, s | last, s |\n|---|---|---|---|---|---|")
     slowest, missing = 0.0, 0
@@ -173,22 +173,22 @@ def weights(args):
         )
         slowest, missing = max(slowest, *after), missing + len(workers) - len(after)
     print(f"\n{len(counted)} versions, {len(workers)} workers; slowest of all: {slowest:.3f} s")
-    assert counted and missing == 0, f"{missing} times a worker did not get a version or a newer one"
+    assert counted and missing == 0, f"{missing} times a worker reported neither a version nor a newer one, expected 0"
 
 
 def rate(process, samples, seconds):
-    """Samples for a second of processor time: between the first and the last change of `samples()`."""
+    """Samples per second of processor time, between the first and the last change of `samples()`."""
     points, end = [], time.monotonic() + seconds
     while time.monotonic() < end:
         if (now := samples()) > (points[-1][0] if points else 0):
             points.append((now, sum(processor_seconds(process).values())))
         time.sleep(0.05)
-    assert len(points) > 1, "one epoch at most, expected two: give it more --minutes"
+    assert len(points) > 1, f"{len(points)} epochs, expected at least 2: raise --minutes"
     return (points[-1][0] - points[0][0]) / (points[-1][1] - points[0][1])
 
 
 def overhead(args):
-    """A worker and a run alone, which play the same games with the same network at the same time, since nothing is trained."""
+    """A worker, and a run without workers. Both play at the same time with the same network, which is never trained."""
     sets = ["eval.every=0", "replay.capacity=500000", "train.min_samples=500000", "run.keep_checkpoints=1"]
     options = ["--minutes", "1000", *(word for option in sets for word in ("--set", option))]
     with Setting(args) as setting:
@@ -211,7 +211,7 @@ def overhead(args):
         for what, process in (("worker", worker), ("alone", alone)):
             seconds = processor_seconds(process)
             all_seconds = sum(seconds.values())
-            print(f"{what}: {rates[what]:.0f} samples for a second of processor time")
+            print(f"{what}: {rates[what]:.0f} samples per second of processor time")
             for name, part in seconds.most_common():
                 print(f"    {name:<20} {part:>9.2f} s  {100 * part / all_seconds:>6.2f} %")
         print(f"worker / alone: {rates['worker'] / rates['alone']:.4f}")
@@ -219,7 +219,7 @@ def overhead(args):
 
 
 async def proxy(port, target, delay, loss):
-    """Passes bytes on after `delay` seconds, in their order."""
+    """Forwards bytes in order after `delay` seconds."""
 
     async def pass_on(reader, writer):
         queue, loop = asyncio.Queue(), asyncio.get_running_loop()
@@ -249,7 +249,7 @@ async def proxy(port, target, delay, loss):
 
 
 def link(args):
-    """Both workers at the same time, so that both have the same share of the machine."""
+    """Both workers run at the same time, so that both have the same share of the machine."""
     with Setting(args) as setting:
         far = free_port()
         threading.Thread(target=lambda: asyncio.run(proxy(far, setting.port, 0.05, 0.01)), daemon=True).start()
@@ -273,9 +273,9 @@ def link(args):
 
 
 def learning(args):
-    """The same epochs, and so about the same number of samples: alone; with two workers beside a learner that plays too, each with as many
-    games at once as the run alone; and with the games of the run alone divided among the three (split)."""
-    print("| seed | arm | epochs | samples | of workers | lag | updates | minutes | search error, last 3 | policy error, last 3 |")
+    """The same number of epochs, so about the same number of samples, in three arms: a run alone; a learner that plays with two workers, each
+    with as many games at once as the run alone (workers); and the games of the run alone divided among the three processes (split)."""
+    print("| seed | arm | epochs | samples | of workers | staleness | updates | minutes | search error, last 3 | policy error, last 3 |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for seed in args.seeds:
         for arm in args.arms:
@@ -295,17 +295,18 @@ def learning(args):
                 epochs = records(args.out / arm)
                 total = lambda key: sum(epoch[key] for epoch in epochs)
                 workers = [epoch["workers"] for epoch in epochs if epoch.get("workers")]
-                of_workers, lag = sum(epoch["samples"] for epoch in workers), statistics.mean([epoch["lag"] for epoch in workers] or [0.0])
+                of_workers = sum(epoch["samples"] for epoch in workers)
+                staleness = statistics.mean([epoch["lag"] for epoch in workers] or [0.0])
                 mean = lambda key: 100 * statistics.mean(epoch["strength"][key] for epoch in [e for e in epochs if e.get("strength")][-3:])
                 print(
-                    f"| {seed} | {arm} | {len(epochs)} | {total('samples'):,} | {of_workers:,} | {lag:.1f} | {epochs[-1]['updates']:,} "
+                    f"| {seed} | {arm} | {len(epochs)} | {total('samples'):,} | {of_workers:,} | {staleness:.1f} | {epochs[-1]['updates']:,} "
                     f"| {epochs[-1]['seconds'] / 60:.1f} | {mean('search_outcome_error'):.1f} % | {mean('policy_outcome_error'):.1f} % |",
                     flush=True,
                 )
 
 
 def soak(args):
-    """Every `--kill-every` seconds a worker, or the learner where `--kill-learner`, is killed (SIGKILL) and started again."""
+    """Kills (SIGKILL) and restarts a worker every `--kill-every` seconds; with `--kill-learner` also the learner."""
     rng = random.Random(1)
     with Setting(args) as setting:
         begin = ["--minutes", "100000", "--set", "run.keep_checkpoints=2", "--set", "selfplay.samples_per_epoch=5000"]
@@ -346,35 +347,35 @@ def soak(args):
 
 
 def audit(run, vecaz):
-    """What the run's own files say: no stored game twice, and all counts add up. Where epochs are so small that all their games are stored,
-    `audit.tsv` has every game with its fate: the games of a slot are numbered from 0, so that a number left out is a lost game, unless
-    its chunk was refused as too old."""
+    """Checks the run's files: no game is stored twice, and all counts add up. If epochs are so small that all their games are stored,
+    `audit.tsv` lists every game with its epoch. The games of a slot are numbered from 0, so a missing number is a lost game, unless its chunk
+    was refused as stale."""
     epochs, stored = records(run), collections.defaultdict(list)
     for epoch in epochs:
         with open(run / "games" / f"epoch-{epoch['epoch']:06}.jsonl") as lines:
             for game in map(json.loads, lines):
                 stored[game["slot"], game["game"]].append(epoch["epoch"])
     twice = sum(len(epochs) > 1 for epochs in stored.values())
-    fates = {key: sum(epoch["workers"][key] for epoch in epochs) for key in ("chunks", "stale", "repeated", "gaps", "refused")}
+    chunks = {key: sum(epoch["workers"][key] for epoch in epochs) for key in ("chunks", "stale", "repeated", "gaps", "refused")}
     verified = subprocess.run([vecaz, "verify", str(run)], capture_output=True, text=True)
     games = sum(epoch["games"] for epoch in epochs)
-    print(f"\n{len(epochs)} epochs, {games:,} games; of {len(stored):,} stored games {twice} twice; chunks: {fates}")
+    print(f"\n{len(epochs)} epochs, {games:,} games; of {len(stored):,} stored games {twice} twice; chunks: {chunks}")
     print(f"vecaz verify: code {verified.returncode}; {verified.stdout.strip().splitlines()[-1]}")
-    assert twice == 0 and verified.returncode == 0 and fates["refused"] == 0
+    assert twice == 0 and verified.returncode == 0 and chunks["refused"] == 0
     if games == len(stored):
         lost, last = [], {}
         for slot, game in stored:
             last[slot] = max(game, last.get(slot, 0))
         with open(run / "audit.tsv", "w") as file:
-            for slot, most in sorted(last.items()):
-                for game in range(most + 1):
-                    fate = stored.get((slot, game))
-                    if not fate:
+            for slot, last_game in sorted(last.items()):
+                for game in range(last_game + 1):
+                    epoch = stored.get((slot, game))
+                    if not epoch:
                         lost.append((slot, game))
-                    print(slot, game, f"epoch {fate[0]}" if fate else "lost", sep="\t", file=file)
+                    print(slot, game, f"epoch {epoch[0]}" if epoch else "lost", sep="\t", file=file)
         processes = len({slot >> 20 for slot in last})
         print(f"every game is in audit.tsv: {games:,} games of {len(last):,} slots of {processes} processes, {len(lost)} left out")
-        assert not lost or fates["stale"], lost[:10]
+        assert not lost or chunks["stale"], lost[:10]
 
 
 def main():
@@ -392,7 +393,7 @@ def main():
     parser.add_argument("--kill-learner", action="store_true", help="of soak: kill the learner as well")
     parser.add_argument("--vecaz", default=str(ROOT / "target" / "release" / "vecaz"))
     args = parser.parse_args()
-    # All processes end with this one.
+    # SIGTERM raises SystemExit, so that the exit of Setting kills all processes.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     globals()[args.what](args)
 
