@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::game::{History, Sizes, Turn};
 use crate::kernel_times::{COPY_IN, COPY_OUT, KernelTime};
 use crate::net::{IoShape, NetSpec, Network, UniformNet};
-use crate::pass::PassClock;
+use crate::pass::PassMetrics;
 use crate::report::scaling_plot::{ScalingRow, Share};
 use crate::root_cache::{self, CachePlan};
 use crate::run::memory::{MemoryPlan, peak_bytes};
@@ -151,7 +151,7 @@ fn begin_with_root_cache(
 }
 
 /// The part of a row that follows from the `clock` of `wall` seconds of self-play in `rows` games and the breakdown of a pass.
-fn rates(clock: &PassClock, wall: f64, rows: usize, parts: Breakdown) -> ScalingRow {
+fn rates(clock: &PassMetrics, wall: f64, rows: usize, parts: Breakdown) -> ScalingRow {
     let (simulations, shares) = (clock.simulations as f64, parts.shares);
     ScalingRow {
         simulations_per_second: simulations / wall,

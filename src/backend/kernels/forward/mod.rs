@@ -25,7 +25,7 @@ use super::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
 use super::source;
 use crate::config::TensorCores;
 use crate::error::{Error, Result};
-use crate::model::{ActivationShape, LayerKind, NetSpec, GlobalPooling, Weights, taps_on_board};
+use crate::model::{ActivationShape, GlobalPooling, LayerKind, NetSpec, Weights, taps_on_board};
 use blocks::{Boards, LayerBlock, ValuesBlock};
 pub use element_type::{Arithmetic, ElementType};
 pub use evaluator::DeviceEvaluator;
