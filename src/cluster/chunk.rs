@@ -18,7 +18,7 @@ use zstd::bulk::{Compressor, Decompressor};
 /// Bytes of games, before compression, at which a chunk is full and is sent.
 pub const FULL_CHUNK: usize = 256 << 10;
 /// Upper bound on the bytes of a single game or poll in a chunk. The server's own bound on a value is 512 MiB.
-pub const MAX_CHUNK_BYTES: usize = 64 << 20;
+pub const MAX_ITEM_BYTES: usize = 64 << 20;
 const MAGIC: [u8; 4] = *b"VZCK";
 /// The fastest level of zstd: policies are nearly random bits, which a higher level does not make smaller.
 const COMPRESSION: i32 = 1;
@@ -89,13 +89,13 @@ impl ChunkLimits {
     /// # Errors
     /// [`Error::Unsupported`] if that is more than 64 MiB.
     pub fn with(game: &dyn AnyGame, max: usize, what: &str) -> Result<Self> {
-        if max > MAX_CHUNK_BYTES {
+        if max > MAX_ITEM_BYTES {
             return Err(Error::unsupported(
                 format!("workers for {}", game.name()),
                 format!(
                     "{what} of it may need {} MiB on the wire, expected at most {} MiB",
                     max.div_ceil(1 << 20),
-                    MAX_CHUNK_BYTES >> 20
+                    MAX_ITEM_BYTES >> 20
                 ),
             ));
         }

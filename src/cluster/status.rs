@@ -141,7 +141,7 @@ impl WorkerStatus {
         text
     }
 
-    /// Reads a status that a process has published; None for invalid bytes. Name and rates are bounded, since anybody may write them.
+    /// Reads a status that a process has published; None for invalid bytes. Name and rates are bounded, since any client may write them.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let status: Self = serde_json::from_slice(bytes).ok()?;
         let is_rate = |rate: f64| (0.0..1e15).contains(&rate);

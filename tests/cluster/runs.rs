@@ -156,7 +156,7 @@ fn the_recommended_users_suffice() {
     let eval = ["--set", "eval.every=1", "--set", "eval.positions=500", "--set", "eval.simulations=500"];
     let (learner, out) = users.learn(&redis, &[&["--minutes", "5"][..], &eval].concat());
     let worker = users.work(&redis, "acl");
-    wait_until("games and parts of an evaluation by the worker", || {
+    wait_until("games and tasks of an evaluation by the worker", || {
         let records = metrics(&out);
         records.len() >= 2
             && records.iter().any(|record| record["workers"]["evaluated"].as_u64() > Some(0))

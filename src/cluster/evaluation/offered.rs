@@ -75,14 +75,14 @@ impl<'a> OfferedEvaluation<'a> {
 
     /// The chunks of the results that the server has, by task: None for a chunk that is longer than it may be.
     fn fetch(&mut self) -> Vec<(usize, Option<Vec<u8>>)> {
-        let (wanted, max) = (self.missing.clone(), self.limits.bytes() as u64);
+        let (missing, max) = (self.missing.clone(), self.limits.bytes() as u64);
         let found = self.attempt(|link, offer, keys| {
             let (results, mut all) = (keys.results(offer.id), pipe());
-            for task in &wanted {
+            for task in &missing {
                 all.cmd("HSTRLEN").arg(&results).arg(task);
             }
             let lengths = link.pipeline(&all)?.into_iter().map(|length| number_of(length).unwrap_or(0));
-            let there = wanted.iter().zip(lengths).filter(|(_, length)| *length > 0);
+            let there = missing.iter().zip(lengths).filter(|(_, length)| *length > 0);
             let mut found = Vec::new();
             for (task, length) in there {
                 let chunk = match length <= max {

@@ -5,7 +5,7 @@
 
 use super::super::bounds::{RECORD, poll_bytes};
 use crate::batch::AnyGame;
-use crate::cluster::chunk::{Chunk, ChunkLimits, ChunkReader, Contents, MAX_CHUNK_BYTES, Sealer};
+use crate::cluster::chunk::{Chunk, ChunkLimits, ChunkReader, Contents, MAX_ITEM_BYTES, Sealer};
 use crate::error::{Error, Result};
 use crate::selfplay::{FinishedGame, GameRecord, GameSlot};
 use serde::{Deserialize, Serialize};
@@ -60,7 +60,7 @@ impl PartitionPoll {
 /// # Errors
 /// [`Error::Unsupported`] if that is more than a chunk may have.
 pub fn limits(game: &dyn AnyGame, slots: usize, passes: u32) -> Result<ChunkLimits> {
-    ChunkLimits::with(game, poll_bytes(game, slots, passes).min(MAX_CHUNK_BYTES), "a poll")
+    ChunkLimits::with(game, poll_bytes(game, slots, passes).min(MAX_ITEM_BYTES), "a poll")
 }
 
 /// The recorded plies of a slot's game, as counts.
