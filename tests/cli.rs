@@ -392,7 +392,7 @@ fn eval_writes_a_line_a_position_and_a_summary() {
     }
     let table = stdout(&mut vecaz(&args));
     let first: Vec<&str> = table.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(first, ["network:", "12", "search,", "bare", "uniform"]);
+    assert_eq!(first, ["network:", "12", "search,", "raw", "uniform"]);
 }
 
 #[test]

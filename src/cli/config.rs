@@ -13,9 +13,9 @@ use clap::Args;
 
 const EXAMPLES: &str = "\
 Examples:
-  vecaz config                          every key, with its value in `vecaz run`
+  vecaz config                          every key, as in `vecaz run`
   vecaz config search                   a section
-  vecaz config train.lr --game hex      a key, with its value in `vecaz run --game hex`
+  vecaz config train.lr --game hex      a key, as in `vecaz run --game hex`
   vecaz config --game hex > mine.toml   for vecaz run --config mine.toml";
 
 /// The arguments of `vecaz config`.
