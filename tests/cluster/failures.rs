@@ -200,7 +200,7 @@ fn take_rest(learner: &mut Learner, ended: &[WorkDone]) {
 }
 
 #[test]
-fn games_count_once_whatever_fails() {
+fn games_count_once_after_any_failure() {
     let Some(mut redis) = Redis::start(&["--appendfsync", "everysec"]) else { return };
     let mut learner = Learner::new(&redis, "chaos");
     let threads = [(); 1].map(|()| Thread::start(redis.server("chaos")));
