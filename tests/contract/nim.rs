@@ -21,6 +21,7 @@ section! {
     }
 }
 
+/// A position.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct State {

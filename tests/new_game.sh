@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Adds a game to a copy of the repository by the steps of docs/games.md, and checks that this is enough: the game of
+# tests/contract/nim.rs becomes src/game/nim.rs with a registry line and a configuration of one key. Then the contract tests, the list
+# of games, a run, a match and a rating work with it, and a run on a GPU is refused in a sentence. Uses the target folder of the repository.
+#
+#   tests/new_game.sh
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}"
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+git ls-files -z | xargs -0 cp --parents -t "$copy"
+cd "$copy"
+
+# Step 1: the file. The test at its end and what only the test imports stay away.
+sed -E -e '/^\/\/\/ 17 stones/,$d' -e '/^use (crate::support|vecaz::(backend|config::SearchConfig|net|search|searcher))/d' \
+    -e 's/^use vecaz::/use crate::/' tests/contract/nim.rs > src/game/nim.rs
+# Step 2: the registry.
+sed -i -e 's/^pub mod tic_tac_toe;/pub mod nim;\n&/' -e 's/^    tic_tac_toe::TicTacToe,/    nim::Nim,\n&/' src/game/mod.rs
+# Step 3: the configuration.
+printf '[game]\nname = "nim"\n' > configs/nim.toml
+
+cargo test --release --locked --test contract
+vecaz() { "$CARGO_TARGET_DIR/release/vecaz" "$@"; }
+vecaz games | grep nim > /dev/null
+vecaz run --config nim --epochs 2 --games 16 --sims 16 --seed 1 --quiet --out run
+vecaz eval run --against random --games 20
+vecaz verify run
+if message=$(vecaz run --config nim --device cuda --epochs 1 --out refused 2>&1); then
+    echo "a run of a game without kernels on a GPU was not refused" >&2
+    exit 1
+fi
+echo "on a GPU: $message"
