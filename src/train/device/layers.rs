@@ -159,7 +159,7 @@ pub struct TrainLayers {
 
 /// Columns of an input.
 #[derive(Clone, Copy)]
-struct Columns {
+struct InputColumns {
     width: usize,
     offset: usize,
 }
@@ -202,37 +202,25 @@ impl TrainLayers {
         };
         let area = height * width;
         let mut build = LayersBuilder { model, map: Vec::new(), more: Vec::new(), height, width };
-        let whole = |width: usize| Columns { width, offset: 0 };
+        let whole = |width: usize| InputColumns { width, offset: 0 };
         let (channels, c) = (model.obs().len() / area, padded(stream.channels()));
         let stem = build.layer(&[tower.stem], square, whole(padded(channels)));
-        let mut units = Vec::new();
-        for block in &tower.blocks {
-            for (half, skips) in [false, true].into_iter().enumerate() {
-                let norm = build.norm(&[block.norms[half]]);
-                let linear = build.layer(&[block.layers[half]], square, whole(c));
-                // Both are of the block's second unit.
-                let pooled = block.pooling.map(|layer| Pooled::new(model, layer.filter(|_| skips)?));
-                units.push(Unit { norm, linear, skips, pooled });
-            }
-        }
+        let mut units = build.units(&tower, square, whole(c));
         let last = build.norm(&[tower.norm]);
         let (tail, policy, hidden) = match tower.heads {
             Some([policy, value]) => {
                 let linear = build.layer(&[policy.conv, value.conv], Connectivity::Pointwise, whole(c));
                 units.push(Unit { norm: last, linear, skips: false, pooled: [None; 2] });
                 let tail = build.norm(&[policy.norm, value.norm]);
-                let read = |offset: usize| Columns { width: tail.width, offset };
+                let read = |offset: usize| InputColumns { width: tail.width, offset };
                 (tail, read(0), read(padded(model.outputs(policy.conv))))
             }
             None => (last, whole(c), whole(c)),
         };
-        let per_logit = if let model::ActivationShape::Edges { .. } = stream {
-            Connectivity::Pointwise
-        } else {
-            Connectivity::Flatten
-        };
+        let on_edges = matches!(stream, model::ActivationShape::Edges { .. });
+        let per_logit = if on_edges { Connectivity::Pointwise } else { Connectivity::Flatten };
         let policy = build.layer(&[tower.policy], per_logit, policy);
-        if let model::ActivationShape::Edges { .. } = stream {
+        if on_edges {
             (build.height, build.width) = (1, 1); // the value layers read a mean
         }
         let hidden = build.layer(&[tower.hidden], Connectivity::Flatten, hidden);
@@ -316,9 +304,24 @@ impl TrainLayers {
 
 impl LayersBuilder<'_> {
     /// The model's layers `layers` side by side, which read some columns of `from`.
-    fn layer(&mut self, layers: &[usize], mode: Connectivity, from: Columns) -> TrainLayer {
+    fn layer(&mut self, layers: &[usize], mode: Connectivity, from: InputColumns) -> TrainLayer {
         let weights: Vec<usize> = layers.iter().map(|&layer| self.model.param_index(layer, 0)).collect();
         self.linear(&weights, self.model.bias_index(layers[0]), mode, from)
+    }
+
+    /// The units of all blocks, whose layers have these positions and read `from`.
+    fn units(&mut self, tower: &Tower, mode: Connectivity, from: InputColumns) -> Vec<Unit> {
+        let mut units = Vec::new();
+        for block in &tower.blocks {
+            for (half, skips) in [false, true].into_iter().enumerate() {
+                let norm = self.norm(&[block.norms[half]]);
+                let linear = self.layer(&[block.layers[half]], mode, from);
+                // Both are of the block's second unit.
+                let pooled = block.pooling.map(|layer| Pooled::new(self.model, layer.filter(|_| skips)?));
+                units.push(Unit { norm, linear, skips, pooled });
+            }
+        }
+        units
     }
 
     /// A layer of these weights side by side, with a bias of the first; both by their index in [`Model::params`].
@@ -327,7 +330,7 @@ impl LayersBuilder<'_> {
         weights: &[usize],
         bias: Option<usize>,
         mode: Connectivity,
-        from: Columns,
+        from: InputColumns,
     ) -> TrainLayer {
         let area = self.height * self.width;
         let (taps, positions) = match mode {
@@ -335,36 +338,11 @@ impl LayersBuilder<'_> {
             Connectivity::Conv3x3 => (9, area),
             Connectivity::Flatten => (area, 1),
         };
-        let mut blocks = Vec::new(); // (first column, outputs, first parameter)
-        let (mut columns, mut inputs) = (0, 0);
-        for &index in weights {
-            let Param { shape, range, .. } = &self.model.params[index];
-            inputs = range.len() / shape[0] / taps;
-            blocks.push((columns, shape[0], range.start));
-            columns += padded(shape[0]);
-        }
-        let parameter = |tap: usize, input: usize, column: usize| {
-            let block = blocks.iter().find(|(first, outputs, _)| (*first..first + outputs).contains(&column));
-            match block {
-                Some((first, _, start)) if input < inputs => {
-                    (start + ((column - first) * inputs + input) * taps + tap) as u32
-                }
-                _ => NOWHERE,
-            }
-        };
-        let wide = padded(inputs);
         let start = self.map.len();
+        let [wide, columns] = self.map_weights(weights, mode, taps);
         let size = taps * wide * columns;
-        for (tap, input) in order(mode, taps, wide) {
-            self.map.extend((0..columns).map(|column| parameter(tap, input, column)));
-        }
-        for (tap, column) in order(mode, taps, columns) {
-            // The backward pass reads a neighbour's gradient by the opposite tap.
-            let tap = if mode == Connectivity::Conv3x3 { 8 - tap } else { tap };
-            self.map.extend((0..wide).map(|input| parameter(tap, input, column)));
-        }
         let bias = bias.map(|index| self.bias(index, columns));
-        let biases = bias.map_or(0, |_| blocks[0].1);
+        let biases = bias.map_or(0, |_| self.model.params[weights[0]].shape[0]);
         let back = if mode == Connectivity::Flatten { Connectivity::Spread } else { mode };
         let shape =
             |mode: Connectivity, [inputs, columns, x_width, x_offset, out_width, out_offset]: [usize; 6]| {
@@ -394,8 +372,39 @@ impl LayersBuilder<'_> {
         }
     }
 
+    /// Adds the maps of these weights side by side, forward and backward; returns the padded inputs and columns of a tap.
+    fn map_weights(&mut self, weights: &[usize], mode: Connectivity, taps: usize) -> [usize; 2] {
+        let mut blocks = Vec::new(); // (first column, outputs, first parameter)
+        let (mut columns, mut inputs) = (0, 0);
+        for &index in weights {
+            let Param { shape, range, .. } = &self.model.params[index];
+            inputs = range.len() / shape[0] / taps;
+            blocks.push((columns, shape[0], range.start));
+            columns += padded(shape[0]);
+        }
+        let parameter = |tap: usize, input: usize, column: usize| {
+            let block = blocks.iter().find(|(first, outputs, _)| (*first..first + outputs).contains(&column));
+            match block {
+                Some((first, _, start)) if input < inputs => {
+                    (start + ((column - first) * inputs + input) * taps + tap) as u32
+                }
+                _ => NOWHERE,
+            }
+        };
+        let wide = padded(inputs);
+        for (tap, input) in order(mode, taps, wide) {
+            self.map.extend((0..columns).map(|column| parameter(tap, input, column)));
+        }
+        for (tap, column) in order(mode, taps, columns) {
+            // The backward pass reads a neighbour's gradient by the opposite tap.
+            let tap = if mode == Connectivity::Conv3x3 { 8 - tap } else { tap };
+            self.map.extend((0..wide).map(|input| parameter(tap, input, column)));
+        }
+        [wide, columns]
+    }
+
     /// The layers at the vertices, whose board is one of vertices from now on.
-    fn graph(&mut self, tower: &Tower, vertices: usize, from: Columns) -> VertexLayers {
+    fn graph(&mut self, tower: &Tower, vertices: usize, from: InputColumns) -> VertexLayers {
         let edges = CompleteGraph::new(vertices);
         (self.height, self.width) = (vertices, 1);
         let vertex_weight = |layer: usize| self.model.param_index(layer, 1);

@@ -10,20 +10,20 @@ use crate::host_device::HostDevice;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 fn connect_four() -> Scenario {
-    scenario(GAMES[1], config(Algorithm::Gumbel, 40, 3, true))
+    scenario(GAMES[1], config(Algorithm::Gumbel, 40, 3))
 }
 
 fn full_of_proofs() -> Scenario {
-    let base = scenario(("tic_tac_toe", "", &[0, 2, 4]), config(Algorithm::Puct, 120, 4, true));
+    let base = scenario(("tic_tac_toe", "", &[0, 2, 4]), config(Algorithm::Puct, 120, 4));
     Scenario { limit: Limit::Nodes(20), ..base }
 }
 
 fn go() -> Scenario {
-    scenario(GAMES[5], config(Algorithm::Gumbel, 40, 3, true))
+    scenario(GAMES[5], config(Algorithm::Gumbel, 40, 3))
 }
 
 fn dice() -> Scenario {
-    scenario(GAMES[8], config(Algorithm::Puct, 40, 1, true))
+    scenario(GAMES[8], config(Algorithm::Puct, 40, 1))
 }
 
 /// True where `work` finds what it should; a kernel that fails finds nothing.
@@ -53,7 +53,7 @@ fn without_a_barrier_results_differ() {
 
 #[test]
 fn without_the_barrier_after_selection_results_differ() {
-    let scenario = scenario(GAMES[1], config(Algorithm::Puct, 60, 3, true));
+    let scenario = scenario(GAMES[1], config(Algorithm::Puct, 60, 3));
     let right = in_one_launch(&scenario, HostDevice::new(1));
     let device = HostDevice::new(1).without_barrier(20);
     assert!(!holds(|| in_one_launch(&scenario, device) == right));

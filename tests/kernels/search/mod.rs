@@ -38,8 +38,16 @@ const GAMES: [(&str, &str, &[usize]); 11] = [
 
 const BOTH: [Algorithm; 2] = [Algorithm::Puct, Algorithm::Gumbel];
 
-fn config(algorithm: Algorithm, simulations: u32, leaves: u32, solver: bool) -> SearchConfig {
-    SearchConfig { algorithm, simulations, leaves, solver, min_simulations: 4, ..SearchConfig::default() }
+/// A search with the solver.
+fn config(algorithm: Algorithm, simulations: u32, leaves: u32) -> SearchConfig {
+    SearchConfig {
+        algorithm,
+        simulations,
+        leaves,
+        solver: true,
+        min_simulations: 4,
+        ..SearchConfig::default()
+    }
 }
 
 fn scenario(game: (&'static str, &'static str, &'static [usize]), config: SearchConfig) -> Scenario {
@@ -53,7 +61,7 @@ fn kernels_and_rust_agree_on_every_game() {
         for algorithm in BOTH {
             for (leaves, solver) in [(1, true), (4, true), (4, false)] {
                 let simulations = if leaves == 1 { 25 } else { 40 };
-                let base = scenario(game, config(algorithm, simulations, leaves, solver));
+                let base = scenario(game, SearchConfig { solver, ..config(algorithm, simulations, leaves) });
                 let limit = if solver { Limit::None } else { Limit::Nodes(9) };
                 compare(&Scenario { limit, ..base });
             }
@@ -74,7 +82,7 @@ fn they_agree_on_as_many_rows_as_there_are() {
         plies
     };
     for rows in [33, 600] {
-        let base = scenario(("tic_tac_toe", "", &PLIES[..rows]), config(Algorithm::Puct, 8, 2, true));
+        let base = scenario(("tic_tac_toe", "", &PLIES[..rows]), config(Algorithm::Puct, 8, 2));
         compare(&Scenario { searches: 1, ..base });
     }
 }
@@ -83,9 +91,15 @@ fn they_agree_on_as_many_rows_as_there_are() {
 fn they_agree_where_searches_are_deep_and_full_of_proofs() {
     for algorithm in BOTH {
         for (leaves, solver) in [(1, true), (1, false), (3, true), (17, true)] {
-            let base = scenario(("tic_tac_toe", "", &[0, 2, 4]), config(algorithm, 300, leaves, solver));
+            let base = scenario(
+                ("tic_tac_toe", "", &[0, 2, 4]),
+                SearchConfig { solver, ..config(algorithm, 300, leaves) },
+            );
             compare(&Scenario { searches: 4, ..base });
-            let late = scenario(("connect_four", "", &[20, 27, 30]), config(algorithm, 150, leaves, solver));
+            let late = scenario(
+                ("connect_four", "", &[20, 27, 30]),
+                SearchConfig { solver, ..config(algorithm, 150, leaves) },
+            );
             compare(&Scenario { exploration: Plain, limit: Limit::Nodes(40), ..late });
         }
     }
@@ -112,7 +126,7 @@ fn they_agree_with_every_urgency_constant_and_chance_rule() {
         compare(&scenario(("othello", "size = 6", &[14, 3]), puct));
     }
     for (considered, c_visit, c_scale) in [(2, 50.0, 1.0), (3, 0.0, 0.1), (7, 10.0, 0.0), (1000, 5.0, 0.3)] {
-        let base = config(Algorithm::Gumbel, 50, 2, true);
+        let base = config(Algorithm::Gumbel, 50, 2);
         let gumbel = SearchConfig {
             chance: ChanceRule::Sample,
             max_num_considered_actions: considered,
@@ -129,7 +143,7 @@ fn they_agree_with_every_urgency_constant_and_chance_rule() {
 fn they_agree_where_the_tree_is_full() {
     for algorithm in BOTH {
         for leaves in [1, 5] {
-            let config = config(algorithm, 70, leaves, true);
+            let config = config(algorithm, 70, leaves);
             for game in [("connect_four", "", &[4usize, 21] as &[usize]), ("backgammon", "", &[2, 12])] {
                 let base = scenario(game, config.clone());
                 compare(&Scenario { limit: Limit::Full(19), ..base });
@@ -140,7 +154,7 @@ fn they_agree_where_the_tree_is_full() {
 
 #[test]
 fn the_emulator_needs_no_assembly() {
-    let scenario = scenario(GAMES[1], config(Algorithm::Gumbel, 30, 4, true));
+    let scenario = scenario(GAMES[1], config(Algorithm::Gumbel, 30, 4));
     let [right, found] = both(&scenario, HostDevice::new(4).with_define("EMULATOR_PORTABLE", 1));
     assert!(found == right);
 }

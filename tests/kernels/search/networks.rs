@@ -100,7 +100,7 @@ fn a_network_on_the_device_gives_the_same_with_one_copy() {
             (Algorithm::Gumbel, 3, ObsFormat::Bf16, SlotOrder::ByLeaf),
             (Algorithm::Gumbel, 3, ObsFormat::Bf16, SlotOrder::Compact),
         ] {
-            let scenario = scenario(game, config(algorithm, 40, leaves, true));
+            let scenario = scenario(game, config(algorithm, 40, leaves));
             let network = HashNet(scenario.io_shape());
             let mut on_device = OnDevice { network: network.clone(), format, order, forwards: 0 };
             let mut backend = kernels(&scenario, HostDevice::new(8));
@@ -123,7 +123,7 @@ fn a_network_on_the_device_gives_the_same_with_one_copy() {
 
 #[test]
 fn many_passes_are_few_calls() {
-    let scenario = scenario(WHOLE[0], config(Algorithm::Gumbel, 60, 1, true));
+    let scenario = scenario(WHOLE[0], config(Algorithm::Gumbel, 60, 1));
     let network = HashNet(scenario.io_shape());
     let mut on_device =
         OnDevice { network: network.clone(), format: ObsFormat::F32, order: SlotOrder::Compact, forwards: 0 };
@@ -144,7 +144,7 @@ fn constant_outputs_need_one_launch() {
     for game in super::GAMES {
         for algorithm in BOTH {
             let scenario =
-                scenario(game, config(algorithm, 33, if algorithm == Algorithm::Puct { 1 } else { 3 }, true));
+                scenario(game, config(algorithm, 33, if algorithm == Algorithm::Puct { 1 } else { 3 }));
             let sizes = scenario.game().sizes();
             let (logits, values) = (vec![0.0; sizes.num_actions], vec![0.0; sizes.num_players]);
             let mut backend = kernels(&scenario, HostDevice::new(2));
@@ -163,7 +163,7 @@ fn constant_outputs_need_one_launch() {
 
 #[test]
 fn a_pass_with_a_network_that_sees_nothing_is_one_launch() {
-    let scenario = scenario(super::GAMES[1], config(Algorithm::Gumbel, 30, 3, true));
+    let scenario = scenario(super::GAMES[1], config(Algorithm::Gumbel, 30, 3));
     let mut network = UniformNet(scenario.io_shape());
     let mut backend = kernels(&scenario, HostDevice::new(2));
     begin(&mut backend, &scenario);
@@ -182,8 +182,7 @@ fn a_pass_with_a_network_that_sees_nothing_is_one_launch() {
 #[test]
 fn snapshots_go_from_either_engine_to_either_and_into_many_rows() {
     for game in [super::GAMES[1], super::GAMES[5], super::GAMES[8]] {
-        let scenario =
-            Scenario { limit: Limit::Nodes(60), ..scenario(game, config(Algorithm::Puct, 80, 4, true)) };
+        let scenario = Scenario { limit: Limit::Nodes(60), ..scenario(game, config(Algorithm::Puct, 80, 4)) };
         let mut network = HashNet(scenario.io_shape());
         let mut engines: [Box<dyn Backend>; 2] =
             [cpu(&scenario), Box::new(kernels(&scenario, HostDevice::new(3)))];
@@ -225,7 +224,7 @@ fn a_failing_network_is_reported() {
             Err(Error::NotFinite { what: "logits".into(), value: f32::NAN })
         }
     }
-    let scenario = scenario(super::GAMES[0], config(Algorithm::Puct, 30, 1, true));
+    let scenario = scenario(super::GAMES[0], config(Algorithm::Puct, 30, 1));
     let mut backend = kernels(&scenario, HostDevice::new(2));
     begin(&mut backend, &scenario);
     let error = backend.simulate(&mut Broken, 2).expect_err("it says so");
