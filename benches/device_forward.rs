@@ -101,7 +101,7 @@ fn seconds_of(
 /// Operations per second of cuBLAS on large bf16 matrices. Their entries are random, since a GPU multiplies zeros faster.
 fn gemm_peak(args: &Args) -> Result<f64> {
     let name = format!("cuda:{}", args.gpu);
-    [CudaLibrary::ProductsLight, CudaLibrary::Products].iter().try_for_each(|library| library.load(&name))?;
+    [CudaLibrary::CublasLt, CudaLibrary::Cublas].iter().try_for_each(|library| library.load(&name))?;
     let failed = |what: String| Error::Device { device: name.clone(), what: format!("cuBLAS: {what}") };
     let from_driver = |e: DriverError| failed(e.to_string());
     let from_cublas = |e: CublasError| failed(e.to_string());

@@ -64,7 +64,7 @@ pub struct Searcher {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PollPasses {
     /// The device, while the caller continues: the next poll can be started before this one is finished.
-    UnderWay,
+    InFlight,
     /// The caller, which has made all of them.
     Made,
 }
@@ -237,7 +237,7 @@ impl Searcher {
     }
 
     /// How many polls were started and not finished.
-    pub fn polls_under_way(&self) -> usize {
+    pub fn polls_in_flight(&self) -> usize {
         self.polls.len()
     }
 
@@ -253,7 +253,7 @@ impl Searcher {
         }
         let Self { backend, buffers, clock, .. } = self;
         let (launched, made) = if launch_passes(backend.as_mut(), network, buffers, passes)? {
-            (passes, PollPasses::UnderWay)
+            (passes, PollPasses::InFlight)
         } else {
             simulate_many(backend.as_mut(), network, buffers, clock, passes)?;
             (0, PollPasses::Made)

@@ -94,11 +94,11 @@ impl Shard {
             let now = left.min(max_passes);
             left -= now;
             let next = if left > 0 { left } else { passes }.min(max_passes);
-            let made = match self.searcher.polls_under_way() {
+            let made = match self.searcher.polls_in_flight() {
                 0 => self.searcher.start_poll(network, now)?,
-                _ => PollPasses::UnderWay,
+                _ => PollPasses::InFlight,
             };
-            if made == PollPasses::UnderWay {
+            if made == PollPasses::InFlight {
                 self.searcher.start_poll(network, next)?;
             }
             self.apply_poll(cache)?;

@@ -27,7 +27,7 @@ impl TrainBatch {
     /// The number of samples.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] where an array has the wrong length, the samples are no multiple of `accumulate`, or their weights
+    /// [`Error::Mismatch`] where an array has the wrong length, the number of samples is not a multiple of `accumulate`, or their weights
     /// have no positive sum.
     fn check(&self, spec: &NetSpec, accumulate: usize) -> Result<usize> {
         let rows = self.weight.len();
@@ -68,7 +68,7 @@ impl TrainBatch {
     }
 }
 
-/// What one update measured: weighted means over the batch, before the update.
+/// Losses of one update: weighted means over the batch, before the update.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Losses {
     /// Cross-entropy of the softmax over legal actions with the target, in nats.
@@ -77,7 +77,7 @@ pub struct Losses {
     pub policy_kl: f64,
     /// Squared error of the values, averaged over the value head's outputs.
     pub value_mse: f64,
-    /// What was minimised: cross-entropy plus `train.value_weight` times the squared error.
+    /// The total loss: cross-entropy plus `train.value_weight` times the squared error.
     pub total: f64,
     /// Norm of the whole gradient before clipping.
     pub gradient_norm: f64,
@@ -213,7 +213,7 @@ impl Trainer {
     ///
     /// # Errors
     /// [`Error::Mismatch`] where an array of the batch has the wrong length; [`Error::NotFinite`] where a loss, the
-    /// gradient or a new weight is no number. The trainer is then as it was before.
+    /// gradient or a new weight is NaN or infinite. The trainer is then as it was before.
     pub fn step(&mut self, batch: &TrainBatch) -> Result<Losses> {
         let rows = batch.check(&self.spec, self.config.accumulate)?;
         let total_weight = batch.total_weight();
@@ -257,7 +257,7 @@ impl Trainer {
         Ok(())
     }
 
-    /// Everything that the next step depends on beside the configuration: `weights.*`, `first.*`, `second.*` by tensor name,
+    /// Everything that the next step depends on in addition to the configuration: `weights.*`, `first.*`, `second.*` by tensor name,
     /// and `updates` as two 24-bit digits.
     pub fn state(&self) -> Weights {
         let OptimizerState { parameters, first, second } = self.state.clone();

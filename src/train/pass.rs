@@ -1,4 +1,4 @@
-//! What makes a batch's outputs and the parameters' gradient: the fused passes, or candle's autograd.
+//! The executors of a training pass: the fused passes, or candle's autograd.
 
 use crate::error::{Error, Result};
 use crate::model::Model;

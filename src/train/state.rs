@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::model::{Array, Model, Weights};
 
-/// Everything that the next step depends on beside the configuration; arrays flat as in [`Model::flatten`].
+/// Everything that the next step depends on in addition to the configuration; arrays flat as in [`Model::flatten`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainerSnapshot {
     /// The parameters.
@@ -40,7 +40,7 @@ impl TrainerSnapshot {
         state
     }
 
-    /// What [`TrainerSnapshot::to_arrays`] gave.
+    /// The result of [`TrainerSnapshot::to_arrays`].
     ///
     /// # Errors
     /// [`Error::Mismatch`] where an array is missing, surplus or of another shape.

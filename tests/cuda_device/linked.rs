@@ -108,7 +108,7 @@ fn a_gpu_that_gives_up_ends_the_waits_of_the_others() {
         sums.all_reduce_sum(device, buffer, DataType::F64, 1)
     });
     let [first, second] = done.map(|(_, _, _, result)| sentence(result));
-    let given_up = "another GPU has given up the sums over all of them";
+    let given_up = "another GPU has aborted the all-reduce";
     let waited = "device cuda:0: NCCL cannot sum over the GPUs: remote process exited (ncclResult_t 6)";
     assert!(first == waited || first == format!("device cuda:0: {given_up}"), "{first}");
     assert_eq!(second, format!("device cuda:1: {given_up}"));
@@ -121,7 +121,7 @@ fn a_failure_to_link_is_reported_and_one_gpu_needs_no_link() {
     set(&NCCL, "nccl_link_result", 2i32);
     let devices = gpus(2);
     let error = sentence(linked(devices).map(drop));
-    let expected = "NCCL cannot link them: unhandled system error (ncclResult_t 2)";
+    let expected = "NCCL cannot make their communicators: unhandled system error (ncclResult_t 2)";
     assert_eq!(error, format!("device cuda:0,cuda:1: {expected}"));
     // SAFETY: a global variable of driver.c, and only one test runs at a time.
     let reach = || unsafe { **driver.get::<*mut i32>(b"driver_reach").expect("in driver.c") };

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{LazyLock, Mutex, MutexGuard};
 use vecaz::backend::kernels::cuda::{CudaDevice, CudaLibrary};
-use vecaz::backend::kernels::device::{Arg, Code, Device, LaunchShape, Pinned, Program};
+use vecaz::backend::kernels::device::{Arg, Device, GpuCode, LaunchShape, Pinned, Program};
 use vecaz::backend::kernels::store::Store;
 
 mod contexts;
@@ -104,7 +104,7 @@ fn program(source: &str) -> Program {
         source: source.into(),
         headers: vec![("board.cuh".into(), "struct Board { unsigned squares[VZ_SQUARES]; };".into())],
         defines: vec![("VZ_SQUARES".into(), "(64)".into())],
-        code: Code::Common,
+        code: GpuCode::Portable,
     }
 }
 
@@ -199,7 +199,7 @@ fn missing_memory_is_refused_with_sizes() {
     let some = device.alloc(3 << 18).expect("memory");
     // A sixteenth is the driver's.
     assert_eq!(device.free_bytes().expect("known"), (1 << 18) - (1 << 16));
-    let expected = "device cuda:0: there is no room for 0.5 MiB: 0.2 MiB of its 1.0 MiB are free";
+    let expected = "device cuda:0: out of memory: 0.5 MiB requested, 0.2 MiB of 1.0 MiB free";
     assert_eq!(sentence(device.alloc(1 << 19).map(|_| ())), expected);
     drop(some);
     assert_eq!(device.free_bytes().expect("known"), 15 << 16, "at once");

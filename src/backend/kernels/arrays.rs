@@ -118,7 +118,7 @@ impl<D: Device> SearchArrays<D> {
         self.device.upload(&mut self.tables, 0, bytes)
     }
 
-    /// Bytes of the totals and the bits behind them.
+    /// Bytes of the totals and of the bits after them.
     pub fn totals_bytes(rows: usize) -> usize {
         size_of::<Totals>() + 4 * rows.div_ceil(32)
     }

@@ -19,16 +19,16 @@ pub struct Program {
     /// Constants, passed as `-DNAME=VALUE`.
     pub defines: Vec<(String, String)>,
     /// Which GPUs its code must run on.
-    pub code: Code,
+    pub code: GpuCode,
 }
 
 /// Which instructions a program uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Code {
+pub enum GpuCode {
     /// Those that later GPUs have too.
-    Common,
+    Portable,
     /// Some of one architecture only, such as Hopper's `wgmma`: no other GPU runs it.
-    OfArchitecture,
+    ArchSpecific,
 }
 
 /// The shape of a launch.
@@ -98,7 +98,7 @@ impl Limits {
     }
 }
 
-/// Page-locked host memory, which a device copies to and from while the host goes on.
+/// Page-locked host memory, which a device copies to and from while the host continues.
 ///
 /// The bytes lie at an address that is a multiple of 16.
 pub trait Pinned: Send {

@@ -19,7 +19,7 @@ const DECISIONS_BYTES: [usize; 2] = [64 << 20, 1 << 30];
 const MAX_PASSES: usize = 4096;
 
 device_enum! {
-    /// What a slot's rows do after a pass. Devices set all but the first.
+    /// The next step of a slot's rows after a pass. Devices set all but the first.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(super) enum SlotTask: u32 {
         /// They go on with the ply's search.
@@ -45,7 +45,7 @@ device_struct! {
         opening: u32,
         /// Passes since the slots were attached.
         passes: u32,
-        /// What its rows do after the pass.
+        /// The next step of its rows after the pass.
         task: u32 as "SlotTask",
     }
 }
@@ -119,7 +119,7 @@ pub struct DeviceGameSlots<D: Device> {
     /// The addresses of the arrays.
     pub block: GameSlots,
     decisions: D::Buffer,
-    /// What else `block` has the addresses of.
+    /// The other arrays whose addresses `block` has.
     _arrays: [D::Buffer; 7],
     polls: Polls<D>,
     /// N.
@@ -215,7 +215,7 @@ impl<D: Device> DeviceGameSlots<D> {
         self.polls.collect(device, &self.decisions, self.poll_capacity() * size, size)
     }
 
-    /// What the poll that was collected last decided.
+    /// The decisions of the poll that was collected last.
     ///
     /// # Errors
     /// Those of the device.

@@ -20,7 +20,7 @@ use crate::search::{MctsSolver, SearchParams, backup, select};
 use crate::simd;
 use crate::tree::{self, Node, NodeKind};
 
-/// What the addresses point to and Rust does not define.
+/// Types of the addresses that Rust does not define.
 const PREAMBLE: &str = "
 union Word;      // tree.cuh
 struct Summary;  // root.cuh

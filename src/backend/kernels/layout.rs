@@ -123,7 +123,7 @@ device_struct! {
 }
 
 device_struct! {
-    /// What a row has done since it was last added to [`Totals`].
+    /// Work of a row since it was last added to [`Totals`].
     #[derive(Clone, Copy, Debug, Pod, Zeroable)]
     pub struct RowCounts {
         /// Passes in which it selected anything.
@@ -234,7 +234,7 @@ device_struct! {
     }
 }
 
-/// Bytes behind the parameters of a [`ParameterBlock`], whatever their number.
+/// Padding after the parameters of a [`ParameterBlock`], in bytes.
 pub(super) const PARAMS_PADDING: usize =
     size_of::<SearchParams>().next_multiple_of(8) - size_of::<SearchParams>();
 
@@ -260,7 +260,7 @@ pub struct RowArrays<T> {
 }
 
 impl<T> RowArrays<T> {
-    /// What `make` makes of each.
+    /// The result of `make` for each.
     ///
     /// # Errors
     /// Those of `make`.
@@ -398,7 +398,7 @@ impl RowBytes {
     }
 }
 
-/// The most nodes of a kept subtree, 0 where none is kept: the nodes that a ply of `plan` adds must fit beside it.
+/// The most nodes of a kept subtree, 0 where none is kept: the nodes that a ply of `plan` adds must fit next to it.
 pub fn keep_limit(plan: &BackendPlan, sizes: &Sizes) -> u32 {
     let ply = BackendPlan::nodes_for(plan.params.simulations, sizes) - 1;
     match plan.reuse {

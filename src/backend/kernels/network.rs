@@ -53,12 +53,12 @@ pub trait DeviceNetwork<D: Device>: Send {
     /// Those of the device.
     fn forward(&mut self, device: &D, slots: Slots<'_, D::Buffer>) -> Result<()>;
 
-    /// One word on the device that is not 0 once an output was no finite number; None where the network has no such output.
+    /// Device flag, not 0 once an output was NaN or infinite; None if the network has no such flag.
     fn not_finite(&self) -> Option<&D::Buffer> {
         None
     }
 
-    /// Waits for the device and refuses outputs that were no finite numbers.
+    /// Waits for the device and refuses outputs that are NaN or infinite.
     ///
     /// # Errors
     /// [`Error::NotFinite`], and those of the device.
@@ -70,7 +70,7 @@ pub trait DeviceNetwork<D: Device>: Send {
     }
 }
 
-/// Refuses outputs that are no finite numbers, by the word of [`DeviceNetwork::not_finite`].
+/// Refuses outputs that are NaN or infinite, by the flag of [`DeviceNetwork::not_finite`].
 ///
 /// # Errors
 /// [`Error::NotFinite`].

@@ -2,7 +2,7 @@
 //! passes.
 //!
 //! The last kernel of a poll writes its header, which is copied to page-locked memory in the order of the launches. The host waits
-//! for that copy alone, then copies as many decisions as the header says, beside the launches of the next poll. So that nothing is
+//! for that copy alone, then copies as many decisions as the header says, concurrently with the launches of the next poll. So that nothing is
 //! overwritten on the way, two polls in turn have a header on the host and room for decisions on the device each.
 
 use super::device::{Device, Pinned};
@@ -12,29 +12,29 @@ use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
 
 /// The most polls that have ended on the device and were not collected.
-const UNDER_WAY: u64 = 2;
+const MAX_POLLS_IN_FLIGHT: u64 = 2;
 
 device_struct! {
-    /// What the passes of one poll did.
+    /// Results of the passes of one poll.
     #[derive(Clone, Copy, Debug, Pod, Zeroable)]
     pub struct PollHeader {
-        /// What all rows did.
+        /// Sums over all rows.
         pub totals: Totals,
         /// Decisions of the poll.
         pub num_decisions: u32,
-        /// Not 0 where an output of the network was no finite number.
+        /// Not 0 if an output of the network was NaN or infinite.
         pub not_finite: u32,
     }
 }
 
-/// What the launched passes of a poll did.
+/// Results of the launched passes of a poll.
 #[derive(Clone, Copy, Debug)]
 pub struct PollCounts {
     /// How many they were; 0 where the caller drove each pass.
     pub passes: u32,
-    /// What all rows did.
+    /// Sums over all rows.
     pub totals: Totals,
-    /// Not 0 where an output of the network was no finite number.
+    /// Not 0 if an output of the network was NaN or infinite.
     pub not_finite: u32,
 }
 
@@ -43,7 +43,7 @@ pub struct Polls<D: Device> {
     /// Written by the last kernel of each poll.
     pub header: D::Buffer,
     /// The copy of the header of poll i, and its launched passes, are in entry i % 2.
-    copies: [(D::Pinned, u32); UNDER_WAY as usize],
+    copies: [(D::Pinned, u32); MAX_POLLS_IN_FLIGHT as usize],
     /// The decisions of the poll that was collected last, and how many bytes they are.
     decisions: (D::Pinned, usize),
     /// Bytes that `decisions` has room for.
@@ -85,10 +85,10 @@ impl<D: Device> Polls<D> {
     /// [`Error::Mismatch`].
     pub fn check_room(&self) -> Result<()> {
         let found = self.ended - self.collected;
-        if found < UNDER_WAY {
+        if found < MAX_POLLS_IN_FLIGHT {
             return Ok(());
         }
-        Err(polls_under_way(found, format!("fewer than {UNDER_WAY} before passes of another one")))
+        Err(polls_in_flight(found, format!("fewer than {MAX_POLLS_IN_FLIGHT} before passes of another one")))
     }
 
     /// Starts the copy of the header, which a launched kernel writes.
@@ -96,7 +96,7 @@ impl<D: Device> Polls<D> {
     /// # Errors
     /// Those of the device.
     pub fn end(&mut self, device: &D) -> Result<()> {
-        let (copy, passes) = &mut self.copies[(self.ended % UNDER_WAY) as usize];
+        let (copy, passes) = &mut self.copies[(self.ended % MAX_POLLS_IN_FLIGHT) as usize];
         device.start_download(&self.header, copy, size_of::<PollHeader>())?;
         *passes = std::mem::take(&mut self.launched);
         self.ended += 1;
@@ -116,9 +116,9 @@ impl<D: Device> Polls<D> {
         size: usize,
     ) -> Result<PollCounts> {
         if self.ended == self.collected {
-            return Err(polls_under_way(0, "at least 1 to be collected".into()));
+            return Err(polls_in_flight(0, "at least 1 to be collected".into()));
         }
-        let turn = (self.collected % UNDER_WAY) as usize;
+        let turn = (self.collected % MAX_POLLS_IN_FLIGHT) as usize;
         let (copy, passes) = &self.copies[turn];
         let named = |error: Error| device.synchronise().err().unwrap_or(error);
         let header: PollHeader =
@@ -148,7 +148,7 @@ impl<D: Device> Polls<D> {
     }
 }
 
-fn polls_under_way(found: u64, expected: String) -> Error {
+fn polls_in_flight(found: u64, expected: String) -> Error {
     Error::Mismatch {
         what: "polls that have ended and were not collected".into(),
         found: found.to_string(),

@@ -1,7 +1,7 @@
 //! Commands to rows between two passes, gathered into batches: one launch runs the same command in many rows.
 //!
 //! Commands of one row keep their order; those of different rows need not, since rows are independent. So a command joins the first
-//! batch of its kind behind the last batch with a command for the same row.
+//! batch of its kind after the last batch with a command for the same row.
 
 use super::layout::{AdvanceCommand, BeginCommand, SetRootCommand};
 
@@ -48,7 +48,7 @@ impl Queue {
         self.batches.is_empty()
     }
 
-    /// True where some row waits for a copy of the uploaded snapshot.
+    /// True if a copy of the uploaded snapshot to some row is queued.
     pub fn has_clones(&self) -> bool {
         self.batches.iter().any(|batch| matches!(batch, CommandBatch::Clone(_)))
     }

@@ -1,5 +1,5 @@
 //! The rows of a [`super::KernelBackend`]: the arrays on the device, the commands that wait to be launched, and what the host has
-//! read of the rows. What reaches the device may fail, with the errors of the device.
+//! read of the rows. Calls that reach the device return its errors.
 
 mod passes; // whole passes on the device
 
@@ -21,7 +21,7 @@ use crate::search::root::{RootSummary, SequentialHalvingSchedule};
 use crate::search::{MctsSolver, SearchParams};
 use bytemuck::Zeroable;
 
-/// What the host has read of the rows since the last pass.
+/// The host's copy of the rows' state since the last pass.
 struct HostView {
     /// One bit a row: simulations left.
     unfinished: Vec<u32>,
@@ -227,7 +227,7 @@ impl<D: Device> DeviceRows<D> {
         self.arrays.device.upload(&mut self.staged, 0, bytes)
     }
 
-    /// Counts what the rows have done since the last count, and waits for it.
+    /// Sums the rows' work since the last count, and waits for the result.
     fn count(&mut self) -> Result<Totals> {
         self.arrays.count_rows()?;
         let mut bytes = vec![0; SearchArrays::<D>::totals_bytes(self.layout.shape.rows)];

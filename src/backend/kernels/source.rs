@@ -3,7 +3,7 @@
 //! A new game's kernels are one file `kernels/games/<name>.cuh`. For work on a machine that
 //! cannot build the program, [`SourceFolder`] replaces the embedded sources by those of a folder.
 
-use super::device::{Code, Program};
+use super::device::{GpuCode, Program};
 use crate::batch::AnyGame;
 use crate::config::TrainPrecision;
 use crate::error::{Error, Result};
@@ -35,7 +35,10 @@ pub fn program(game: &dyn AnyGame, unit: &str) -> Result<Program> {
         return Err(Error::unsupported(format!("game {} on a device", game.name()), why));
     }
     if !GAME_UNITS.contains(&unit) {
-        return Err(Error::unsupported(format!("kernels {unit}.cu"), "they are not a game's"));
+        return Err(Error::unsupported(
+            format!("kernels {unit}.cu"),
+            format!("expected one of {}", GAME_UNITS.join(", ")),
+        ));
     }
     let includes = ["common.cuh", &header_of(game.name()), "games/defaults.cuh", &format!("{unit}.cu")];
     Ok(compose(game.name(), &includes, defines(game)))
@@ -48,7 +51,7 @@ pub fn compose(name: &str, includes: &[&str], defines: Vec<(String, String)>) ->
         source: includes.iter().map(|name| format!("#include \"{name}\"\n")).collect(),
         headers: FILES.iter().map(|&(name, text)| (name.into(), text.into())).collect(),
         defines,
-        code: Code::Common,
+        code: GpuCode::Portable,
     }
 }
 
@@ -97,7 +100,7 @@ pub fn defines(game: &dyn AnyGame) -> Vec<(String, String)> {
     all
 }
 
-/// One option as a constant; None for a list or a table, which no game has as an option.
+/// One option as a constant; None for a list or a table: no game has such an option.
 fn option_define(key: &str, value: &toml::Value) -> Option<(String, String)> {
     let name = format!("VZ_OPT_{}", as_identifier(key));
     match value {
@@ -167,7 +170,7 @@ impl SourceFolder {
 /// The most bytes of a source file.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// What errors say is being done with a [`SourceFolder`].
+/// The operation that errors of a [`SourceFolder`] name.
 const READING: &str = "VECAZ_KERNELS: reading the kernel sources";
 
 #[cfg(test)]
@@ -198,7 +201,7 @@ mod tests {
     fn programs_are_refused_in_a_sentence() {
         let game = any_game("connect_four", &toml::Table::new()).expect("a game");
         let error = program(&*game, "no_such_unit").expect_err("no such unit").to_string();
-        assert_eq!(error, "kernels no_such_unit.cu: they are not a game's");
+        assert_eq!(error, "kernels no_such_unit.cu: expected one of search, passes, batch, gather");
     }
 
     /// A folder with every embedded file.

@@ -29,11 +29,11 @@ impl Store {
         user_cache().map(|folder| Self(folder.join("programs")))
     }
 
-    /// What was stored under `key`, else what `make` gives, which is then stored. `name` begins the file's name. A store that
-    /// cannot be written is no error; the next start compiles again.
+    /// The value stored under `key`; otherwise the result of `make`, which is then stored. `name` begins the file's name. A store that
+    /// cannot be written is not an error: the next start compiles again.
     ///
     /// # Errors
-    /// What `make` says.
+    /// Those of `make`.
     pub fn get_or_make(
         &self,
         name: &str,

@@ -48,7 +48,7 @@ impl<B> Samples<B> {
     }
 }
 
-/// What the pooling layers of one unit write.
+/// The arrays of the pooling layers of one unit.
 pub struct PoolingArrays<B> {
     /// Of the bias and of the scale, 32-bit floats. `[B, scratch_len]`
     pub scratch: [B; 2],
@@ -75,17 +75,17 @@ impl<B> PoolingArrays<B> {
     }
 }
 
-/// What a pass over an edge network writes besides. Rows are positions, a board's together.
+/// The additional arrays of a pass over an edge network. Rows are positions, a board's together.
 pub struct GraphArrays<B> {
     /// Means at vertices, of every block. `[B n, C]`
     pub means: Vec<B>,
-    /// What the second layer of every block reads. `[B area, C]`
+    /// The input of the second layer of every block. `[B area, C]`
     pub mixed: Vec<B>,
-    /// What vertices send, or the gradient of that. `[B n, C]`
+    /// The messages of vertices, or their gradient. `[B n, C]`
     pub sent: B,
     /// Gradient of the means at vertices. `[B n, C]`
     pub d_means: B,
-    /// What comes to the edges from their ends, or a gradient behind the triangles. `[B area, C]`
+    /// The messages at the edges, or the gradient of the triangle sums. `[B area, C]`
     pub at_edges: B,
     /// The mean over a board's edges. `[B, C]`
     pub pooled: B,
@@ -118,7 +118,7 @@ impl<B> GraphArrays<B> {
     }
 }
 
-/// What one pass of `boards` samples writes. Rows are positions, a board's together.
+/// The arrays of one pass of `boards` samples. Rows are positions, a board's together.
 pub struct TrainArrays<B> {
     /// B.
     pub boards: usize,
@@ -128,9 +128,9 @@ pub struct TrainArrays<B> {
     pub obs: B,
     /// Output of the stem and of every unit. `[B area, width]`
     pub activations: Vec<B>,
-    /// The same behind normalisation and ReLU; the last is what the heads read.
+    /// The same after normalisation and ReLU; the heads read the last.
     pub active: Vec<B>,
-    /// What is known of every normalisation. `[6, width]`
+    /// The batch statistics of every normalisation. `[NUM_STATS, width]`
     pub norm_statistics: Vec<B>,
     /// 32-bit floats. `[B, A padded]`; of an edge network `[B area, 8]`, a logit in the first column
     pub logits: B,
@@ -144,7 +144,7 @@ pub struct TrainArrays<B> {
     pub d_hidden: B,
     /// See `d_logits`.
     pub d_values: B,
-    /// Gradient behind the ReLU of the normalisation above.
+    /// Gradient of the ReLU's output of the normalisation above.
     pub d: B,
     /// The same for the normalisation below, being written.
     pub next: B,
@@ -156,9 +156,9 @@ pub struct TrainArrays<B> {
     pub parts: B,
     /// Losses of every sample. `[B, 3]`
     pub losses: B,
-    /// What an edge network has besides.
+    /// The arrays of an edge network.
     pub graph: Option<GraphArrays<B>>,
-    /// What the pooling layers of every unit write; empty where no unit has one.
+    /// The arrays of the pooling layers of every unit; empty if no unit has one.
     pub pooling: Vec<PoolingArrays<B>>,
 }
 

@@ -107,7 +107,7 @@ device_struct! {
         pub chunk_rows: u32,
         /// Columns.
         pub width: u32,
-        /// What `d` is the gradient of.
+        /// The array whose gradient `d` is.
         pub gradient_of: GradientOf,
         /// This device's index among all.
         pub device: u32,
@@ -180,7 +180,7 @@ device_struct! {
 }
 
 device_struct! {
-    /// What an update begins and ends with: sums set to zero, the gradient's norm, the optimiser.
+    /// The arrays of an update's first and last kernels: zeroed sums, the gradient's norm, the optimiser.
     #[derive(Clone, Copy, Debug, NoUninit)]
     pub struct UpdateBlock {
         /// One.

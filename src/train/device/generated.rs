@@ -11,7 +11,7 @@ use super::step::{LossBlock, Settings, UpdateReport};
 use crate::device_struct::{DeviceType, check_header};
 use crate::model;
 
-/// What the addresses point to and Rust does not define.
+/// Types of the addresses that Rust does not define.
 const PREAMBLE: &str = "
 // A number of the activations; format.cuh has the definition.
 #if VZ_TRAIN_FORMAT == 0

@@ -1,5 +1,5 @@
-//! What an edge network's passes have besides: what goes over shared vertices and around triangles, forward and backward, and the
-//! mean that the value layers read. The kernels are `kernels/train/graph.cuh`; [`crate::net::edges`] is the truth.
+//! Message passing of an edge network: sums over shared vertices and over triangles, forward and backward, and the mean over edges
+//! that the value layers read. The kernels are `kernels/train/graph.cuh`; [`crate::net::edges`] is the truth.
 
 use super::arrays::GraphArrays;
 use super::blocks::{MessageBlock, TriangleTerms};
@@ -15,7 +15,7 @@ pub struct OnGraph<'a, B> {
 }
 
 impl<'p, D: Device> TrainPass<'p, D> {
-    /// What an edge network has; none for another.
+    /// The layers and arrays of an edge network; None for other networks.
     pub(super) fn on_graph(&self) -> Option<OnGraph<'p, D::Buffer>> {
         let (graph, arrays) = (self.layers.graph.as_ref()?, self.arrays.graph.as_ref()?);
         Some(OnGraph { graph, arrays })
@@ -98,7 +98,7 @@ impl<'p, D: Device> TrainPass<'p, D> {
         self.device.launch(kernel, elementwise(numbers), &args)
     }
 
-    /// Computes what the layer of unit `number` of an edge network reads besides its activations: triangle products for a block's second layer,
+    /// Computes the input of the layer of unit `number` of an edge network in addition to its activations: triangle products for a block's second layer,
     /// or, for its first, the messages of both endpoints, which are returned to be added to the layer's sums.
     pub(super) fn edge_network_forward(
         &self,
@@ -144,7 +144,7 @@ impl<'p, D: Device> TrainPass<'p, D> {
         self.linear_backward(number + 1, dy, InputGradient::Added, None, dx)
     }
 
-    /// What the value layers read, out of the tail.
+    /// The input of the value layers, out of the tail.
     pub(super) fn pool(&self, tail: &D::Buffer, pooled: &D::Buffer) -> Result<()> {
         self.over_board("means", tail, 1, pooled)
     }

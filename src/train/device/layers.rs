@@ -122,7 +122,7 @@ pub struct VertexLayers {
     pub vertices: usize,
     /// Columns of every block that are multiplied around triangles: the first ones.
     pub triangle_columns: Vec<usize>,
-    /// What the sums at vertices and around triangles are multiplied by.
+    /// Factors of the sums at vertices and over triangles.
     pub scales: [f32; 2],
     /// The layer of every block that reads the means at vertices.
     pub layers: Vec<TrainLayer>,
@@ -135,7 +135,7 @@ pub struct TrainLayers {
     pub stem: TrainLayer,
     /// The tower, and the convolutions of the heads.
     pub units: Vec<Unit>,
-    /// What the heads' linear layers read behind its ReLU.
+    /// The normalisation whose ReLU output the heads' linear layers read.
     pub tail: Norm,
     /// Logits.
     pub policy: TrainLayer,
@@ -143,7 +143,7 @@ pub struct TrainLayers {
     pub hidden: TrainLayer,
     /// Values before the hyperbolic tangent.
     pub values: TrainLayer,
-    /// What an edge network has besides.
+    /// The layers at the vertices of an edge network.
     pub graph: Option<VertexLayers>,
     /// Positions of a board.
     pub area: usize,
@@ -167,7 +167,7 @@ struct InputColumns {
 struct LayersBuilder<'a> {
     model: &'a Model,
     map: Vec<u32>,
-    /// What comes behind the packed numbers.
+    /// Maps of biases and normalisations, which follow those of the packed numbers.
     more: Vec<u32>,
     height: usize,
     width: usize,
@@ -189,7 +189,7 @@ impl TrainLayers {
     /// The layers of `model`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where it is no [`Tower`].
+    /// [`Error::Unsupported`] if it is not a [`Tower`].
     pub fn new(model: &Model) -> Result<Self> {
         let tower =
             Tower::of(model).map_err(|why| Error::unsupported("training by kernels on a GPU", why))?;
@@ -251,7 +251,7 @@ impl TrainLayers {
         Ok(layers)
     }
 
-    /// Maps behind the packed numbers begin where those end.
+    /// Moves the maps of biases and normalisations to their place after the packed numbers.
     fn place_maps(&mut self) {
         let packed = self.packed;
         self.linears_mut().filter_map(|linear| linear.bias.as_mut()).for_each(|(_, map)| *map += packed);

@@ -13,14 +13,14 @@ pub mod blocks; // parameter blocks of the kernels
 mod constants; // shared with the kernels
 #[cfg(test)]
 mod generated;
-mod graph; // what an edge network has besides
+mod graph; // message passing of an edge network
 mod layers;
 mod replica; // one device of those that train
 mod passes;
 mod pooling; // biases and scales of channels out of a whole board
 mod samples;
 mod step;
-mod process_group; // the link between them
+mod process_group; // the communicator of the devices
 mod tiling;
 
 use super::state::TrainerSnapshot;
@@ -140,7 +140,7 @@ impl<D: Device> DeviceTrainer<D> {
         self.loss_scale
     }
 
-    /// The parameters on the first device, flat as in [`Model::flatten`](crate::model::Model::flatten), moments behind them; valid until the next update.
+    /// The parameters on the first device, flat as in [`Model::flatten`](crate::model::Model::flatten), moments after them; valid until the next update.
     pub fn parameters(&self) -> &D::Buffer {
         &self.replicas[0].state[0]
     }
@@ -313,7 +313,7 @@ impl<D: Device> DeviceTrainer<D> {
         self.replicas[0].gradient(self.plan.model.num_parameters())
     }
 
-    /// Everything that the next step depends on beside the configuration, as [`Trainer::state`]; in half precision `loss_scale`
+    /// Everything that the next step depends on in addition to the configuration, as [`Trainer::state`]; in half precision `loss_scale`
     /// too.
     ///
     /// # Errors
@@ -374,7 +374,7 @@ fn check_links<D: Device>(devices: &[LinkedDevice<D>]) -> Result<()> {
     }
     let found = format!("{found:?}");
     Err(Error::Mismatch {
-        what: "ends of a link between devices".into(),
+        what: "ranks of devices that train together".into(),
         found,
         expected: format!("{expected:?}"),
     })

@@ -25,7 +25,7 @@ pub struct PassBuffers<B> {
     pub packed: B,
     /// Gradient of the parameters.
     pub gradient: B,
-    /// What is new in an update.
+    /// The parameters of an update.
     pub settings: B,
     /// The statistics that devices exchange.
     pub report: B,
@@ -35,7 +35,7 @@ pub struct PassBuffers<B> {
 pub struct TrainPass<'a, D: Device> {
     /// The device, with the program loaded.
     pub device: &'a D,
-    /// What it has.
+    /// Its limits.
     pub limits: Limits,
     /// The network.
     pub layers: &'a TrainLayers,
@@ -45,9 +45,9 @@ pub struct TrainPass<'a, D: Device> {
     pub state: &'a D::Buffer,
     /// Running statistics, being moved.
     pub statistics: &'a D::Buffer,
-    /// What passes share.
+    /// The arrays that all passes share.
     pub shared: &'a PassBuffers<D::Buffer>,
-    /// What this pass writes.
+    /// The arrays that this pass writes.
     pub arrays: &'a TrainArrays<D::Buffer>,
     /// The other devices, whose rows normalisations are of too, where there are some.
     pub group: Option<&'a ProcessGroup<D>>,
@@ -139,7 +139,7 @@ impl<D: Device> TrainPass<'_, D> {
         self.linear_outputs(last + 3, &arrays.hidden, &arrays.values)
     }
 
-    /// What the layer of unit `number` reads.
+    /// The input of the layer of unit `number`.
     fn input_of(&self, number: usize) -> &D::Buffer {
         match &self.arrays.graph {
             Some(graph) if number % 2 == 1 => &graph.mixed[number / 2],
@@ -147,7 +147,7 @@ impl<D: Device> TrainPass<'_, D> {
         }
     }
 
-    /// What the hidden layer of the values reads.
+    /// The input of the value head's hidden layer.
     fn value_input(&self) -> &D::Buffer {
         self.arrays.graph.as_ref().map_or(&self.arrays.active[self.layers.units.len()], |graph| &graph.pooled)
     }
@@ -198,7 +198,7 @@ impl<D: Device> TrainPass<'_, D> {
         self.linear_backward(last + 1, &arrays.d_logits, input_gradient, None, d)
     }
 
-    /// The gradient of the output number `number` of the tower, out of that behind the ReLU of the normalisation above it.
+    /// The gradient of the output number `number` of the tower, out of that of the ReLU of the normalisation above it.
     fn output_gradient(&self, number: usize, d: &D::Buffer) -> Result<&D::Buffer> {
         let arrays = self.arrays;
         let residual_grad = ResidualGrad::of_output(number, self.layers.blocks);
@@ -387,7 +387,7 @@ impl<D: Device> TrainPass<'_, D> {
             Arg::Buffer(&self.shared.map, map * 4),
             Arg::Buffer(&self.shared.gradient, 0),
         ];
-        // A thread for each number: it waits for one part after the other.
+        // A thread for each number: its loads depend on each other.
         self.launch("sum_parts", elementwise(count * VEC * VECTORS), &args)
     }
 
@@ -410,7 +410,7 @@ impl<D: Device> TrainPass<'_, D> {
         self.launch("norm_relu", elementwise(rows * norm.width), &[Arg::of(&block)])
     }
 
-    /// What the backward direction of normalisation number `number` needs, and the gradients of its weights.
+    /// The backward statistics of normalisation number `number`, and the gradients of its weights.
     fn norm_gradient_sums(&self, number: usize, d: &D::Buffer) -> Result<()> {
         let (rows, norm) = (self.rows(), self.norm(number));
         let block = NormBlock { d: self.address(d), ..self.norm_block(number) };

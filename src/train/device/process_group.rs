@@ -1,4 +1,4 @@
-//! The link between devices that train together.
+//! The communicator of devices that train together.
 
 use super::constants::NUM_SYNCED;
 use super::layers::TrainLayers;
@@ -8,7 +8,7 @@ use crate::error::Result;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// A device's end of the link.
+/// A device's rank in the group.
 pub struct ProcessGroup<D: Device> {
     /// Sums over all devices.
     pub sums: Arc<dyn Collective<D>>,
@@ -36,13 +36,13 @@ impl<D: Device> ProcessGroup<D> {
         self.sums.all_reduce_sum(device, &mut self.statistics.borrow_mut(), DataType::F64, count)
     }
 
-    /// A guard that aborts the sums of all devices where it is dropped armed: no other device then waits for this one.
+    /// A guard that aborts the sums of all devices if it is dropped armed, so that no device blocks on this one.
     pub fn guard_link(&self) -> LinkGuard<D> {
         LinkGuard(Some(self.sums.clone()))
     }
 }
 
-/// Aborts the link where it goes out of scope before [`LinkGuard::disarm`], in a panic too.
+/// Aborts the all-reduce of all devices if it goes out of scope before [`LinkGuard::disarm`], in a panic too.
 pub struct LinkGuard<D: Device>(Option<Arc<dyn Collective<D>>>);
 
 impl<D: Device> LinkGuard<D> {

@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::model::{Model, NetSpec};
 use crate::train::state::TrainerSnapshot;
 
-/// What is the same on all devices.
+/// The plan of an update, equal on all devices.
 pub struct TrainPlan {
     pub spec: NetSpec,
     pub config: TrainConfig,
@@ -110,7 +110,7 @@ impl<D: Device> Replica<D> {
     }
 
     /// All but the last step of an update on `boards` samples in each of `train.accumulate` parts, which `fill` writes: the state
-    /// after it is there beside the one before, and the statistics of the update are downloaded.
+    /// after it is stored next to the one before, and the statistics of the update are downloaded.
     pub fn attempt(
         &mut self,
         plan: &TrainPlan,
@@ -134,8 +134,8 @@ impl<D: Device> Replica<D> {
         Ok(report)
     }
 
-    /// Makes the launches of `segment`: as a captured graph, once all kernels have been launched, where no other device is waited for in
-    /// between and kernels are not timed.
+    /// Makes the launches of `segment`: as a captured graph, once all kernels have been launched, unless the segment contains an
+    /// all-reduce or kernels are timed.
     fn run(&mut self, plan: &TrainPlan, segment: GraphSegment) -> Result<()> {
         if !self.is_warm || self.group.is_some() || self.device.is_timing() {
             return self.launch(plan, segment);

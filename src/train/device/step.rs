@@ -1,4 +1,4 @@
-//! What the kernels of an update take and what they return, and the loss scale of half precision.
+//! Parameters and results of the update kernels, and the loss scale of half precision.
 
 use crate::config::{OptimizerKind, TrainConfig, TrainPrecision};
 use crate::device_struct::device_struct;
@@ -155,7 +155,7 @@ impl UpdateReport {
     pub fn devices_differ(what: &str) -> Error {
         Error::unsupported(
             "training on these devices together",
-            format!("their {what} are not the same any more"),
+            format!("their {what} differ, expected identical bits"),
         )
     }
 }

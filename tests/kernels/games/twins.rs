@@ -3,7 +3,7 @@
 use crate::host_compiler::{self, Effort};
 use libloading::{Library, Symbol};
 use std::sync::LazyLock;
-use vecaz::backend::kernels::device::{Code, Program};
+use vecaz::backend::kernels::device::{GpuCode, Program};
 use vecaz::backend::kernels::source::FILES;
 use vecaz::game::board;
 use vecaz::math;
@@ -15,7 +15,7 @@ static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
         source: "#include \"rng.cuh\"".into(),
         headers: FILES.iter().map(|&(name, text)| (name.into(), text.into())).collect(),
         defines: Vec::new(),
-        code: Code::Common,
+        code: GpuCode::Portable,
     };
     host_compiler::library(&program, include_str!("twins.cpp"), Effort::Much)
         .unwrap_or_else(|what| panic!("{what}"))

@@ -6,7 +6,7 @@ use std::sync::Weak;
 use vecaz::backend::kernels::device::LaunchShape;
 
 /// A node of a graph: a launch with its arguments' bytes, or work of a host network.
-pub enum Recorded {
+pub enum CapturedNode {
     Launch {
         library: Weak<Library>,
         name: String,
@@ -18,12 +18,11 @@ pub enum Recorded {
 }
 
 /// What [`HostDevice`] has captured. As on a GPU it does not keep the programs that it launches, and is to go before they do.
-pub struct HostGraph(pub Vec<Recorded>);
+pub struct HostGraph(pub Vec<CapturedNode>);
 
 impl Drop for HostGraph {
     fn drop(&mut self) {
-        let goes_late =
-            |step: &Recorded| matches!(step, Recorded::Launch { library, .. } if library.strong_count() == 0);
+        let goes_late = |step: &CapturedNode| matches!(step, CapturedNode::Launch { library, .. } if library.strong_count() == 0);
         assert!(
             !self.0.iter().any(goes_late) || std::thread::panicking(),
             "a graph outlives a program that it launches"

@@ -8,7 +8,7 @@ mod graph;
 pub use memory::HostBuffer;
 
 use super::host_compiler::{self, Effort};
-use graph::{HostGraph, Recorded};
+use graph::{CapturedNode, HostGraph};
 use memory::{Buffers, HostPinned, guards_are_whole};
 use module::{Arguments, Emulation, HostModule};
 use std::cell::{Cell, RefCell};
@@ -33,8 +33,8 @@ pub struct HostDevice {
     launches: Cell<u64>,
     downloads: Cell<u64>,
     copied: Cell<u64>,
-    replays: Cell<u64>,
-    capture: RefCell<Option<Vec<Recorded>>>,
+    graph_launches: Cell<u64>,
+    capture: RefCell<Option<Vec<CapturedNode>>>,
     uploads: Cell<u64>,
     allocations: Cell<u64>,
     /// Every launch and its seconds since timing began.
@@ -57,7 +57,7 @@ impl HostDevice {
             launches: Cell::new(0),
             downloads: Cell::new(0),
             copied: Cell::new(0),
-            replays: Cell::new(0),
+            graph_launches: Cell::new(0),
             capture: RefCell::default(),
             uploads: Cell::new(0),
             allocations: Cell::new(0),
@@ -122,14 +122,14 @@ impl HostDevice {
     }
 
     /// Graphs launched so far.
-    pub fn replays(&self) -> u64 {
-        self.replays.get()
+    pub fn graph_launches(&self) -> u64 {
+        self.graph_launches.get()
     }
 
     /// Does `work`, or records it: what a network of the host does between two launches.
     pub fn work(&self, work: impl Fn() + Send + 'static) {
         match self.capture.borrow_mut().as_mut() {
-            Some(recorded) => recorded.push(Recorded::Work(Box::new(work))),
+            Some(recorded) => recorded.push(CapturedNode::Work(Box::new(work))),
             None => work(),
         }
     }
@@ -239,7 +239,7 @@ impl Device for HostDevice {
         if let Some(recorded) = self.capture.borrow_mut().as_mut() {
             let HostModule { library, name } = module;
             let (library, name) = (Arc::downgrade(library), name.clone());
-            recorded.push(Recorded::Launch { library, name, kernel, shape, arguments });
+            recorded.push(CapturedNode::Launch { library, name, kernel, shape, arguments });
             return Ok(());
         }
         self.launches.set(self.launches.get() + 1);
@@ -264,11 +264,11 @@ impl Device for HostDevice {
     }
 
     fn launch_graph(&self, graph: &HostGraph) -> Result<()> {
-        self.replays.set(self.replays.get() + 1);
+        self.graph_launches.set(self.graph_launches.get() + 1);
         for step in &graph.0 {
             match step {
-                Recorded::Work(work) => work(),
-                Recorded::Launch { library, name, kernel, shape, arguments } => {
+                CapturedNode::Work(work) => work(),
+                CapturedNode::Launch { library, name, kernel, shape, arguments } => {
                     let library = library.upgrade().expect("the program is there");
                     let module = HostModule { library, name: name.clone() };
                     self.run(&module, kernel, *shape, arguments.clone())?;

@@ -112,8 +112,8 @@ fn a_network_on_the_device_gives_the_same_with_one_copy() {
                 assert_eq!(backend.with_device(HostDevice::downloads), before + 1);
                 passes += 7;
             }
-            let replayed = backend.with_device(HostDevice::replays) as usize;
-            assert_eq!(replayed, passes / 7 * 6, "of every call, but the first pass");
+            let launched_graphs = backend.with_device(HostDevice::graph_launches) as usize;
+            assert_eq!(launched_graphs, passes / 7 * 6, "of every call, but the first pass");
             assert_eq!(on_device.forwards, passes / 7 * 2, "the first pass, and the recorded one");
             assert!(simulations > 0);
             compare_with_cpu(&mut backend, &mut network.clone(), &scenario);
@@ -131,7 +131,7 @@ fn many_passes_are_few_calls() {
     begin(&mut backend, &scenario);
     backend.simulate(&mut on_device, 40).expect("a device");
     // The first by itself, twice sixteen, and seven.
-    assert_eq!(backend.with_device(HostDevice::replays), 2 + 7);
+    assert_eq!(backend.with_device(HostDevice::graph_launches), 2 + 7);
     assert_eq!(on_device.forwards, 1 + 1 + 16, "the first, and what is recorded");
     while backend.num_unfinished().expect("a device") > 0 {
         backend.simulate(&mut on_device, 40).expect("a device");

@@ -200,7 +200,7 @@ fn check_new_weights(game: (&'static str, &'static str, &'static [usize]), net: 
     }
     let first: Vec<_> = (0..backend.rows()).map(|b| facts(&mut backend, b)).collect();
     let (made, replayed) =
-        (backend.with_device(HostDevice::allocations), backend.with_device(HostDevice::replays));
+        (backend.with_device(HostDevice::allocations), backend.with_device(HostDevice::graph_launches));
     backend.take_network(Some(&new)).expect("of the same shape");
     begin(&mut backend);
     let mut passes = 0;
@@ -210,7 +210,7 @@ fn check_new_weights(game: (&'static str, &'static str, &'static [usize]), net: 
     }
     assert_eq!(backend.with_device(HostDevice::allocations), made, "nothing new is made");
     assert_eq!(
-        backend.with_device(HostDevice::replays),
+        backend.with_device(HostDevice::graph_launches),
         replayed + passes,
         "all passes are the recorded one"
     );

@@ -303,7 +303,7 @@ fn a_device_that_fails_or_differs_ends_the_update_on_all() {
     }
     // Sums of an update: two for each of its six normalisations, then the gradient.
     let (_, error) = broken(Fault::Differs(12));
-    let differ = "training on these devices together: their gradients are not the same any more";
+    let differ = "training on these devices together: their gradients differ, expected identical bits";
     assert_eq!(error, differ);
     let (mut trainer, samples) = (several(2, &spec, &config(), &state), batch(&spec, 12, 1));
     trainer.step(&samples).expect("finite");
@@ -329,7 +329,7 @@ fn devices_without_samples_or_links_are_refused() {
     };
     let mut two_of_three = places(3, 1, Fault::None);
     two_of_three.pop();
-    let link = "ends of a link between devices: found ";
+    let link = "ranks of devices that train together: found ";
     assert!(refused(two_of_three).starts_with(link));
     let mut swapped = places(2, 1, Fault::None);
     swapped.reverse();

@@ -105,7 +105,7 @@ fn many_updates_follow_those_of_rust() {
 }
 
 #[test]
-fn recorded_updates_are_those_launched_one_by_one() {
+fn captured_updates_are_those_launched_one_by_one() {
     let shapes = [spec(Arch::Resnet), on_edges(5, spec(Arch::Edge))];
     for (spec, accumulate) in shapes.into_iter().zip([1, 3]) {
         let spec = NetSpec { channels: 12, blocks: 1, ..spec };
@@ -121,8 +121,8 @@ fn recorded_updates_are_those_launched_one_by_one() {
             assert_eq!(recorded.step(&samples).expect("finite"), right);
             state = fresh.state().expect("a state");
             assert_eq!(recorded.state().expect("a state"), state);
-            assert_eq!(fresh.device().replays(), 0);
-            assert_eq!(recorded.device().replays(), update as u64 * (1 + accumulate as u64));
+            assert_eq!(fresh.device().graph_launches(), 0);
+            assert_eq!(recorded.device().graph_launches(), update as u64 * (1 + accumulate as u64));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Kernel sources -> machine code for one architecture, by NVRTC.
 
 use super::libraries::CudaLibrary;
-use crate::backend::kernels::device::{Code, Program};
+use crate::backend::kernels::device::{GpuCode, Program};
 use crate::error::{Error, Result};
 use cudarc::nvrtc::sys;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -10,7 +10,7 @@ use std::ptr;
 /// Lines of the compiler's log that an error repeats.
 const LOG_LINES: usize = 3;
 
-/// What a program is compiled for.
+/// The target of a compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompileTarget {
     /// Machine code for compute capability major * 10 + minor.
@@ -30,10 +30,10 @@ impl CompileTarget {
     }
 
     /// As the compiler's option names it, for such code.
-    pub fn name(self, code: Code) -> String {
+    pub fn name(self, code: GpuCode) -> String {
         let only = match code {
-            Code::Common => "",
-            Code::OfArchitecture => "a",
+            GpuCode::Portable => "",
+            GpuCode::ArchSpecific => "a",
         };
         match self {
             Self::Cubin(capability) => format!("sm_{capability}{only}"),
@@ -66,7 +66,7 @@ impl Compiler {
         if results.into_iter().any(|result| result != sys::nvrtcResult::NVRTC_SUCCESS) {
             return Err(failed("it does not report its version"));
         }
-        CudaLibrary::CompilerPart { major, minor }.load(device)?;
+        CudaLibrary::NvrtcBuiltins { major, minor }.load(device)?;
         let mut known: Vec<c_int> = vec![0; usize::try_from(count).unwrap_or(0)];
         // SAFETY: the array has as many entries as the compiler reported.
         if unsafe { sys::nvrtcGetSupportedArchs(known.as_mut_ptr()) } != sys::nvrtcResult::NVRTC_SUCCESS {
@@ -204,7 +204,7 @@ impl TranslationUnit {
         Err(if log.trim().is_empty() { explain(result) } else { log })
     }
 
-    /// What `get` writes, as many bytes as `size` reports.
+    /// The bytes that `get` writes, as many as `size` reports.
     fn output(
         &self,
         size: unsafe fn(sys::nvrtcProgram, *mut usize) -> sys::nvrtcResult,
@@ -259,9 +259,9 @@ mod tests {
     #[test]
     fn code_of_one_architecture_has_a_name_of_its_own() {
         for (target, code, name) in [
-            (CompileTarget::Cubin(90), Code::Common, "sm_90"),
-            (CompileTarget::Cubin(90), Code::OfArchitecture, "sm_90a"),
-            (CompileTarget::Ptx(120), Code::Common, "compute_120"),
+            (CompileTarget::Cubin(90), GpuCode::Portable, "sm_90"),
+            (CompileTarget::Cubin(90), GpuCode::ArchSpecific, "sm_90a"),
+            (CompileTarget::Ptx(120), GpuCode::Portable, "compute_120"),
         ] {
             assert_eq!(target.name(code), name);
             let program = Program {
@@ -285,7 +285,7 @@ mod tests {
                 source: "#include \"a.cuh\"\n".into(),
                 headers: headers.to_vec(),
                 defines: vec![("SIZE".into(), "8".into())],
-                code: Code::Common,
+                code: GpuCode::Portable,
             };
             compiler.key(&program, CompileTarget::Cubin(90))
         };

@@ -22,7 +22,7 @@ pub fn check_driver(number: u32) -> Result<()> {
     let count = match result::init().and_then(|()| result::device::get_count()) {
         Ok(count) => u32::try_from(count).unwrap_or(0),
         Err(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => 0,
-        Err(e) => return Err(failure(name, format!("the NVIDIA driver does not start: {}", words(e)))),
+        Err(e) => return Err(failure(name, format!("the NVIDIA driver does not start: {}", error_text(e)))),
     };
     match count {
         0 => Err(failure(name, "the NVIDIA driver finds no GPU on this machine".into())),
@@ -39,20 +39,21 @@ pub(super) fn driver_version(name: DeviceName) -> Result<u32> {
     let mut version = 0;
     // SAFETY: the driver is loaded; the pointer is to an integer of ours.
     let result = unsafe { sys::cuDriverGetVersion(&mut version) }.result();
-    result
-        .map_err(|e| failure(name, format!("the NVIDIA driver does not give its version: {}", words(e))))?;
+    result.map_err(|e| {
+        failure(name, format!("the NVIDIA driver does not give its version: {}", error_text(e)))
+    })?;
     Ok(u32::try_from(version).unwrap_or(0))
 }
 
-/// Makes `context` current to this thread, for what is freed next. Unlike [`CudaContext::bind_to_thread`] it does so whatever
-/// error cudarc keeps for a later call.
+/// Makes `context` current to this thread before memory is freed. Unlike [`CudaContext::bind_to_thread`] it ignores an error that
+/// cudarc keeps for a later call.
 pub(super) fn bind(context: &CudaContext) {
     // SAFETY: the context is retained as long as its owner lives.
     let _ = unsafe { result::ctx::set_current(context.cu_ctx()) };
 }
 
-/// Makes the context of `stream` current to this thread and waits for the stream, for what is freed next. A failure is reported by
-/// whoever waits for the work that failed.
+/// Makes the context of `stream` current to this thread and synchronises the stream before memory is freed. The call that waits for
+/// failed work reports the failure.
 pub(super) fn finish(stream: &CudaStream) {
     bind(stream.context());
     // SAFETY: the stream is there as long as its owner.
@@ -60,7 +61,7 @@ pub(super) fn finish(stream: &CudaStream) {
 }
 
 /// The driver's text for an error.
-pub(super) fn words(error: DriverError) -> String {
+pub(super) fn error_text(error: DriverError) -> String {
     let text = |s: Result<&std::ffi::CStr, DriverError>| s.ok().map(|s| s.to_string_lossy().into_owned());
     match (text(error.error_name()), text(error.error_string())) {
         (Some(name), Some(string)) => format!("{string} ({name})"),

@@ -23,18 +23,18 @@ pub enum CudaLibrary {
     /// NVRTC, the compiler of our kernels.
     Compiler,
     /// NVRTC's library of built-in functions, of the same version, which it opens by name.
-    CompilerPart {
+    NvrtcBuiltins {
         /// 13 of 13.0.
         major: i32,
         /// 0 of 13.0.
         minor: i32,
     },
     /// cuBLAS, which benchmarks compare the network's kernels with.
-    Products,
+    Cublas,
     /// cuBLASLt, which cuBLAS needs.
-    ProductsLight,
+    CublasLt,
     /// NCCL: sums over several GPUs.
-    Collectives,
+    Nccl,
 }
 
 impl CudaLibrary {
@@ -44,10 +44,10 @@ impl CudaLibrary {
         match self {
             Self::Driver => "libcuda.so.1".into(),
             Self::Compiler => format!("libnvrtc.so.{major}"),
-            Self::CompilerPart { major, minor } => format!("libnvrtc-builtins.so.{major}.{minor}"),
-            Self::Products => format!("libcublas.so.{major}"),
-            Self::ProductsLight => format!("libcublasLt.so.{major}"),
-            Self::Collectives => "libnccl.so.2".into(),
+            Self::NvrtcBuiltins { major, minor } => format!("libnvrtc-builtins.so.{major}.{minor}"),
+            Self::Cublas => format!("libcublas.so.{major}"),
+            Self::CublasLt => format!("libcublasLt.so.{major}"),
+            Self::Nccl => "libnccl.so.2".into(),
         }
     }
 
@@ -84,9 +84,9 @@ impl CudaLibrary {
                 );
             }
             Self::Compiler => ("CUDA's compiler", "nvidia-cuda-nvrtc"),
-            Self::CompilerPart { .. } => ("a part of CUDA's compiler", "nvidia-cuda-nvrtc"),
-            Self::Products | Self::ProductsLight => ("CUDA's library of matrix products", "nvidia-cublas"),
-            Self::Collectives => {
+            Self::NvrtcBuiltins { .. } => ("a part of CUDA's compiler", "nvidia-cuda-nvrtc"),
+            Self::Cublas | Self::CublasLt => ("CUDA's library of matrix products", "nvidia-cublas"),
+            Self::Nccl => {
                 return format!(
                     "training on several GPUs needs NCCL, and {file} is not found: install NCCL 2, or the Python package \
                      nvidia-nccl-cu{major} and name its folder nvidia/nccl/lib in LD_LIBRARY_PATH, or train on one GPU \

@@ -1,5 +1,5 @@
 //! Kernels on an NVIDIA GPU: one stream for all launches and nearly all copies, in the order of the calls, and a second one for
-//! copies beside the launches.
+//! copies concurrent with the launches.
 
 mod compile;
 mod driver;
@@ -19,7 +19,7 @@ use crate::kernel_times::{COPY_IN, COPY_OUT, KernelTime};
 use compile::{CompileTarget, Compiler};
 use cudarc::driver::{CudaContext, CudaStream, DevicePtr, DriverError, sys};
 pub use driver::check_driver;
-use driver::{driver_version, failure, words};
+use driver::{driver_version, error_text, failure};
 pub use libraries::CudaLibrary;
 use libraries::version_name;
 pub use memory::{CudaBuffer, CudaGraphExec};
@@ -44,7 +44,7 @@ pub struct CudaDevice {
     context: Arc<CudaContext>,
     /// Where all launches and nearly all copies are.
     stream: Arc<CudaStream>,
-    /// Where copies are that no launch waits for.
+    /// The stream of copies that are not ordered with launches.
     copy_stream: Arc<CudaStream>,
     store: Option<Store>,
     loaded: Option<Arc<Loaded>>,
@@ -76,7 +76,7 @@ impl CudaDevice {
         let name = DeviceName::Cuda(number);
         check_driver(number)?;
         CudaLibrary::Compiler.load(&name.to_string())?;
-        let failed = |e: DriverError| failure(name, format!("it cannot be opened: {}", words(e)));
+        let failed = |e: DriverError| failure(name, format!("it cannot be opened: {}", error_text(e)));
         let context = CudaContext::new(number as usize).map_err(failed)?;
         keep(number, &context);
         // SAFETY: buffers are used and freed on `stream`, except by copies on `copy_stream`, for which the caller has waited (see
@@ -102,9 +102,9 @@ impl CudaDevice {
     /// One line with the GPU's name, its compute capability and the driver's version.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Those of the driver.
     pub fn describe(&self) -> Result<String> {
-        let failed = |e: DriverError| self.failed(words(e));
+        let failed = |e: DriverError| self.failed(error_text(e));
         let gpu = self.context.name().map_err(failed)?;
         let capability = capability(&self.context).map_err(failed)?;
         let driver = version_name(driver_version(self.name)?);
@@ -139,13 +139,13 @@ impl CudaDevice {
                 format!("one of these kernels failed ({all}; CUDA_LAUNCH_BLOCKING=1 tells which)")
             }
         };
-        self.failed(format!("{culprit}: {}", words(error)))
+        self.failed(format!("{culprit}: {}", error_text(error)))
     }
 
     /// `kernel` of `loaded`.
     fn kernel(&self, loaded: &Loaded, kernel: &'static str) -> Result<Arc<Kernel>> {
         loaded.kernel(kernel).map_err(|e| {
-            self.failed(format!("the program of {} has no kernel {kernel}: {}", loaded.name(), words(e)))
+            self.failed(format!("the program of {} has no kernel {kernel}: {}", loaded.name(), error_text(e)))
         })
     }
 
@@ -162,11 +162,11 @@ impl Device for CudaDevice {
 
     fn limits(&self) -> Result<Limits> {
         let attribute = |attribute| -> Result<u32> {
-            let value = self.context.attribute(attribute).map_err(|e| self.failed(words(e)))?;
+            let value = self.context.attribute(attribute).map_err(|e| self.failed(error_text(e)))?;
             Ok(u32::try_from(value).unwrap_or(0))
         };
         Ok(Limits {
-            capability: capability(&self.context).map_err(|e| self.failed(words(e)))?,
+            capability: capability(&self.context).map_err(|e| self.failed(error_text(e)))?,
             multiprocessors: attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
             shared: attribute(
                 sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
@@ -175,10 +175,10 @@ impl Device for CudaDevice {
     }
 
     fn module(&self, program: &Program) -> Result<Self::Module> {
-        let capability = capability(&self.context).map_err(|e| self.failed(words(e)))?;
+        let capability = capability(&self.context).map_err(|e| self.failed(error_text(e)))?;
         let code = code_for(program, self.name, capability, self.store.as_ref())?;
         let loaded = Loaded::new(&program.game, &self.stream, &code).map_err(|e| {
-            self.failed(format!("the kernels of {} cannot be loaded: {}", program.game, words(e)))
+            self.failed(format!("the kernels of {} cannot be loaded: {}", program.game, error_text(e)))
         })?;
         Ok(Arc::new(loaded))
     }
@@ -194,9 +194,9 @@ impl Device for CudaDevice {
             match (e.0, self.context.mem_get_info()) {
                 (sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY, Ok((free, total))) => {
                     let (free, total) = (self::size(free), self::size(total));
-                    self.failed(format!("there is no room for {size}: {free} of its {total} are free"))
+                    self.failed(format!("out of memory: {size} requested, {free} of {total} free"))
                 }
-                _ => self.failed(format!("{size} cannot be allocated: {}", words(e))),
+                _ => self.failed(format!("{size} cannot be allocated: {}", error_text(e))),
             }
         })
     }
@@ -315,7 +315,8 @@ impl Device for CudaDevice {
             | Err(e @ DriverError(sys::CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)) => {
                 let launch = describe_launch(kernel, shape);
                 let program = module.name();
-                Err(self.failed(format!("kernel {launch} of {program} cannot be launched: {}", words(e))))
+                Err(self
+                    .failed(format!("kernel {launch} of {program} cannot be launched: {}", error_text(e))))
             }
             Err(e) => Err(self.lost(e)),
             Ok(()) => {

@@ -65,7 +65,7 @@ impl Loaded {
     /// Loads the program `name` with all its kernels. `code` is machine code, or PTX with its final 0.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Those of the driver.
     pub fn new(name: &str, stream: &Arc<CudaStream>, code: &[u8]) -> Result<Self, DriverError> {
         stream.context().bind_to_thread()?;
         // SAFETY: the code is whole, as the compiler gave it, and outlives the call.
@@ -75,8 +75,8 @@ impl Loaded {
         Ok(loaded)
     }
 
-    /// Loads all kernels now. The driver would load each at its first launch, for which it may wait for everything on the GPU:
-    /// for a sum over several GPUs that waits for this one, or where launches are being recorded, that cannot be.
+    /// Loads all kernels now. Otherwise the driver loads each at its first launch and may first wait for all work on the GPU, which
+    /// would block during an all-reduce that needs this GPU, and is an error during a capture.
     fn load_kernels(&self) -> Result<(), DriverError> {
         let mut count = 0;
         // SAFETY: the module is loaded; the pointer is to an integer of ours.
@@ -96,7 +96,7 @@ impl Loaded {
     /// The kernel called `name`, looked up once.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Those of the driver.
     pub fn kernel(&self, name: &'static str) -> Result<Arc<Kernel>, DriverError> {
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kernels.get(name) {
@@ -127,7 +127,7 @@ impl Kernel {
     /// Launches it.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Those of the driver.
     ///
     /// # Safety
     /// `words` have the number and sizes of the parameters, and what they point to outlives the launch.

@@ -1,9 +1,9 @@
 //! All-reduce over several GPUs of one machine by NCCL, on each device's own stream.
 //!
-//! NCCL is no part of CUDA and few machines need it. So it is loaded when several GPUs train, and never linked: a machine without it
+//! NCCL is not part of CUDA, and few machines need it. So it is loaded when several GPUs train, and never linked: a machine without it
 //! builds and runs everything else. The functions and numbers below are those of nccl.h, unchanged since NCCL 2.0.
 
-use super::driver::words;
+use super::driver::error_text;
 use super::libraries::CudaLibrary;
 use super::{CudaBuffer, CudaDevice};
 use crate::backend::kernels::collective::{Collective, DataType, LinkedDevice};
@@ -49,13 +49,13 @@ impl Functions {
     /// The functions of the machine's NCCL, which stays loaded.
     fn get(device: &str) -> Result<&'static Self> {
         static FOUND: OnceLock<Functions> = OnceLock::new();
-        CudaLibrary::Collectives.load(device)?;
+        CudaLibrary::Nccl.load(device)?;
         if let Some(found) = FOUND.get() {
             return Ok(found);
         }
         let found = Self::find().map_err(|e| Error::Device {
             device: device.into(),
-            what: format!("{} is no NCCL that can be used: {e}", CudaLibrary::Collectives.file()),
+            what: format!("NCCL cannot be loaded from {}: {e}", CudaLibrary::Nccl.file()),
         })?;
         Ok(FOUND.get_or_init(|| found))
     }
@@ -63,7 +63,7 @@ impl Functions {
     fn find() -> Result<Self, libloading::Error> {
         // SAFETY: the library is loaded already and found by its name; the functions have the types of nccl.h.
         unsafe {
-            let library = Library::new(CudaLibrary::Collectives.file())?;
+            let library = Library::new(CudaLibrary::Nccl.file())?;
             let found = Self {
                 init_all: *library.get(b"ncclCommInitAll\0")?,
                 all_reduce: *library.get(b"ncclAllReduce\0")?,
@@ -77,7 +77,7 @@ impl Functions {
     }
 
     /// NCCL's text for a result that is not success.
-    fn words(&self, code: c_int) -> String {
+    fn error_text(&self, code: c_int) -> String {
         // SAFETY: NCCL gives a text of its own for every number.
         let text = unsafe { CStr::from_ptr((self.error_string)(code)) };
         format!("{} (ncclResult_t {code})", text.to_string_lossy())
@@ -87,7 +87,7 @@ impl Functions {
 /// The communicators of all GPUs.
 struct Communicators {
     functions: &'static Functions,
-    /// None once one GPU has given up.
+    /// None once one GPU has aborted.
     comms: Vec<Mutex<Option<Comm>>>,
 }
 
@@ -117,7 +117,7 @@ pub struct NcclSums {
 /// `devices` linked by NCCL where they are several.
 ///
 /// # Errors
-/// [`Error::Device`] where there is no NCCL, or it cannot link them.
+/// [`Error::Device`] if NCCL is absent or cannot make the communicators.
 pub fn linked(devices: Vec<CudaDevice>) -> Result<Vec<LinkedDevice<CudaDevice>>> {
     if let [_] = devices.as_slice() {
         return Ok(devices.into_iter().map(|device| LinkedDevice { device, sums: None }).collect());
@@ -130,7 +130,7 @@ pub fn linked(devices: Vec<CudaDevice>) -> Result<Vec<LinkedDevice<CudaDevice>>>
     // SAFETY: both arrays have as many entries as there are devices.
     let made = unsafe { (functions.init_all)(comms.as_mut_ptr(), devices.len() as c_int, numbers.as_ptr()) };
     if made != 0 {
-        let what = format!("NCCL cannot link them: {}", functions.words(made));
+        let what = format!("NCCL cannot make their communicators: {}", functions.error_text(made));
         return Err(Error::Device { device: names, what });
     }
     let comms = comms.into_iter().map(|comm| Mutex::new(Some(Comm(comm)))).collect();
@@ -167,8 +167,9 @@ fn open_memory(devices: &[CudaDevice]) -> Result<()> {
             .and_then(|()| {
                 unsafe { sys::cuMemPoolSetAccess(pool, readers.as_ptr(), readers.len()) }.result()
             });
-        opened
-            .map_err(|e| owner.failed(format!("its memory cannot be opened to the others: {}", words(e))))?;
+        opened.map_err(|e| {
+            owner.failed(format!("peers cannot be given access to its memory: {}", error_text(e)))
+        })?;
     }
     Ok(())
 }
@@ -208,14 +209,16 @@ impl Collective<CudaDevice> for NcclSums {
         let functions = self.link.functions;
         let comm = self.link.comm(self.rank);
         let Some(Comm(comm)) = *comm else {
-            return Err(device.failed("another GPU has given up the sums over all of them".into()));
+            return Err(device.failed("another GPU has aborted the all-reduce".into()));
         };
         let stream = device.stream.cu_stream().cast();
         // SAFETY: the numbers lie within the buffer, which is on this communicator's GPU and used on this stream alone.
         let result = unsafe { (functions.all_reduce)(address, address, count, kind, SUM, comm, stream) };
         match result {
             0 => Ok(()),
-            code => Err(device.failed(format!("NCCL cannot sum over the GPUs: {}", functions.words(code)))),
+            code => {
+                Err(device.failed(format!("NCCL cannot sum over the GPUs: {}", functions.error_text(code))))
+            }
         }
     }
 

@@ -1,7 +1,7 @@
-//! Page-locked host memory, which the GPU copies to and from while the host goes on.
+//! Page-locked host memory, which the GPU copies to and from while the host continues.
 
 use super::super::device::Pinned;
-use super::{CudaDevice, driver, words};
+use super::{CudaDevice, driver, error_text};
 use crate::config::DeviceName;
 use crate::error::Result;
 use cudarc::driver::{CudaEvent, CudaStream, DriverError, HostSlice, PinnedHostSlice, SyncOnDrop};
@@ -9,7 +9,7 @@ use cudarc::driver::{CudaEvent, CudaStream, DriverError, HostSlice, PinnedHostSl
 /// Page-locked host memory. Reading its bytes waits for the last copy that was started.
 pub struct CudaPinned {
     memory: PinnedHostSlice<u8>,
-    /// Recorded behind the last copy. (The event within `memory` is recorded only where cudarc orders all uses by events.)
+    /// Recorded after the last copy. (The event within `memory` is recorded only where cudarc orders all uses by events.)
     copied: CudaEvent,
     name: DeviceName,
 }
@@ -18,7 +18,7 @@ impl CudaPinned {
     pub(super) fn new(device: &CudaDevice, bytes: usize) -> Result<Self> {
         let failed = |e: DriverError| {
             let size = super::size(bytes);
-            device.failed(format!("{size} of page-locked host memory cannot be allocated: {}", words(e)))
+            device.failed(format!("{size} of page-locked host memory cannot be allocated: {}", error_text(e)))
         };
         let bytes = bytes.max(1);
         // SAFETY: the bytes are set below, before they can be read.
@@ -37,7 +37,7 @@ impl CudaPinned {
 
     /// Waits for the last copy.
     fn wait(&self) -> Result<()> {
-        self.copied.synchronize().map_err(|e| driver::failure(self.name, words(e)))
+        self.copied.synchronize().map_err(|e| driver::failure(self.name, error_text(e)))
     }
 
     /// How many bytes it has.
@@ -54,19 +54,19 @@ impl CudaPinned {
 impl Pinned for CudaPinned {
     fn bytes(&self) -> Result<&[u8]> {
         self.wait()?;
-        self.memory.as_slice().map_err(|e| driver::failure(self.name, words(e)))
+        self.memory.as_slice().map_err(|e| driver::failure(self.name, error_text(e)))
     }
 
     fn bytes_mut(&mut self) -> Result<&mut [u8]> {
         self.wait()?;
         let name = self.name;
-        self.memory.as_mut_slice().map_err(|e| driver::failure(name, words(e)))
+        self.memory.as_mut_slice().map_err(|e| driver::failure(name, error_text(e)))
     }
 }
 
 impl Drop for CudaPinned {
     fn drop(&mut self) {
-        // The memory is freed next, for which its context must be current. A copy that failed is reported by whoever waits for it.
+        // The memory is freed next, for which its context must be current. The call that waits for a copy reports its failure.
         driver::bind(self.copied.context());
         let _ = self.wait();
     }

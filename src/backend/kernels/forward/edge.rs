@@ -1,4 +1,4 @@
-//! What an edge network has besides the layers of a perceptron at every edge: a layer at the vertices, and its own heads.
+//! The parts of an edge network that a perceptron at every edge lacks: a layer at the vertices, and its own heads.
 //! `kernels/net_edge.cu` and `kernels/net/graph.cuh` are the kernels, [`crate::net::edge_messages`] is the reference.
 
 use super::blocks::LayerBlock;

@@ -13,7 +13,7 @@ const STEP: usize = 8;
 /// batches of like size then share a program.
 const SAME_COST: f64 = 1.03;
 
-/// What a layer computes.
+/// The sizes and arithmetic of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LayerSpec {
     /// Number format of input and weights.
@@ -35,7 +35,7 @@ pub struct LayerSpec {
 /// A layer's kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForwardLayer {
-    /// What it computes.
+    /// Sizes and arithmetic.
     pub spec: LayerSpec,
     /// Words of an input square in one weight tile.
     k_tile_words: usize,

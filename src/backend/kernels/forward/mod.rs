@@ -9,17 +9,17 @@ mod element_type;
 mod tile; // the tiles of a layer and their computed cost
 mod layer; // one layer's kernel
 mod layers; // all layers of a network
-mod slot_order; // whether compact slots pay
+mod slot_order; // whether compacting slots lowers the cost
 #[cfg(test)]
 mod waves; // the table of docs/gpu-waves.md
 mod pack; // weights as the kernels read them
 pub(super) mod blocks; // parameter blocks of the kernels
-mod edge; // what an edge network has besides
+mod edge; // vertices and heads of an edge network
 mod pooling; // biases and scales of channels out of a whole board
 mod evaluator; // for callers on the host
 mod double_buffer; // for callers on the host that prepare one batch while another is evaluated
 
-use super::device::{Arg, Code, Device, LaunchShape, Limits, Program, WARP};
+use super::device::{Arg, Device, GpuCode, LaunchShape, Limits, Program, WARP};
 use super::memory::NetworkNeed;
 use super::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
 use super::source;
@@ -57,8 +57,8 @@ pub fn program(
     units.extend(layers.all_pooling().next().map(|_| "net_pooling.cu"));
     let program = source::compose("a network", &units, layers.defines(arithmetic.element_type));
     let code = match arithmetic.cores {
-        TensorCores::Mma => Code::Common,
-        TensorCores::Wgmma => Code::OfArchitecture,
+        TensorCores::Mma => GpuCode::Portable,
+        TensorCores::Wgmma => GpuCode::ArchSpecific,
     };
     Ok(Program { code, ..program })
 }
@@ -107,9 +107,9 @@ struct ActivationBuffers<B> {
     heads: B,
     /// On edges. `[boards, vertices, C]`, 32-bit floats
     vertices: B,
-    /// What a pooling layer reads. `[boards, squares, C]`, 32-bit floats
+    /// The input of a pooling layer. `[boards, squares, C]`, 32-bit floats
     pooling_input: B,
-    /// What a pooling layer computes, see [`GlobalPooling::values_per_board`]. `[boards, values_per_board]`, 32-bit floats
+    /// The results of a pooling layer, see [`GlobalPooling::values_per_board`]. `[boards, values_per_board]`, 32-bit floats
     pooling: B,
     /// `[boards, hidden units]`, 32-bit floats
     hidden: B,
@@ -467,7 +467,7 @@ impl<B> BoardRange<'_, B> {
 }
 
 impl<D: Device> DeviceNetwork<D> for DeviceForward<D> {
-    /// What the stem rounds to bfloat16 is written as such.
+    /// Bfloat16 if the stem rounds its input to it.
     fn format(&self) -> ObsFormat {
         if self.element_type() == ElementType::Bf16 { ObsFormat::Bf16 } else { ObsFormat::F32 }
     }

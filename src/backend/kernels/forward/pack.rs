@@ -26,7 +26,7 @@ pub(super) struct PackedParameters {
     pub bytes: Vec<u8>,
     pub stem: LayerPlace,
     pub blocks: Vec<[LayerPlace; 2]>,
-    /// The parameters of the pooling layers behind the layers of each block.
+    /// The parameters of the pooling layers after the layers of each block.
     pub pooling: Vec<[LayerPlace; 2]>,
     /// The layer at vertices of each block, without bias (edge).
     pub vertices: Vec<LayerPlace>,
@@ -148,7 +148,7 @@ impl<'a> Packer<'a> {
         Ok(LayerPlace { scale: self.push(&scale), offset: self.push(&offset), ..place })
     }
 
-    /// The weights of the messages from vertices to edges, with the scale of the BatchNorm behind the sum; its offset is with the edges.
+    /// The weights of the messages from vertices to edges, with the scale of the BatchNorm after the sum; its offset is with the edges.
     fn vertices(&mut self, message: usize, layer: &ForwardLayer, folded: &Affine) -> Result<LayerPlace> {
         let (data, inputs) = (self.param(self.model.param_index(message, 1)), layer.spec.outputs);
         let weight =

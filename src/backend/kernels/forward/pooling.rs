@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::model::GlobalPooling;
 
 impl ForwardLayers {
-    /// The pooling layer behind layer `layer`, 0 or 1, of block `block`, if there is one.
+    /// The pooling layer after layer `layer`, 0 or 1, of block `block`, if there is one.
     pub(super) fn pooling(&self, block: usize, layer: usize) -> Option<GlobalPooling> {
         self.model.pooling(self.form.blocks[block].pooling[layer]?)
     }

@@ -1,4 +1,4 @@
-//! Whether compact slots pay: the computed cost of a forward on all slots against that on the live ones and of numbering them.
+//! Whether compacting slots lowers the cost: the computed cost of a forward on all slots against that on the live ones and of numbering them.
 //!
 //! Blocks past the last live slot leave at once, but a launch's time goes in whole waves, so that fewer rows gain nothing where the
 //! busiest multiprocessor keeps as many blocks: always where all slots are one wave, and for some numbers of slots above.

@@ -83,7 +83,7 @@ impl TileShape {
     }
 }
 
-/// What one block of a layer reads, multiplies and writes.
+/// Loads, multiply-adds and stores of one block of a layer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BlockWork {
     pub tile: TileShape,

@@ -25,7 +25,7 @@ impl<D: Device> DeviceRows<D> {
         self.layout.shape.rows * self.layout.leaves
     }
 
-    /// Refuses a network that does not fit beside the rows and their game slots, before it is allocated.
+    /// Refuses, before it is allocated, a network that does not fit into the memory that rows and game slots leave.
     ///
     /// # Errors
     /// [`Error::Memory`] with the numbers, and those of the device.
@@ -132,7 +132,7 @@ impl<D: Device> DeviceRows<D> {
         Ok(seconds)
     }
 
-    /// Launches one pass, and calls `after` behind each of its four parts.
+    /// Launches one pass, and calls `after` after each of its four parts.
     fn pass(
         &mut self,
         network: &mut dyn DeviceNetwork<D>,
@@ -254,7 +254,7 @@ impl<D: Device> DeviceRows<D> {
         game_slots.collect_poll(&self.arrays.device, &self.layout)
     }
 
-    /// What the poll that was collected last decided.
+    /// The decisions of the poll that was collected last.
     pub fn decisions(&self) -> Result<DecisionBlock<'_>> {
         self.game_slots.as_ref().ok_or_else(not_attached)?.decisions(&self.layout)
     }
