@@ -139,7 +139,7 @@ struct Leaf {
 };
 static_assert(sizeof(Leaf) == 8, "must equal the Rust struct");
 
-// What a row has done since it was last added to `Totals`.
+// Work of a row since it was last added to `Totals`.
 struct RowCounts {
     u32 passes; // Passes in which it selected anything.
     u32 leaves; // Leaves of any kind.
@@ -255,15 +255,15 @@ struct DecisionQueue {
 };
 static_assert(sizeof(DecisionQueue) == 8, "must equal the Rust struct");
 
-// What the passes of one poll did.
+// Results of the passes of one poll.
 struct PollHeader {
-    Totals totals; // What all rows did.
+    Totals totals; // Sums over all rows.
     u32 num_decisions; // Decisions of the poll.
-    u32 not_finite; // Not 0 where an output of the network was no finite number.
+    u32 not_finite; // Not 0 if an output of the network was NaN or infinite.
 };
 static_assert(sizeof(PollHeader) == 72, "must equal the Rust struct");
 
-// What a slot's rows do after a pass. Devices set all but the first.
+// The next step of a slot's rows after a pass. Devices set all but the first.
 enum class SlotTask : u32 {
     SearchOn = 0, // They go on with the ply's search.
     SetRoot = 1, // They get a new root and begin a ply.
@@ -277,7 +277,7 @@ struct SlotRow {
     u32 plies; // Played and dealt so far.
     u32 opening; // Plies at the front that were drawn at random.
     u32 passes; // Passes since the slots were attached.
-    SlotTask task; // What its rows do after the pass.
+    SlotTask task; // The next step of its rows after the pass.
 };
 static_assert(sizeof(SlotRow) == 32, "must equal the Rust struct");
 

@@ -166,7 +166,7 @@ struct NormBlock {
     u32 rows; // Rows.
     u32 chunk_rows; // Rows of a chunk.
     u32 width; // Columns.
-    GradientOf gradient_of; // What `d` is the gradient of.
+    GradientOf gradient_of; // The array whose gradient `d` is.
     u32 device; // This device's index among all.
     u32 devices; // Devices.
 };
@@ -206,7 +206,7 @@ struct PoolArrays {
 };
 static_assert(sizeof(PoolArrays) == 72, "must equal the Rust struct");
 
-// What an update begins and ends with: sums set to zero, the gradient's norm, the optimiser.
+// The arrays of an update's first and last kernels: zeroed sums, the gradient's norm, the optimiser.
 struct UpdateBlock {
     const Settings* settings; // One.
     const f32* from; // Parameters, first and second moments before the update. `[3, num_parameters]`
