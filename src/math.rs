@@ -37,7 +37,7 @@ pub(crate) const LN_2_HIGH: f32 = 0.693_359_375;
 /// ln 2 less [`LN_2_HIGH`].
 pub(crate) const LN_2_LOW: f32 = -2.121_944_4e-4;
 
-/// e^x. The result is 0 below [`EXP_MIN`], and exp([`EXP_MAX`]) above [`EXP_MAX`].
+/// e^x. The result is 0 below `EXP_MIN`, and exp(`EXP_MAX`) above `EXP_MAX`.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
     let low = if x < EXP_MIN { EXP_MIN } else { x };

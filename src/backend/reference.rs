@@ -1,4 +1,4 @@
-//! The backend of `search.engine = "reference"`: one [`ReferenceSearch`] for each row, one row after the other.
+//! The backend of `search.engine = "reference"`: one `ReferenceSearch` for each row, one row after the other.
 //!
 //! Every ply is searched in a new tree: the played subtree is not kept, and a snapshot has the root alone.
 

@@ -45,10 +45,10 @@ pub fn check_target(target: &Path, inputs: &[&Path]) -> Result<()> {
 }
 
 impl JsonTarget {
-    /// [`check_target`] for a file; stdout passes.
+    /// `check_target` for a file; stdout passes.
     ///
     /// # Errors
-    /// Those of [`check_target`].
+    /// Those of `check_target`.
     pub fn check(&self, inputs: &[&Path]) -> Result<()> {
         match self {
             Self::Stdout => Ok(()),

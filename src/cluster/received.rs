@@ -44,7 +44,7 @@ pub enum SequenceCheck {
     Repeated,
     /// An earlier chunk is missing.
     Gap,
-    /// The incarnation is new, and the run has [`MAX_INCARNATIONS`].
+    /// The incarnation is new, and the run has `MAX_INCARNATIONS`.
     TooMany,
 }
 

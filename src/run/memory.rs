@@ -139,7 +139,7 @@ impl MemoryPlan {
             .unwrap_or_default()
     }
 
-    /// Refuses a plan that exceeds `run.memory_mib`, or without that key 0.9 of [`FreeMemory`].
+    /// Refuses a plan that exceeds `run.memory_mib`, or without that key 0.9 of `FreeMemory`.
     ///
     /// # Errors
     /// [`Error::Memory`] with the numbers.
@@ -167,7 +167,7 @@ fn product(a: usize, b: usize) -> u64 {
     (a as u64).saturating_mul(b as u64)
 }
 
-/// Refuses a search of `rows` positions at once, each in a new tree, that needs more than 0.9 of [`FreeMemory`]. Trees on a GPU are not
+/// Refuses a search of `rows` positions at once, each in a new tree, that needs more than 0.9 of `FreeMemory`. Trees on a GPU are not
 /// counted, since the backend checks the GPU's memory.
 ///
 /// # Errors

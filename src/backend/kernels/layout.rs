@@ -117,7 +117,7 @@ device_struct! {
     pub struct Leaf {
         /// Its node.
         pub node: i32,
-        /// Index of its evaluation in the network's output, or [`NO_SLOT`].
+        /// Index of its evaluation in the network's output, or `NO_SLOT`.
         pub slot: i32,
     }
 }

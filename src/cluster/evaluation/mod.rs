@@ -2,7 +2,7 @@
 //!
 //! The learner writes the weights, then [`Offer`] and the stream of tasks in one transaction, and deletes them when it has all results.
 //! Tasks are claimed by a consumer group. The task of a worker that has stopped is claimed again: by another worker after
-//! [`CLAIM_TIMEOUT`], or by the learner when nothing else is left. A task that is measured twice gives the same result, so the first
+//! `CLAIM_TIMEOUT`, or by the learner when nothing else is left. A task that is measured twice gives the same result, so the first
 //! result is kept.
 
 pub mod evaluator;
