@@ -42,23 +42,14 @@ VZ_KERNEL take_observations(const f32* obs, u32 boards, u32 channels, u32 area, 
 
 // Each product has three tile shapes; src/train/device/tiling.rs chooses one per launch.
 
-// A layer's forward, or backward to its input.
-VZ_BLOCK_KERNEL(train::TILE_THREADS) linear_forward_wide(VZ_BY_VALUE train::LinearBlock args) {
+// A layer forward, or backward to its input.
+VZ_BLOCK_KERNEL(train::TILE_THREADS) linear_wide(VZ_BY_VALUE train::LinearBlock args) {
     train::product<train::Wide>(args, args.out);
 }
-VZ_BLOCK_KERNEL(train::TILE_THREADS) linear_forward_tall(VZ_BY_VALUE train::LinearBlock args) {
+VZ_BLOCK_KERNEL(train::TILE_THREADS) linear_tall(VZ_BY_VALUE train::LinearBlock args) {
     train::product<train::Tall>(args, args.out);
 }
-VZ_BLOCK_KERNEL(train::TILE_THREADS) linear_forward_narrow(VZ_BY_VALUE train::LinearBlock args) {
-    train::product<train::Narrow>(args, args.out);
-}
-VZ_BLOCK_KERNEL(train::TILE_THREADS) linear_backward_wide(VZ_BY_VALUE train::LinearBlock args) {
-    train::product<train::Wide>(args, args.out);
-}
-VZ_BLOCK_KERNEL(train::TILE_THREADS) linear_backward_tall(VZ_BY_VALUE train::LinearBlock args) {
-    train::product<train::Tall>(args, args.out);
-}
-VZ_BLOCK_KERNEL(train::TILE_THREADS) linear_backward_narrow(VZ_BY_VALUE train::LinearBlock args) {
+VZ_BLOCK_KERNEL(train::TILE_THREADS) linear_narrow(VZ_BY_VALUE train::LinearBlock args) {
     train::product<train::Narrow>(args, args.out);
 }
 

@@ -172,7 +172,7 @@ def deep(_tests):
             one("profile-train", 15, "{bin}/device_train", *TRAINED),
             ncu(1, "simulate_rows", *bench, *SEARCH_ALONE),
             *of_network,
-            ncu(5, "{kernel:profile-train:6x128:0:linear_forward_wide}", "{bin}/device_train", *TRAINED),
+            ncu(5, "{kernel:profile-train:6x128:0:linear_wide}", "{bin}/device_train", *TRAINED),
             Stage(checks),
             one("learn", 200, *run),
         ],

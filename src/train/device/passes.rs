@@ -266,16 +266,11 @@ impl<D: Device> TrainPass<'_, D> {
         self.launch("take_observations", elementwise(self.rows() * width), &args)
     }
 
-    /// Launches the kernel of those for all tilings that suits `rows` rows of the output of `shape`.
-    fn launch_product(
-        &self,
-        kernels: [&'static str; 3],
-        shape: &LinearShape,
-        block: &LinearBlock,
-    ) -> Result<()> {
+    /// Launches a linear layer of `shape` with the tiling that suits its rows.
+    fn launch_product(&self, shape: &LinearShape, block: &LinearBlock) -> Result<()> {
         let rows = block.rows as usize;
         let tiling = Tiling::of_product(shape, rows, self.bytes, self.limits);
-        self.launch(tiling.choose(kernels), tiling.product(shape, rows, self.bytes), &[Arg::of(block)])
+        self.launch(tiling.linear_kernel(), tiling.product(shape, rows, self.bytes), &[Arg::of(block)])
     }
 
     /// The block of layer `number`'s forward on `x`, without an output yet.
@@ -311,8 +306,7 @@ impl<D: Device> TrainPass<'_, D> {
             activation: if is_hidden { Activation::Relu } else { Activation::Identity },
             ..self.forward_block(number, x)
         };
-        let kernels = ["linear_forward_wide", "linear_forward_tall", "linear_forward_narrow"];
-        self.launch_product(kernels, &self.layers.linear(number).forward, &block)
+        self.launch_product(&self.layers.linear(number).forward, &block)
     }
 
     /// The same in 32-bit floats.
@@ -346,8 +340,7 @@ impl<D: Device> TrainPass<'_, D> {
             rows: (self.arrays.boards * layer.sources) as u32,
             activation: Activation::Identity,
         };
-        let kernels = ["linear_backward_wide", "linear_backward_tall", "linear_backward_narrow"];
-        self.launch_product(kernels, &layer.backward, &block)
+        self.launch_product(&layer.backward, &block)
     }
 
     /// Adds a layer's gradient, out of its input and its output's gradient.
@@ -364,9 +357,8 @@ impl<D: Device> TrainPass<'_, D> {
             rows: rows as u32,
             splits: splits as u32,
         };
-        let kernels = ["linear_gradient_wide", "linear_gradient_tall", "linear_gradient_narrow"];
         let launch = tiling.gradient(shape, splits, self.bytes);
-        self.launch(tiling.choose(kernels), launch, &[Arg::of(&block)])?;
+        self.launch(tiling.gradient_kernel(), launch, &[Arg::of(&block)])?;
         self.sum_parts(splits, layer.weights.len(), layer.weights.start)?;
         let Some((_, map)) = layer.bias else { return Ok(()) };
         let columns = shape.columns as usize;

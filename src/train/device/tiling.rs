@@ -43,9 +43,22 @@ impl Tiling {
         }
     }
 
-    /// The name of its kernel, of those for all tilings in order.
-    pub fn choose(self, kernels: [&'static str; 3]) -> &'static str {
-        kernels[self as usize]
+    /// The kernel of linear layers with this tiling.
+    pub fn linear_kernel(self) -> &'static str {
+        match self {
+            Self::Wide => "linear_wide",
+            Self::Tall => "linear_tall",
+            Self::Narrow => "linear_narrow",
+        }
+    }
+
+    /// The kernel of weight gradients with this tiling.
+    pub fn gradient_kernel(self) -> &'static str {
+        match self {
+            Self::Wide => "linear_gradient_wide",
+            Self::Tall => "linear_gradient_tall",
+            Self::Narrow => "linear_gradient_narrow",
+        }
     }
 
     /// The tiles of `rows` rows and `columns` columns.

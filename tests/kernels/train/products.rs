@@ -298,8 +298,7 @@ impl<'a> Uploaded<'a> {
             activation: Activation::Relu,
             ..self.block(0, &out)
         };
-        let kernels = ["linear_forward_wide", "linear_forward_tall", "linear_forward_narrow"];
-        self.launch(tiling.choose(kernels), launch, &block);
+        self.launch(tiling.linear_kernel(), launch, &block);
         unpacked(self.case.precision, out.bytes())
     }
 
@@ -309,8 +308,7 @@ impl<'a> Uploaded<'a> {
         let out = upload(&self.device, added.bytes());
         let block =
             LinearBlock { residual: out.address(), relu_mask: opened.address(), ..self.block(1, &out) };
-        let kernels = ["linear_backward_wide", "linear_backward_tall", "linear_backward_narrow"];
-        self.launch(tiling.choose(kernels), launch, &block);
+        self.launch(tiling.linear_kernel(), launch, &block);
         unpacked(self.case.precision, out.bytes())
     }
 
@@ -332,8 +330,7 @@ impl<'a> Uploaded<'a> {
             rows: self.case.rows() as u32,
             splits: 3,
         };
-        let kernels = ["linear_gradient_wide", "linear_gradient_tall", "linear_gradient_narrow"];
-        self.launch(tiling.choose(kernels), launch, &block);
+        self.launch(tiling.gradient_kernel(), launch, &block);
         bytemuck::pod_collect_to_vec(out.bytes())
     }
 }
