@@ -9,12 +9,12 @@
 mod architectures; // the networks: one function each
 mod builder; // adds layers to a list
 mod complete_graph; // the edges of K_n
-pub(crate) mod fold; // BatchNorm as scale and offset
 mod kind; // kinds of layer: parameters, shape and multiply-adds
 mod pooling; // a bias or scale of each channel from a whole board
 mod role; // roles of parameters: first values, gradients, weight decay
 mod params; // parameters: names, roles, places in flat arrays
 mod tower; // the normal form of fused executors
+pub(crate) mod folded; // the same with weights, BatchNorm folded in
 mod spec; // the sizes that a configuration gives
 mod array; // named arrays
 mod weights; // named arrays: first weights, checks

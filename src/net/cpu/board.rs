@@ -8,7 +8,7 @@ use crate::model::CompleteGraph;
 
 /// The `count` positions `first`, `first + step`, ..., all with these taps, in the order of the layer's weights. In a network on the
 /// edges of K_n the positions are edges: all have the vertex `ends[0]`, and the other vertex counts up from `ends[1]`.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct TapRun {
     pub first: usize,
     pub count: usize,
@@ -22,6 +22,7 @@ pub(super) static NO_POSITIONS: TapRun =
     TapRun { first: 0, count: 0, step: 1, taps: Vec::new(), ends: [0; 2] };
 
 /// The runs of a layer.
+#[derive(Clone)]
 pub(super) struct Runs {
     /// For any number of boards.
     pub many: Vec<TapRun>,

@@ -3,8 +3,7 @@
 use super::board::Runs;
 use super::kernels::Kernels;
 use super::tile::{BLOCK, CHANNEL_BLOCK, Epilogue, TileColumns};
-use crate::error::Result;
-use crate::model::fold::{Affine, check_folded};
+use crate::model::folded::{Affine, FoldedLayer};
 use crate::net::number::bf16_pair;
 use bytemuck::{Pod, Zeroable};
 
@@ -29,7 +28,7 @@ pub(super) struct UnpackedLayer<'a> {
     pub taps: usize,
     pub inputs: usize,
     /// Weight of (output, tap, input).
-    pub weight: &'a dyn Fn(usize, usize, usize) -> f32,
+    pub weight: Box<dyn Fn(usize, usize, usize) -> f32 + 'a>,
     /// Zeros where the epilogue is ResidualAddBnRelu, which adds no bias. `[outputs]`
     pub bias: Vec<f32>,
     /// The BatchNorm after the residual stream (StemBnRelu, ResidualAddBnRelu).
@@ -39,14 +38,29 @@ pub(super) struct UnpackedLayer<'a> {
     pub steps: [f32; 2],
 }
 
-impl UnpackedLayer<'_> {
-    /// Refuses weights that folding BatchNorm in has made infinite.
-    fn check(&self) -> Result<()> {
-        let inputs = |output, tap| (0..self.inputs).map(move |input| (self.weight)(output, tap, input));
-        let outputs = (0..self.outputs).flat_map(|output| (0..self.taps).map(move |tap| (output, tap)));
-        let weights = outputs.flat_map(|(output, tap)| inputs(output, tap));
-        let offsets = self.norm.iter().flat_map(|norm| norm.offset.iter());
-        check_folded(weights.chain(self.bias.iter().chain(offsets).copied()))
+impl<'a> UnpackedLayer<'a> {
+    /// The weights of `layer`, which writes rows of its outputs.
+    pub(super) fn of(layer: &'a FoldedLayer, epilogue: Epilogue) -> Self {
+        Self {
+            outputs: layer.outputs,
+            width: layer.outputs,
+            taps: layer.taps,
+            inputs: layer.inputs,
+            weight: Box::new(|output, tap, input| layer.weight(output, tap, input)),
+            bias: layer.bias.clone(),
+            norm: None,
+            epilogue,
+            steps: [1.0; 2],
+        }
+    }
+
+    /// The same with the padding of its rows as outputs of weight 0.
+    pub(super) fn with_padding(self) -> Self {
+        let Self { outputs, width, weight, mut bias, .. } = self;
+        bias.resize(width, 0.0);
+        let padded =
+            move |output, tap, input| if output < outputs { weight(output, tap, input) } else { 0.0 };
+        Self { outputs: width, weight: Box::new(padded), bias, ..self }
     }
 
     /// Steps of the weights as bytes: an output's largest weight is 127.
@@ -127,11 +141,7 @@ pub(super) struct Buffers {
 
 impl PackedLayer {
     /// Packs `unpacked`.
-    ///
-    /// # Errors
-    /// [`Error::NotFinite`].
-    pub(super) fn new(kernels: &'static Kernels, runs: Runs, unpacked: &UnpackedLayer<'_>) -> Result<Self> {
-        unpacked.check()?;
+    pub(super) fn new(kernels: &'static Kernels, runs: Runs, unpacked: &UnpackedLayer<'_>) -> Self {
         let has_bias = unpacked.bias.iter().any(|x| *x != 0.0);
         assert!(
             !(has_bias && unpacked.epilogue == Epilogue::ResidualAddBnRelu),
@@ -149,7 +159,7 @@ impl PackedLayer {
         let affine =
             |part: fn(&Affine) -> &[f32]| padded(&divided(unpacked.norm.as_ref().map_or(&[], part), out));
         let dequant_scale: Vec<f32> = weight_steps.iter().map(|step| step * source / inner).collect();
-        Ok(Self {
+        Self {
             kernels,
             runs,
             epilogue: unpacked.epilogue,
@@ -162,7 +172,7 @@ impl PackedLayer {
             dequant_scale: padded(&dequant_scale),
             scale: affine(|a| &a.scale),
             offset: affine(|a| &a.offset),
-        })
+        }
     }
 
     /// The operands common to the tiles from vector `vector` on.

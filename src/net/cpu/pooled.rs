@@ -4,7 +4,7 @@
 use super::layer::{Buffers, PackedLayer, RowLayout};
 use super::tile::{CHANNEL_BLOCK, in_row};
 use crate::isa::{Isa, for_each_isa};
-use crate::model::fold::Affine;
+use crate::model::folded::Affine;
 use crate::net::number::bf16_pair;
 use crate::net::pooling::{self, PooledLayer};
 
