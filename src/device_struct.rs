@@ -7,7 +7,8 @@
 /// Defines a `#[repr(C)]` struct with a CUDA definition. It derives `bytemuck::NoUninit`, or `Pod`.
 ///
 /// The CUDA type of a field has the name of its Rust type, which is a primitive type, another shared type or an array of these.
-/// A field that is an address is a `u64` with its CUDA type behind `as`. Padding at the end that CUDA adds by itself has the type "".
+/// A field with another type in CUDA has that behind `as`: an address is a `u64`, the number of an enum's variant a `u8`. Padding at
+/// the end that CUDA adds by itself has the type "".
 macro_rules! device_struct {
     (
         $(#[doc = $doc:literal])*
@@ -73,11 +74,11 @@ macro_rules! device_type {
 pub(crate) use device_type;
 
 /// Defines constants with CUDA definitions, and a function that returns these. The CUDA type has the name of the Rust type, or the
-/// name behind `as`.
+/// name behind `as`. An array is a table in the memory of the device.
 macro_rules! device_constants {
     (
         fn $definition:ident;
-        $($(#[doc = $doc:literal])* $vis:vis const $name:ident: $ty:ident $(as $cuda:literal)? = $value:expr;)+
+        $($(#[doc = $doc:literal])* $vis:vis const $name:ident: $ty:tt $(as $cuda:literal)? = $value:expr;)+
     ) => {
         $(
             $(#[doc = $doc])*
@@ -147,15 +148,32 @@ mod generate {
         }
     }
 
-    /// A constant's CUDA text.
+    /// A constant's CUDA text. Large unsigned numbers are masks and have hexadecimal digits.
     pub(crate) fn constant(ty: &str, name: &str, value: &impl std::fmt::Debug) -> String {
+        let value = format!("{value:?}");
+        if ty.starts_with('[') {
+            return format!(
+                "VZ_TABLE {} = {};",
+                declaration(ty, name),
+                value.replace('[', "{").replace(']', "}")
+            );
+        }
+        let value = match value.parse::<u64>() {
+            Ok(mask) if mask >= 0xFFFF => match ty {
+                "u16" => format!("{mask:#06X}"),
+                "u32" => format!("{mask:#010X}"),
+                "u64" => format!("{mask:#018X}"),
+                _ => value,
+            },
+            _ => value,
+        };
         let suffix = match ty {
             "u32" => "u",
             "u64" => "ull",
             "f32" => "f",
             _ => "",
         };
-        format!("constexpr {ty} {name} = {value:?}{suffix};")
+        format!("constexpr {ty} {name} = {value}{suffix};")
     }
 
     impl Definition {
@@ -206,9 +224,9 @@ mod generate {
         docs.iter().map(|line| format!("{indent}//{}\n", plain(line))).collect()
     }
 
-    /// A field in CUDA: the Rust type `[T; N]` is written behind the name.
+    /// A field or a table in CUDA: the length of the Rust type `[T; N]` is written behind the name.
     fn declaration(ty: &str, name: &str) -> String {
-        match ty.strip_prefix('[').and_then(|array| array.strip_suffix(']')?.split_once("; ")) {
+        match ty.strip_prefix('[').and_then(|array| array.strip_suffix(']')?.rsplit_once("; ")) {
             Some((item, length)) => declaration(item, &format!("{name}[{length}]")),
             None => format!("{ty} {name}"),
         }

@@ -11,7 +11,7 @@ struct Decision; // play.cuh
 
 constexpr i32 ROOT = 0; // The root's index in every row.
 constexpr i32 NO_NODE = -1; // The absent node: child of an edge that was never taken, parent of the root.
-constexpr u32 REFUTED_BITS = 4286578688u; // The bits of `REFUTED`, -inf.
+constexpr u32 REFUTED_BITS = 0xFF800000u; // The bits of `REFUTED`, -inf.
 
 // The loss subtracted from each edge on the path of a pending leaf, so that the next leaves of the pass take other paths.
 constexpr f32 VIRTUAL_LOSS = 1.0f;

@@ -15,7 +15,7 @@ struct LinearShape; // factors.cuh
 
 constexpr u32 BLOCK = 128u; // Threads of a block, but for those that make tiles of products.
 constexpr int VEC = 8; // Numbers that a thread reads or writes at once; all arrays' rows are a multiple of it.
-constexpr u32 NOWHERE = 4294967295u; // The absent index in a map.
+constexpr u32 NOWHERE = 0xFFFFFFFFu; // The absent index in a map.
 constexpr int GROUP = 64; // Columns that one block sums.
 constexpr int ROW_SLOTS = 16; // Rows that such a block reads at once.
 constexpr int NUM_STATS = 6; // Statistics of every column of a normalisation.
