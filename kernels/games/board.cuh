@@ -1,13 +1,12 @@
 // Twin of src/game/board.rs: sets of cells of square boards up to 19x19, row-major, and the eight symmetries.
 #pragma once
+#include "games/board_layout.cuh"
 #include "rng.cuh"
 
 namespace board {
 
 // A set of cells: cell i is bit i % 64 of word i / 64. The state has room for 19x19; a board of BOARD_CELLS cells uses the
 // first BOARD_WORDS words, and the others stay 0.
-constexpr int CELL_WORDS = 6;
-
 template <int BOARD_CELLS>
 struct CellSet {
     u64 words[CELL_WORDS];

@@ -1,13 +1,9 @@
 // Twin of src/game/connect_four.rs. Bitboards, column-major, VZ_OPT_ROWS + 1 bits per column, bit 0 the bottom left.
 #pragma once
+#include "games/connect_four_layout.cuh"
 #include "rng.cuh"
 
-struct State {
-    u64 stones[2];
-    u32 plies;
-    u32 outcome; // 0 while the game is in progress, 1 or 2 for the winner's number plus one, 3 for a draw
-};
-static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
+using connect_four::State;
 
 namespace connect_four {
 

@@ -1,6 +1,9 @@
 // Twin of src/game/gomoku.rs.
 #pragma once
 #include "games/board.cuh"
+#include "games/gomoku_layout.cuh"
+
+using gomoku::State;
 
 namespace gomoku {
 
@@ -20,27 +23,6 @@ constexpr bool SWAP2 = false;
 #endif
 constexpr int SIDE = VZ_OPT_SIZE;
 constexpr int CELLS = SIDE * SIDE;
-typedef board::CellSet<CELLS> Cells;
-
-} // namespace gomoku
-
-struct State {
-    gomoku::Cells stones[2]; // black, white
-    u32 placed;      // stones on the board; black is to be placed next where it is even
-    u8 to_play;
-    u8 black; // the player who has black; 0 until the colours are chosen
-    u8 phase;
-    u8 outcome; // 0 while the game is in progress, 1 or 2 for the winner's number plus one, 3 for a draw
-};
-static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
-
-namespace gomoku {
-
-// The phases of a game. All but ALTERNATE belong to Swap2.
-constexpr u8 ALTERNATE = 0, OPENING = 1, FIRST_CHOICE = 2, MORE = 3, LAST_CHOICE = 4;
-constexpr u8 DRAW = 3;
-// The choices of Swap2, counted from the last cell on.
-constexpr int TAKE_BLACK = 0, MORE_STONES = 2;
 
 // Number of consecutive stones after `cell` in one direction, at most five.
 VZ_DEVICE int run_length(const Cells& stones, int cell, int down, int right) {
@@ -67,35 +49,35 @@ VZ_DEVICE void place_stone(State& s, int cell) {
     const int colour = s.placed & 1;
     s.stones[colour].insert(cell);
     s.placed += 1;
-    if (s.phase == ALTERNATE) {
+    if (s.phase == Phase::Alternate) {
         if (wins_at(s.stones[colour], cell)) {
             s.outcome = (u8)(s.to_play + 1);
         } else if (s.placed == (u32)CELLS) {
             s.outcome = DRAW;
         }
         s.to_play ^= 1;
-    } else if (s.phase == OPENING && s.placed == 3) {
-        s.phase = FIRST_CHOICE;
+    } else if (s.phase == Phase::Opening && s.placed == 3) {
+        s.phase = Phase::FirstChoice;
         s.to_play = 1;
-    } else if (s.phase == MORE && s.placed == 5) {
-        s.phase = LAST_CHOICE;
+    } else if (s.phase == Phase::More && s.placed == 5) {
+        s.phase = Phase::LastChoice;
         s.to_play = 0;
     }
 }
 
 VZ_DEVICE void choose(State& s, int choice) {
     if (choice == MORE_STONES) {
-        s.phase = MORE;
+        s.phase = Phase::More;
         return;
     }
     s.black = choice == TAKE_BLACK ? s.to_play : (u8)(1 - s.to_play);
     s.to_play = (u8)(1 - s.black);
-    s.phase = ALTERNATE;
+    s.phase = Phase::Alternate;
 }
 
 // The colour of the player's first plane.
 VZ_DEVICE int first_colour(const State& s, int player) {
-    return s.phase == ALTERNATE ? player != s.black : (int)(s.placed & 1);
+    return s.phase == Phase::Alternate ? player != s.black : (int)(s.placed & 1);
 }
 
 } // namespace gomoku
@@ -103,7 +85,7 @@ VZ_DEVICE int first_colour(const State& s, int player) {
 VZ_DEVICE int game_turn(const State& s) { return s.outcome == 0 ? s.to_play : TURN_OVER; }
 
 VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
-    const int choices = s.phase == gomoku::FIRST_CHOICE ? 3 : s.phase == gomoku::LAST_CHOICE ? 2 : 0;
+    const int choices = s.phase == gomoku::Phase::FirstChoice ? 3 : s.phase == gomoku::Phase::LastChoice ? 2 : 0;
     if (choices == 0) return s.stones[0].united(s.stones[1]).write_free(out);
     for (int choice = 0; choice < choices; choice++) out[choice] = (u16)(gomoku::CELLS + choice);
     return choices;
@@ -129,7 +111,7 @@ VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out
         if (plane < 2) {
             out[i] = Out(s.stones[plane == 0 ? colour : 1 - colour].contains(cell) ? 1.0f : 0.0f);
         } else {
-            out[i] = Out(plane - 1 == s.phase ? sign : 0.0f);
+            out[i] = Out(plane - 1 == (int)s.phase ? sign : 0.0f);
         }
     }
 }

@@ -1,28 +1,14 @@
 // Twin of src/game/hex.rs.
 #pragma once
 #include "games/board.cuh"
+#include "games/hex_layout.cuh"
+
+using hex::State;
 
 namespace hex {
 
 constexpr int SIDE = VZ_OPT_SIZE;
 constexpr int CELLS = SIDE * SIDE;
-typedef board::CellSet<CELLS> Cells;
-
-} // namespace hex
-
-struct State {
-    hex::Cells stones[2];
-    hex::Cells linked; // stones linked to the first edge of their owner: the top, the left
-    u32 plies;
-    u16 to_play;
-    u16 outcome; // 0 while the game is in progress, then the winner's number plus one
-};
-static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
-
-namespace hex {
-
-// The main diagonal's reflection, which exchanges the players' edges.
-constexpr u64 TRANSPOSE = 4;
 
 // The board symmetry that is the game's symmetry number 0 to 3.
 VZ_DEVICE u64 board_symmetry(u64 symmetry) { return (symmetry & 1 ? 3 : 0) | (symmetry & 2 ? TRANSPOSE : 0); }

@@ -1,15 +1,9 @@
 // Twin of src/game/othello.rs. Bitboards with 8 bits per row on either board.
 #pragma once
 #include "games/board.cuh"
+#include "games/othello_layout.cuh"
 
-struct State {
-    u64 discs[2];
-    u64 moves; // cells where the player to move may place a disc; empty = must pass
-    u16 to_play;
-    u16 passed; // 1 if the last action was a pass
-    u32 over;
-};
-static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
+using othello::State;
 
 namespace othello {
 
@@ -22,9 +16,7 @@ constexpr bool TWO_PASSES = false;
 #endif
 constexpr int SIDE = VZ_OPT_SIZE;
 constexpr u16 PASS = SIDE * SIDE;
-constexpr u64 BOARD = SIDE == 8 ? ~0ull : 0x00003F3F3F3F3F3Full;
-// Columns b to g: flipped runs never reach a border column sideways.
-constexpr u64 INNER = 0x7E7E7E7E7E7E7E7Eull;
+constexpr u64 BOARD = SIDE == 8 ? ~0ull : SMALL_BOARD;
 
 // The four directions as shifts to the left, and the cells that a run may pass.
 VZ_DEVICE int direction_shift(int d) { return d == 0 ? 1 : d == 1 ? 8 : d == 2 ? 7 : 9; }

@@ -1,15 +1,11 @@
 // Twin of src/game/tic_tac_toe.rs.
 #pragma once
+#include "games/tic_tac_toe_layout.cuh"
 #include "rng.cuh"
 
-struct State {
-    u16 cells[2]; // bit i: player p holds cell i
-};
-static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
+using tic_tac_toe::State;
 
 namespace tic_tac_toe {
-
-constexpr u32 FULL = 0x1FF;
 
 VZ_DEVICE bool has_line(u32 cells) {
     // Rows, columns, diagonals: a line's first cells as bits, then its other cells by shifts.

@@ -2,22 +2,34 @@
 //!
 //! Cells are numbered row-major, 0 top left. Independent of any game's rules.
 
+use crate::device_struct::device_constants;
 use bytemuck::{Pod, Zeroable};
 use std::ops::BitOr;
 
 /// The longest side of a board.
 pub const MAX_SIDE: u32 = 19;
 
-const WORDS: usize = (MAX_SIDE * MAX_SIDE).div_ceil(64) as usize;
+device_constants! {
+    fn device_constants;
+    /// Words of a set of cells.
+    const CELL_WORDS: usize as "int" = (MAX_SIDE * MAX_SIDE).div_ceil(64) as usize;
+}
+
+/// Declares the CUDA type of the fields of type [`Cells`] in the generated header of a game with the option `size`.
+#[cfg(test)]
+pub(super) const CELLS_PREAMBLE: &str = "
+// A set of cells of this game's board (board.cuh).
+typedef board::CellSet<VZ_OPT_SIZE * VZ_OPT_SIZE> Cells;
+";
 
 /// A set of cells: cell i is bit i % 64 of word i / 64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
-pub struct Cells(pub [u64; WORDS]);
+pub struct Cells(pub [u64; CELL_WORDS]);
 
 impl Cells {
     /// No cell.
-    pub const EMPTY: Self = Self([0; WORDS]);
+    pub const EMPTY: Self = Self([0; CELL_WORDS]);
 
     /// True if `cell` is in the set.
     #[inline(always)]
@@ -149,6 +161,12 @@ pub fn display(side: u32, slant: usize, mark: impl Fn(u32) -> char) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device_struct::check_header;
+
+    #[test]
+    fn generated_header_of_boards_is_up_to_date() {
+        check_header("games/board_layout.cuh", "board", "", &[device_constants()]);
+    }
 
     #[test]
     fn sets_contain_the_inserted_cells() {

@@ -7,6 +7,7 @@ pub mod solver;
 
 use super::{ExactSolver, Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
 use crate::config::keys::{KeyInfo, Section, section, within};
+use crate::device_struct::device_struct;
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
 use solver::ConnectFourSolver;
@@ -23,16 +24,17 @@ section! {
     }
 }
 
-/// One position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub struct State {
-    /// The stones of each player. `[P]`
-    pub stones: [u64; 2],
-    /// Stones on the board.
-    pub plies: u32,
-    /// 0 while the game is in progress, 1 or 2 for the winner's number plus one, 3 for a draw.
-    pub outcome: u32,
+device_struct! {
+    /// One position.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+    pub struct State {
+        /// The stones of each player. `[P]`
+        pub stones: [u64; 2],
+        /// Stones on the board.
+        pub plies: u32,
+        /// 0 while the game is in progress, 1 or 2 for the winner's number plus one, 3 for a draw.
+        pub outcome: u32,
+    }
 }
 
 /// Elements of an observation that are written at once, at least the width of any board.
@@ -247,5 +249,17 @@ impl Game for ConnectFour {
     /// The column's number, 0 at the left.
     fn action_name(&self, _state: &State, action: u16) -> String {
         action.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device_struct::DeviceType;
+    use crate::game::check_device_header;
+
+    #[test]
+    fn generated_header_is_up_to_date() {
+        check_device_header::<ConnectFour>("", &[State::definition()]);
     }
 }

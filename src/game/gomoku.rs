@@ -10,6 +10,7 @@
 use super::board::{self, Cells};
 use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
 use crate::config::keys::{KeyInfo, Section, names, section};
+use crate::device_struct::{device_constants, device_enum, device_struct};
 use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
 
@@ -45,38 +46,40 @@ section! {
     }
 }
 
-/// One position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub struct State {
-    /// The stones of each colour: black, white.
-    pub stones: [Cells; 2],
-    /// Stones on the board; black is to be placed next where it is even.
-    pub placed: u32,
-    /// The player to move.
-    pub to_play: u8,
-    /// The player who has black; 0 until the colours are chosen.
-    pub black: u8,
-    /// The number of the game's [`Phase`].
-    pub phase: u8,
-    /// 0 while the game is in progress, 1 or 2 for the winner's number plus one, 3 for a draw.
-    pub outcome: u8,
+device_struct! {
+    /// One position.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+    pub struct State {
+        /// The stones of each colour: black, white.
+        pub stones: [Cells; 2],
+        /// Stones on the board; black is to be placed next where it is even.
+        pub placed: u32,
+        /// The player to move.
+        pub to_play: u8,
+        /// The player who has black; 0 until the colours are chosen.
+        pub black: u8,
+        /// The number of the game's [`Phase`].
+        pub phase: u8 as "Phase",
+        /// 0 while the game is in progress, 1 or 2 for the winner's number plus one, 3 for a draw.
+        pub outcome: u8,
+    }
 }
 
-/// The phases of a game. All but [`Phase::Alternate`] belong to Swap2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Phase {
-    /// The colours are given; players move in turn.
-    Alternate = 0,
-    /// Player 0 puts down the first three stones.
-    Opening = 1,
-    /// Player 1 chooses black, white or two stones more.
-    FirstChoice = 2,
-    /// Player 1 puts down two stones more.
-    More = 3,
-    /// Player 0 chooses black or white.
-    LastChoice = 4,
+device_enum! {
+    /// The phases of a game. All but [`Phase::Alternate`] belong to Swap2.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Phase: u8 {
+        /// The colours are given; players move in turn.
+        Alternate = 0,
+        /// Player 0 puts down the first three stones.
+        Opening = 1,
+        /// Player 1 chooses black, white or two stones more.
+        FirstChoice = 2,
+        /// Player 1 puts down two stones more.
+        More = 3,
+        /// Player 0 chooses black or white.
+        LastChoice = 4,
+    }
 }
 
 const ALTERNATE: u8 = Phase::Alternate as u8;
@@ -86,12 +89,19 @@ const MORE: u8 = Phase::More as u8;
 const LAST_CHOICE: u8 = Phase::LastChoice as u8;
 
 const BLACK: usize = 0;
-const DRAW: u8 = 3;
 
 /// The choices of Swap2, counted from the last cell on.
 const CHOICES: [&str; 3] = ["black", "white", "more"];
-const TAKE_BLACK: u32 = 0;
-const MORE_STONES: u32 = 2;
+
+device_constants! {
+    fn device_constants;
+    /// The outcome of a full board without a winning row.
+    const DRAW: u8 = 3;
+    /// The choice of black in Swap2, counted from the last cell on.
+    const TAKE_BLACK: u32 as "int" = 0;
+    /// The choice of two stones more.
+    const MORE_STONES: u32 as "int" = 2;
+}
 
 /// One step along a row, a column, and either diagonal.
 const DIRECTIONS: [(i32, i32); 4] = [(0, 1), (1, 0), (1, 1), (1, -1)];

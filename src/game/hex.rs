@@ -12,6 +12,7 @@
 use super::board::{self, Cells};
 use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
 use crate::config::keys::{KeyInfo, Section, section};
+use crate::device_struct::{device_constants, device_struct};
 use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
 
@@ -25,24 +26,28 @@ section! {
     }
 }
 
-/// One position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub struct State {
-    /// The stones of each player. `[P]`
-    pub stones: [Cells; 2],
-    /// Stones linked to the first border of their owner: the top, the left.
-    pub linked: Cells,
-    /// Plies made.
-    pub plies: u32,
-    /// The player to move.
-    pub to_play: u16,
-    /// 0 while the game is in progress, then the winner's number plus one.
-    pub outcome: u16,
+device_struct! {
+    /// One position.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+    pub struct State {
+        /// The stones of each player. `[P]`
+        pub stones: [Cells; 2],
+        /// Stones linked to the first border of their owner: the top, the left.
+        pub linked: Cells,
+        /// Plies made.
+        pub plies: u32,
+        /// The player to move.
+        pub to_play: u16,
+        /// 0 while the game is in progress, then the winner's number plus one.
+        pub outcome: u16,
+    }
 }
 
-/// The main diagonal's reflection, which exchanges the players' borders.
-const TRANSPOSE: u64 = 4;
+device_constants! {
+    fn device_constants;
+    /// The main diagonal's reflection, which exchanges the players' borders.
+    const TRANSPOSE: u64 = 4;
+}
 
 /// The board symmetries that keep the cells' neighbours, by number of the game's symmetry.
 const SYMMETRIES: [u64; 4] = [0, 3, TRANSPOSE, TRANSPOSE | 3];
@@ -293,8 +298,15 @@ impl Game for Hex {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device_struct::DeviceType;
+    use crate::game::check_device_header;
     use crate::rng::{Key, Purpose};
     use std::collections::HashMap;
+
+    #[test]
+    fn generated_header_is_up_to_date() {
+        check_device_header::<Hex>(board::CELLS_PREAMBLE, &[device_constants(), State::definition()]);
+    }
 
     fn legal(game: &Hex, s: &State) -> Vec<u16> {
         let mut out = [0; 361];

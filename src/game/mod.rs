@@ -19,13 +19,17 @@ pub mod backgammon;
 pub mod blob;
 
 use crate::config::keys::{self, KeyInfo, Section};
+use crate::device_struct::device_constants;
 use crate::error::{Error, Result};
 use crate::rng::RngStream;
 use bytemuck::Pod;
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of players of a game.
-pub const MAX_PLAYERS: usize = 8;
+device_constants! {
+    fn device_constants;
+    /// Maximum number of players of a game.
+    pub const MAX_PLAYERS: usize as "int" = 8;
+}
 
 /// The decider of the next ply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -357,4 +361,12 @@ pub fn parse_options<T: Section>(game: &str, options: &toml::Table) -> Result<T>
 /// A game's settings as an options table.
 pub fn to_options<T: serde::Serialize>(settings: &T) -> toml::Table {
     toml::Table::try_from(settings).unwrap_or_default()
+}
+
+/// Fails where the generated header of `G`'s kernels, `kernels/games/<name>_layout.cuh`, does not have `definitions` in the namespace
+/// `<name>`; `preamble` declares the other types that they name.
+#[cfg(test)]
+pub(crate) fn check_device_header<G: Game>(preamble: &str, definitions: &[crate::device_struct::Definition]) {
+    let path = format!("games/{}_layout.cuh", G::NAME);
+    crate::device_struct::check_header(&path, G::NAME, preamble, definitions);
 }

@@ -11,6 +11,7 @@
 use super::board::{self};
 use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
 use crate::config::keys::{KeyInfo, Section, names, section};
+use crate::device_struct::{device_constants, device_struct};
 use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
 
@@ -34,24 +35,30 @@ section! {
     }
 }
 
-/// One position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub struct State {
-    /// The discs of each player. `[P]`
-    pub discs: [u64; 2],
-    /// Cells where the player to move may place a disc; empty = must pass. Empty once the game is over.
-    pub moves: u64,
-    /// The player to move.
-    pub to_play: u16,
-    /// 1 if the last action was a pass.
-    pub passed: u16,
-    /// 1 once the game is over.
-    pub over: u32,
+device_struct! {
+    /// One position.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+    pub struct State {
+        /// The discs of each player. `[P]`
+        pub discs: [u64; 2],
+        /// Cells where the player to move may place a disc; empty = must pass. Empty once the game is over.
+        pub moves: u64,
+        /// The player to move.
+        pub to_play: u16,
+        /// 1 if the last action was a pass.
+        pub passed: u16,
+        /// 1 once the game is over.
+        pub over: u32,
+    }
 }
 
-/// Columns b to g: flipped runs never reach a border column sideways.
-const INNER: u64 = 0x7E7E_7E7E_7E7E_7E7E;
+device_constants! {
+    fn device_constants;
+    /// The cells of the 6x6 board.
+    const SMALL_BOARD: u64 = 0x0000_3F3F_3F3F_3F3F;
+    /// Columns b to g: flipped runs never reach a border column sideways.
+    const INNER: u64 = 0x7E7E_7E7E_7E7E_7E7E;
+}
 
 /// The four directions as shifts to the left; to the right they are the four others.
 const DIRECTIONS: [(u32, u64); 4] = [(1, INNER), (8, !0), (7, INNER), (9, INNER)];
@@ -99,7 +106,7 @@ impl Othello {
     /// The bits that are cells.
     #[inline(always)]
     fn board(&self) -> u64 {
-        if self.size == 8 { !0 } else { 0x0000_3F3F_3F3F_3F3F }
+        if self.size == 8 { !0 } else { SMALL_BOARD }
     }
 
     #[inline(always)]
@@ -307,7 +314,14 @@ impl Game for Othello {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device_struct::DeviceType;
+    use crate::game::check_device_header;
     use crate::rng::{Key, Purpose};
+
+    #[test]
+    fn generated_header_is_up_to_date() {
+        check_device_header::<Othello>("", &[device_constants(), State::definition()]);
+    }
 
     fn othello(size: u32, end: End) -> Othello {
         Othello { size, end }

@@ -2,6 +2,7 @@
 
 use super::{ExactSolver, Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
 use crate::config::keys::{KeyInfo, Section, section};
+use crate::device_struct::{device_constants, device_struct};
 use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
 
@@ -15,19 +16,25 @@ const LINES: [u16; 8] = [
     0b100_010_001,
     0b001_010_100,
 ];
-const FULL: u16 = 0b111_111_111;
+
+device_constants! {
+    fn device_constants;
+    /// All cells.
+    const FULL: u16 as "u32" = 0b111_111_111;
+}
 
 section! {
     /// Tic-tac-toe has no settings.
     TicTacToe {}
 }
 
-/// The cells of each player as bits; the player to move follows from their number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub struct State {
-    /// Bit i: player p holds cell i. `[P]`
-    pub cells: [u16; 2],
+device_struct! {
+    /// The cells of each player as bits; the player to move follows from their number.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+    pub struct State {
+        /// Bit i: player p holds cell i. `[P]`
+        pub cells: [u16; 2],
+    }
 }
 
 fn has_line(cells: u16) -> bool {
@@ -170,5 +177,17 @@ impl Game for TicTacToe {
     /// Column letter and row number, from the top: `b2` is the centre.
     fn action_name(&self, _state: &State, action: u16) -> String {
         format!("{}{}", (b'a' + (action % 3) as u8) as char, action / 3 + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device_struct::DeviceType;
+    use crate::game::check_device_header;
+
+    #[test]
+    fn generated_header_is_up_to_date() {
+        check_device_header::<TicTacToe>("", &[device_constants(), State::definition()]);
     }
 }

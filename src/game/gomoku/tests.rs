@@ -1,7 +1,15 @@
 //! Tests of the rules against lines of the board as text, and of positions by hand.
 
 use super::*;
+use crate::device_struct::DeviceType;
+use crate::game::check_device_header;
 use crate::rng::{Key, Purpose};
+
+#[test]
+fn generated_header_is_up_to_date() {
+    let definitions = [device_constants(), Phase::definition(), State::definition()];
+    check_device_header::<Gomoku>(board::CELLS_PREAMBLE, &definitions);
+}
 
 fn gomoku(size: u32, rule: Rule) -> Gomoku {
     Gomoku { size, rule, opening: Opening::None }
