@@ -1,36 +1,14 @@
 // Twin of src/game/chess: positions from the view of the side to move, square = file * 8 + rank. Attacks, lines, planes and keys,
 // which Rust looks up in tables, are computed in registers, which is cheaper on a GPU than gathers.
 #pragma once
+#include "games/chess_layout.cuh"
 #include "rng.cuh"
 
-struct State {
-    u64 pieces[6]; // pawns, knights, bishops, rooks, queens, kings of both sides
-    u64 sides[2];  // squares of the side to move, of the other side
-    u64 hash;      // key of the pieces and the side to move
-    u16 halfmove_clock;
-    u16 fullmove;
-    u16 plies;
-    u8 castling;
-    u8 en_passant; // 0, or 1 + the square behind the pawn that can legally be taken
-    u8 repetitions;
-    u8 colour;     // 0 if white is to move
-    u8 outcome;
-    u8 padding[5];
-};
-static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is as long as in Rust");
+using chess::State;
 
 namespace chess {
 
-constexpr int PAWN = 0, KNIGHT = 1, BISHOP = 2, ROOK = 3, QUEEN = 4, KING = 5;
-constexpr u8 OWN_SHORT = 1, OWN_LONG = 2, OTHER_SHORT = 4, OTHER_LONG = 8;
-constexpr u8 OUTCOME_NONE = 0, WHITE_MATES = 1, BLACK_MATES = 2, STALEMATE = 3, INSUFFICIENT_MATERIAL = 4;
-constexpr u8 REPETITION = 5, FIFTY_MOVES = 6, TOO_LONG = 7;
-constexpr int KING_HOME = 32, ROOK_HOME_A = 0, ROOK_HOME_H = 56;
-
 constexpr u64 RANK_1 = 0x0101010101010101;
-constexpr u64 RANK_2 = 0x0202020202020202;
-constexpr u64 RANK_8 = 0x8080808080808080;
-constexpr u64 DARK = 0xAA55AA55AA55AA55;
 constexpr u64 RISING = 0x8040201008040201;  // the diagonal a1 to h8
 constexpr u64 FALLING = 0x0102040810204080; // the diagonal a8 to h1
 
@@ -142,7 +120,7 @@ VZ_DEVICE int kind_on(const State& s, int square) {
 // The key of a piece of `side` (0 to move, 1 other) on a square from the view of the side to move.
 VZ_DEVICE u64 key_of(const State& s, int kind, int side, int square) {
     const int absolute = s.colour == 0 ? square : flip_square(square);
-    return rng::table_entry(1, u32(((side ^ s.colour) * 6 + kind) * 64 + absolute));
+    return rng::table_entry(PIECE_SEED, u32(((side ^ s.colour) * 6 + kind) * 64 + absolute));
 }
 
 VZ_DEVICE void toggle(State& s, int kind, int side, int square) {
@@ -317,8 +295,8 @@ VZ_DEVICE int list_actions(int kind, int from, u64 to, u16* out) {
 
 // The key for repetition: pieces, side to move, castling rights and the file of a legal en passant capture.
 VZ_DEVICE u64 repetition_key(const State& s) {
-    u64 key = s.hash ^ rng::table_entry(2, s.colour == 0 ? s.castling : turned_castling(s.castling));
-    if (s.en_passant != 0) key ^= rng::table_entry(3, u32(s.en_passant - 1) / 8);
+    u64 key = s.hash ^ rng::table_entry(CASTLING_SEED, s.colour == 0 ? s.castling : turned_castling(s.castling));
+    if (s.en_passant != 0) key ^= rng::table_entry(EN_PASSANT_SEED, u32(s.en_passant - 1) / 8);
     return key;
 }
 
@@ -369,7 +347,7 @@ VZ_DEVICE void play(State& s, u16 action) {
     s.plies += 1;
     s.en_passant = 0;
     turn_round(s);
-    s.hash ^= rng::table_entry(4, 0);
+    s.hash ^= rng::table_entry(BLACK_SEED, 0);
     if (kind == PAWN && magnitude(to - from) == 2) {
         const int passed = flip_square(from + 1);
         if (en_passant_takers(s, passed) != 0) s.en_passant = u8(passed + 1);
@@ -408,16 +386,16 @@ struct ListAll {
 };
 
 // Whether the game is over; mate comes before every draw.
-VZ_DEVICE u8 outcome_of(const State& s) {
+VZ_DEVICE Outcome outcome_of(const State& s) {
     const Visited found = visit_moves(s, StopAtFirst{});
     if (!found.stopped) {
-        if (!found.in_check) return STALEMATE;
-        return s.colour == 0 ? BLACK_MATES : WHITE_MATES;
+        if (!found.in_check) return Outcome::Stalemate;
+        return s.colour == 0 ? Outcome::BlackMates : Outcome::WhiteMates;
     }
-    if (insufficient_material(s)) return INSUFFICIENT_MATERIAL;
-    if (s.repetitions >= 2) return REPETITION;
-    if (s.halfmove_clock >= 100) return FIFTY_MOVES;
-    return s.plies >= VZ_OPT_MAX_PLIES ? TOO_LONG : OUTCOME_NONE;
+    if (insufficient_material(s)) return Outcome::InsufficientMaterial;
+    if (s.repetitions >= 2) return Outcome::Repetition;
+    if (s.halfmove_clock >= 100) return Outcome::FiftyMoves;
+    return s.plies >= VZ_OPT_MAX_PLIES ? Outcome::TooLong : Outcome::None;
 }
 
 // One number of an observation; `square` as `s` has it.
@@ -442,7 +420,7 @@ VZ_DEVICE f32 observed(const State& s, int player, View view, int plane, int squ
 
 } // namespace chess
 
-VZ_DEVICE int game_turn(const State& s) { return s.outcome == chess::OUTCOME_NONE ? s.colour : TURN_OVER; }
+VZ_DEVICE int game_turn(const State& s) { return s.outcome == chess::Outcome::None ? s.colour : TURN_OVER; }
 
 VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
     int n = 0;
@@ -467,7 +445,7 @@ VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out
 }
 
 VZ_DEVICE void game_returns(const State& s, f32* out) {
-    const f32 value = s.outcome == chess::WHITE_MATES ? 1.0f : s.outcome == chess::BLACK_MATES ? -1.0f : 0.0f;
+    const f32 value = s.outcome == chess::Outcome::WhiteMates ? 1.0f : s.outcome == chess::Outcome::BlackMates ? -1.0f : 0.0f;
     out[0] = value;
     out[1] = -value;
 }

@@ -1,29 +1,17 @@
 // Twin of src/game/go: area scoring, positional superko, two passes end. Sets of points are bitboards of as many words as the board
 // needs. They stay in registers, since no word is indexed at run time.
 #pragma once
+#include "games/go_layout.cuh"
 #include "rng.cuh"
 
-struct State {
-    u64 stones[2][6]; // of each player, bit row * size + column
-    u64 atari[2][6];  // those of them in groups with one liberty
-    u64 barred[6];    // points that may not be played because the position would repeat
-    u64 hash;         // key of the stones
-    u16 last;         // point of the last move, NOWHERE at the start and after a pass
-    u16 plies;
-    u8 passes;        // in a row
-    u8 captures;      // 1 once stones have been captured
-    u16 padding;
-};
-static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is as long as in Rust");
+using go::State;
 
 namespace go {
 
 constexpr int SIZE = VZ_OPT_SIZE;
 constexpr int NUM_POINTS = SIZE * SIZE;
-constexpr int STATE_WORDS = 6;
 constexpr int WORDS = SIZE <= 11 ? 2 : SIZE <= 16 ? 4 : 6;
 constexpr u16 PASS = NUM_POINTS;
-constexpr u16 NOWHERE = 0xFFFF;
 
 // Masks of a word: points on the board, those not in its first column, those not in its last.
 enum class Area { FULL, NOT_FIRST_COLUMN, NOT_LAST_COLUMN };
@@ -183,10 +171,10 @@ VZ_DEVICE Points group_in_atari(const Points& seed, const Points& stones, const 
     }
 }
 
-// The key of a stone: a few multiplications instead of a table. The low 10 bits are its own index, player * 512 + point.
-VZ_DEVICE u64 key_at(u32 index) { return (rng::table_entry(5, index) & ~u64(1023)) | index; }
+// The key of a stone: a few multiplications instead of a table. Its low bits are its own index.
+VZ_DEVICE u64 key_at(u32 index) { return (rng::table_entry(KEY_SEED, index) & ~KEY_INDEX) | index; }
 
-VZ_DEVICE u64 key(int player, int point) { return key_at(u32(player * 512 + point)); }
+VZ_DEVICE u64 key(int player, int point) { return key_at(u32(player) * KEYS_PER_PLAYER + u32(point)); }
 
 VZ_DEVICE u64 keys_of(int player, const Points& points) {
     u64 sum = 0;
@@ -249,9 +237,9 @@ VZ_DEVICE bool contains(const u64* keys, int n, u64 key) {
 VZ_DEVICE void add_single_stones(const Board& b, u64 hash, const u64* keys, int n, Points& out) {
     for (int i = 0; i < n; i++) {
         const u64 difference = keys[i] ^ hash;
-        const u32 index = u32(difference & 1023);
-        const int point = int(index % 512);
-        if (int(index / 512) != b.player || point >= NUM_POINTS) continue;
+        const u32 index = u32(difference & KEY_INDEX);
+        const int point = int(index % KEYS_PER_PLAYER);
+        if (int(index / KEYS_PER_PLAYER) != b.player || point >= NUM_POINTS) continue;
         if (key_at(index) == difference) out = out | one(point);
     }
 }

@@ -4,27 +4,40 @@
 //! order. Boards are from the view of the side to move, whose first rank is rank 0; the other side's view is the same squares
 //! with the ranks turned round ([`flip`]).
 
+use crate::device_struct::device_constants;
 use crate::rng;
 
-/// The kinds of pieces, as indices into the bitboards of a position.
-pub const PAWN: usize = 0;
-pub const KNIGHT: usize = 1;
-pub const BISHOP: usize = 2;
-pub const ROOK: usize = 3;
-pub const QUEEN: usize = 4;
-pub const KING: usize = 5;
+device_constants! {
+    fn device_constants;
+    /// The index of the pawns among the bitboards of a position; the other kinds of pieces follow.
+    pub const PAWN: usize as "int" = 0;
+    pub const KNIGHT: usize as "int" = 1;
+    pub const BISHOP: usize as "int" = 2;
+    pub const ROOK: usize as "int" = 3;
+    pub const QUEEN: usize as "int" = 4;
+    pub const KING: usize as "int" = 5;
+    /// The square of the king of the side to move in the initial position.
+    pub const KING_HOME: u32 as "int" = 32;
+    /// That of its rook on the a-file.
+    pub const ROOK_HOME_A: u32 as "int" = 0;
+    /// That of its rook on the h-file.
+    pub const ROOK_HOME_H: u32 as "int" = 56;
+    pub const RANK_2: u64 = 0x0202_0202_0202_0202;
+    pub const RANK_8: u64 = 0x8080_8080_8080_8080;
+    /// The squares of the colour of a1.
+    pub const DARK: u64 = 0xAA55_AA55_AA55_AA55;
+    /// The seed of the table of keys of pieces.
+    const PIECE_SEED: u64 = 1;
+    /// The seed of the table of keys of castling rights.
+    const CASTLING_SEED: u64 = 2;
+    /// The seed of the table of keys of en passant files.
+    const EN_PASSANT_SEED: u64 = 3;
+    /// The seed of the table with the key of black to move.
+    const BLACK_SEED: u64 = 4;
+}
 
-/// The square of a piece on its original place, side to move.
-pub const KING_HOME: u32 = 32;
-pub const ROOK_HOME_A: u32 = 0;
-pub const ROOK_HOME_H: u32 = 56;
-
-pub const RANK_2: u64 = 0x0202_0202_0202_0202;
-pub const RANK_8: u64 = 0x8080_8080_8080_8080;
 /// Both back ranks, where pawns cannot stand.
 pub const BACK_RANKS: u64 = 0x8181_8181_8181_8181;
-/// The squares of the colour of a1.
-pub const DARK: u64 = 0xAA55_AA55_AA55_AA55;
 
 /// The bitboard of one square.
 #[inline(always)]
@@ -199,13 +212,13 @@ pub static PLANE_DELTAS: [i8; 73] = plane_deltas();
 /// The plane minus 9 of the move from one square to another: `PLANES[from][to]`. The 64 planes fit a u64.
 pub static PLANES: [[u8; 64]; 64] = planes();
 
-static PIECE_KEYS: [u64; 768] = rng::table(1);
+static PIECE_KEYS: [u64; 768] = rng::table(PIECE_SEED);
 /// Key of each set of castling rights, in absolute colours.
-pub static CASTLING_KEYS: [u64; 16] = rng::table(2);
+pub static CASTLING_KEYS: [u64; 16] = rng::table(CASTLING_SEED);
 /// Key of each file on which a pawn can be taken en passant.
-pub static EN_PASSANT_KEYS: [u64; 8] = rng::table(3);
+pub static EN_PASSANT_KEYS: [u64; 8] = rng::table(EN_PASSANT_SEED);
 /// Key of black to move.
-pub static BLACK_KEY: [u64; 1] = rng::table(4);
+pub static BLACK_KEY: [u64; 1] = rng::table(BLACK_SEED);
 
 /// The key (Zobrist 1970) of a piece of absolute `colour` (0 white) on an absolute square.
 #[inline(always)]

@@ -25,32 +25,34 @@ pub use notation::START_FEN;
 
 use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
 use crate::config::keys::{KeyInfo, Section, section};
+use crate::device_struct::device_enum;
 use crate::error::{Error, Result};
 
 /// The most legal moves that any position with promoted pieces out of at most eight pawns has (chessprogramming wiki).
 const MAX_LEGAL: usize = 218;
 const PLANES: usize = 21;
 
-/// How a game ended; [`State::outcome`] holds the number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Outcome {
-    /// The game is in progress.
-    None = 0,
-    /// White has mated.
-    WhiteMates = 1,
-    /// Black has mated.
-    BlackMates = 2,
-    /// No legal move, no check.
-    Stalemate = 3,
-    /// Neither side can mate.
-    InsufficientMaterial = 4,
-    /// The third occurrence of a position.
-    Repetition = 5,
-    /// A hundred plies without capture or pawn move.
-    FiftyMoves = 6,
-    /// The setting `max_plies` is reached.
-    TooLong = 7,
+device_enum! {
+    /// How a game ended; [`State::outcome`] holds the number.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Outcome: u8 {
+        /// The game is in progress.
+        None = 0,
+        /// White has mated.
+        WhiteMates = 1,
+        /// Black has mated.
+        BlackMates = 2,
+        /// No legal move, no check.
+        Stalemate = 3,
+        /// Neither side can mate.
+        InsufficientMaterial = 4,
+        /// The third occurrence of a position.
+        Repetition = 5,
+        /// A hundred plies without capture or pawn move.
+        FiftyMoves = 6,
+        /// The setting `max_plies` is reached.
+        TooLong = 7,
+    }
 }
 
 section! {

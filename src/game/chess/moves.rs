@@ -4,46 +4,51 @@
 //! playing them. Moves are listed as targets of one piece at a time, pieces by ascending square.
 
 use super::board::{self, BISHOP, KING, KNIGHT, LINES, PAWN, QUEEN, ROOK, bit, flip, flip_square, squares};
+use crate::device_struct::{device_constants, device_struct};
 use bytemuck::{Pod, Zeroable};
 use std::ops::ControlFlow;
 
-/// The side to move may castle with its rook on the h-file.
-pub const OWN_SHORT: u8 = 1;
-/// The side to move may castle with its rook on the a-file.
-pub const OWN_LONG: u8 = 2;
-/// The other side may castle with its rook on the h-file.
-pub const OTHER_SHORT: u8 = 4;
-/// The other side may castle with its rook on the a-file.
-pub const OTHER_LONG: u8 = 8;
+device_constants! {
+    fn device_constants;
+    /// The side to move may castle with its rook on the h-file.
+    pub const OWN_SHORT: u8 = 1;
+    /// The side to move may castle with its rook on the a-file.
+    pub const OWN_LONG: u8 = 2;
+    /// The other side may castle with its rook on the h-file.
+    pub const OTHER_SHORT: u8 = 4;
+    /// The other side may castle with its rook on the a-file.
+    pub const OTHER_LONG: u8 = 8;
+}
 
-/// One position, from the view of the side to move: its first rank is rank 0, a square is `file * 8 + rank`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub struct State {
-    /// Squares of each kind of piece of both sides: pawns, knights, bishops, rooks, queens, kings.
-    pub pieces: [u64; 6],
-    /// Squares of the side to move, squares of the other side.
-    pub sides: [u64; 2],
-    /// Key of the pieces and the side to move, in absolute colours; castling and en passant are not in it.
-    pub hash: u64,
-    /// Plies since the last capture or pawn move.
-    pub halfmove_clock: u16,
-    /// Number of the full move, as in FEN.
-    pub fullmove: u16,
-    /// Plies played since the start of this game.
-    pub plies: u16,
-    /// Castling rights, a sum of [`OWN_SHORT`] and its like.
-    pub castling: u8,
-    /// 0, or 1 + the square passed by the pawn that the side to move can legally take en passant.
-    pub en_passant: u8,
-    /// Earlier occurrences of this position in the game.
-    pub repetitions: u8,
-    /// 0 if white is to move, 1 if black is.
-    pub colour: u8,
-    /// 0 while the game is in progress; see [`super::Outcome`].
-    pub outcome: u8,
-    /// Always 0.
-    pub padding: [u8; 5],
+device_struct! {
+    /// One position, from the view of the side to move: its first rank is rank 0, a square is `file * 8 + rank`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+    pub struct State {
+        /// Squares of each kind of piece of both sides: pawns, knights, bishops, rooks, queens, kings.
+        pub pieces: [u64; 6],
+        /// Squares of the side to move, squares of the other side.
+        pub sides: [u64; 2],
+        /// Key of the pieces and the side to move, in absolute colours; castling and en passant are not in it.
+        pub hash: u64,
+        /// Plies since the last capture or pawn move.
+        pub halfmove_clock: u16,
+        /// Number of the full move, as in FEN.
+        pub fullmove: u16,
+        /// Plies played since the start of this game.
+        pub plies: u16,
+        /// Castling rights, a sum of [`OWN_SHORT`] and its like.
+        pub castling: u8,
+        /// 0, or 1 + the square passed by the pawn that the side to move can legally take en passant.
+        pub en_passant: u8,
+        /// Earlier occurrences of this position in the game.
+        pub repetitions: u8,
+        /// 0 if white is to move, 1 if black is.
+        pub colour: u8,
+        /// The number of the `Outcome`, 0 while the game is in progress.
+        pub outcome: u8 as "Outcome",
+        /// Always 0.
+        pub padding: [u8; 5],
+    }
 }
 
 /// Checks and pins, which restrict the side to move.

@@ -1,5 +1,14 @@
 use super::*;
+use crate::device_struct::DeviceType;
+use crate::game::check_device_header;
 use crate::game::dispatch;
+
+#[test]
+fn generated_header_is_up_to_date() {
+    let definitions =
+        [board::device_constants(), moves::device_constants(), Outcome::definition(), State::definition()];
+    check_device_header::<Chess>("", &definitions);
+}
 
 /// Plays games by name and keeps the keys that repetition needs.
 struct Line {

@@ -18,14 +18,25 @@ mod tests;
 
 use super::{Game, History, ObsShape, Sizes, Turn, board, parse_options, to_options};
 use crate::config::keys::{KeyInfo, Section, section};
+use crate::device_struct::{device_constants, device_struct};
 use crate::error::Result;
 use crate::rng;
 use bytemuck::{Pod, Zeroable};
-use points::{Grid, MAX_POINTS, Points, WORDS, with_words};
+use points::{Grid, MAX_POINTS, Points, STATE_WORDS, with_words};
 
 const PLANES: usize = 8;
-/// No point: at the start and after a pass.
-const NOWHERE: u16 = u16::MAX;
+
+device_constants! {
+    fn device_constants;
+    /// No point: at the start and after a pass.
+    const NOWHERE: u16 = u16::MAX;
+    /// The seed of the table of the stones' keys.
+    const KEY_SEED: u64 = 5;
+    /// Keys of one player; the key of a stone has the index player * KEYS_PER_PLAYER + point.
+    const KEYS_PER_PLAYER: usize as "u32" = 512;
+    /// The low bits of a key, which are its own index.
+    const KEY_INDEX: u64 = 2 * KEYS_PER_PLAYER as u64 - 1;
+}
 
 section! {
     /// The settings of Go.
@@ -39,39 +50,40 @@ section! {
     }
 }
 
-/// One position. Player 0 is black and moves first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub struct State {
-    /// Stones of each player, bit row * size + column. `[P]`
-    pub stones: [[u64; WORDS]; 2],
-    /// Those of them in groups with one liberty. `[P]`
-    pub atari: [[u64; WORDS]; 2],
-    /// Points that may not be played because the position would repeat.
-    pub barred: [u64; WORDS],
-    /// Key of the stones (Zobrist 1970).
-    pub hash: u64,
-    /// Point of the last move; `u16::MAX` at the start and after a pass.
-    pub last: u16,
-    /// Plies played.
-    pub plies: u16,
-    /// Passes in a row, 0 to 2.
-    pub passes: u8,
-    /// 1 once stones have been captured: before that no position can repeat.
-    pub captures: u8,
-    /// Always 0.
-    pub padding: u16,
+device_struct! {
+    /// One position. Player 0 is black and moves first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+    pub struct State {
+        /// Stones of each player, bit row * size + column. `[P]`
+        pub stones: [[u64; STATE_WORDS]; 2],
+        /// Those of them in groups with one liberty. `[P]`
+        pub atari: [[u64; STATE_WORDS]; 2],
+        /// Points that may not be played because the position would repeat.
+        pub barred: [u64; STATE_WORDS],
+        /// Key of the stones (Zobrist 1970).
+        pub hash: u64,
+        /// Point of the last move; `NOWHERE` at the start and after a pass.
+        pub last: u16,
+        /// Plies played.
+        pub plies: u16,
+        /// Passes in a row, 0 to 2.
+        pub passes: u8,
+        /// 1 once stones have been captured: before that no position can repeat.
+        pub captures: u8,
+        /// Always 0.
+        pub padding: u16,
+    }
 }
 
-/// `KEYS[player * 512 + point]`. The low 10 bits of a key are its own index, so the difference of two positions' keys
-/// identifies the only stone that could make it.
-static KEYS: [u64; 1024] = keys();
+/// The keys by their index. The low bits of a key are its own index, so the difference of two positions' keys identifies the only stone
+/// that could make it.
+static KEYS: [u64; 2 * KEYS_PER_PLAYER] = keys();
 
-const fn keys() -> [u64; 1024] {
-    let mut out = rng::table(5);
+const fn keys() -> [u64; 2 * KEYS_PER_PLAYER] {
+    let mut out = rng::table(KEY_SEED);
     let mut i = 0;
-    while i < 1024 {
-        out[i] = out[i] & !1023 | i as u64;
+    while i < out.len() {
+        out[i] = out[i] & !KEY_INDEX | i as u64;
         i += 1;
     }
     out
@@ -79,7 +91,7 @@ const fn keys() -> [u64; 1024] {
 
 #[inline(always)]
 fn key(player: usize, point: u16) -> u64 {
-    KEYS[player * 512 + usize::from(point)]
+    KEYS[player * KEYS_PER_PLAYER + usize::from(point)]
 }
 
 fn keys_of<const W: usize>(player: usize, points: Points<W>) -> u64 {
@@ -136,9 +148,10 @@ impl<const W: usize> Board<W> {
         let mut repeating = Points::EMPTY;
         for &earlier in history.played.iter().chain(history.path) {
             let difference = earlier ^ s.hash;
-            let index = (difference & 1023) as usize;
-            if KEYS[index] == difference && index / 512 == self.player && index % 512 < MAX_POINTS {
-                repeating = repeating.or(Points::one((index % 512) as u16));
+            let index = (difference & KEY_INDEX) as usize;
+            let (player, point) = (index / KEYS_PER_PLAYER, index % KEYS_PER_PLAYER);
+            if KEYS[index] == difference && player == self.player && point < MAX_POINTS {
+                repeating = repeating.or(Points::one(point as u16));
             }
         }
         repeating = repeating.without(taking);
@@ -265,7 +278,7 @@ impl Go {
     }
 }
 
-fn has(words: &[u64; WORDS], point: u16) -> bool {
+fn has(words: &[u64; STATE_WORDS], point: u16) -> bool {
     words[usize::from(point) / 64] >> (point % 64) & 1 == 1
 }
 
@@ -397,8 +410,8 @@ impl Game for Go {
     }
 
     fn transform(&self, s: &State, symmetry: u64) -> State {
-        let image = |words: &[u64; WORDS]| {
-            let mut out = [0; WORDS];
+        let image = |words: &[u64; STATE_WORDS]| {
+            let mut out = [0; STATE_WORDS];
             for point in (0..self.points()).filter(|&point| has(words, point)) {
                 let to = usize::from(self.transform_point(point, symmetry));
                 out[to / 64] |= 1 << (to % 64);
@@ -412,8 +425,8 @@ impl Game for Go {
             barred: image(&s.barred),
             ..*s
         };
-        t.hash =
-            (0..2).fold(0, |hash, player| hash ^ keys_of(player, Points::<WORDS>::load(&t.stones[player])));
+        t.hash = (0..2)
+            .fold(0, |hash, player| hash ^ keys_of(player, Points::<STATE_WORDS>::load(&t.stones[player])));
         t
     }
 

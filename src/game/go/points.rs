@@ -2,8 +2,13 @@
 //!
 //! W depends on the board's size ([`with_words!`]): 9x9 uses two words, 19x19 six.
 
-/// Words of the largest board.
-pub const WORDS: usize = 6;
+use crate::device_struct::device_constants;
+
+device_constants! {
+    fn device_constants;
+    /// Words of a set of points in a state: those of the largest board.
+    pub const STATE_WORDS: usize as "int" = 6;
+}
 /// Points of the largest board.
 pub const MAX_POINTS: usize = 19 * 19;
 
@@ -31,13 +36,17 @@ pub(super) use with_words;
 /// Masks of a board's points, and of those on its left and right borders.
 #[derive(Clone, Copy)]
 struct Masks {
-    full: [u64; WORDS],
-    not_first_column: [u64; WORDS],
-    not_last_column: [u64; WORDS],
+    full: [u64; STATE_WORDS],
+    not_first_column: [u64; STATE_WORDS],
+    not_last_column: [u64; STATE_WORDS],
 }
 
 const fn masks() -> [Masks; 20] {
-    let mut out = [Masks { full: [0; WORDS], not_first_column: [0; WORDS], not_last_column: [0; WORDS] }; 20];
+    let mut out = [Masks {
+        full: [0; STATE_WORDS],
+        not_first_column: [0; STATE_WORDS],
+        not_last_column: [0; STATE_WORDS],
+    }; 20];
     let mut size = 1;
     while size < 20 {
         let mut point = 0;
@@ -68,13 +77,13 @@ impl<const W: usize> Points<W> {
 
     /// Loads a set from a state.
     #[inline(always)]
-    pub fn load(words: &[u64; WORDS]) -> Self {
+    pub fn load(words: &[u64; STATE_WORDS]) -> Self {
         Self(std::array::from_fn(|i| words[i]))
     }
 
     /// Stores the set into a state.
     #[inline(always)]
-    pub fn store(self, words: &mut [u64; WORDS]) {
+    pub fn store(self, words: &mut [u64; STATE_WORDS]) {
         words[..W].copy_from_slice(&self.0);
     }
 

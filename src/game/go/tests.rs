@@ -1,7 +1,15 @@
 use super::*;
+use crate::device_struct::DeviceType;
+use crate::game::check_device_header;
 use crate::game::dispatch;
 use crate::rng::{Key, Purpose};
 use std::collections::BTreeSet;
+
+#[test]
+fn generated_header_is_up_to_date() {
+    let definitions = [points::device_constants(), device_constants(), State::definition()];
+    check_device_header::<Go>("", &definitions);
+}
 
 fn go(options: &str) -> Go {
     Go::from_options(&options.parse().expect("TOML")).expect("valid")
@@ -92,8 +100,8 @@ impl Plain {
         (!next.group_and_liberties(point).1.is_empty()).then_some(next)
     }
 
-    fn words(&self, keep: impl Fn(usize) -> bool) -> [u64; WORDS] {
-        let mut out = [0; WORDS];
+    fn words(&self, keep: impl Fn(usize) -> bool) -> [u64; STATE_WORDS] {
+        let mut out = [0; STATE_WORDS];
         (0..self.0.len()).filter(|&p| keep(p)).for_each(|p| out[p / 64] |= 1 << (p % 64));
         out
     }
@@ -198,7 +206,7 @@ fn suicide_is_illegal_and_capture_is_not() {
     line.play("A2 B2 B1 C1 pass A3 pass");
     assert!(line.is_legal("A1"), "takes both black stones");
     line.play("A1");
-    assert_eq!(line.state.stones[0], [0; WORDS]);
+    assert_eq!(line.state.stones[0], [0; STATE_WORDS]);
     assert_eq!(line.state.captures, 1);
 }
 
