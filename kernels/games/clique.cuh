@@ -1,31 +1,14 @@
 // Twin of src/game/clique. A player's edges are a bit set in action order, so the neighbours of i above i are adjacent bits.
 #pragma once
+#include "games/clique_layout.cuh"
 #include "rng.cuh"
+
+using clique::State;
 
 namespace clique {
 
 constexpr int VERTICES = VZ_OPT_N, CLIQUE = VZ_OPT_K;
 constexpr int EDGES = VERTICES * (VERTICES - 1) / 2;
-constexpr int SET_WORDS = 3;
-
-struct EdgeSet {
-    u64 words[SET_WORDS];
-
-    VZ_DEVICE bool contains(int edge) const { return (words[edge >> 6] >> (edge & 63) & 1) != 0; }
-
-    VZ_DEVICE void insert(int edge) { words[edge >> 6] |= 1ull << (edge & 63); }
-};
-
-} // namespace clique
-
-struct State {
-    clique::EdgeSet edges[2];
-    u32 plies;
-    u32 outcome; // as State::outcome in Rust
-};
-static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
-
-namespace clique {
 
 #if defined(VZ_OPT_MODE_ASYMMETRIC)
 constexpr bool ASYMMETRIC = true, AVOID = false, RAMSEY = false;
@@ -38,6 +21,10 @@ constexpr bool ASYMMETRIC = false, AVOID = false, RAMSEY = false;
 #else
 #error "an unknown value of option mode"
 #endif
+
+VZ_DEVICE bool contains(const EdgeSet& set, int edge) { return (set.words[edge >> 6] >> (edge & 63) & 1) != 0; }
+
+VZ_DEVICE void insert(EdgeSet& set, int edge) { set.words[edge >> 6] |= 1ull << (edge & 63); }
 
 // The index of edge (i, i + 1), the first edge from i upwards.
 VZ_DEVICE int row_start(int i) { return i * (2 * VERTICES - i - 1) / 2; }
@@ -66,7 +53,7 @@ VZ_DEVICE u32 neighbours_of(const EdgeSet& set, int v) {
     u32 bits = neighbours_above(set, v);
     int edge = v - 1; // index of edge (0, v)
     for (int i = 0; i < v; i++) {
-        bits |= (u32)set.contains(edge) << i;
+        bits |= (u32)contains(set, edge) << i;
         edge += VERTICES - 2 - i;
     }
     return bits;
@@ -149,7 +136,7 @@ VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
 
 VZ_DEVICE void game_step(State& s, u16 action, const History&) {
     const u32 mover = s.plies & 1;
-    s.edges[mover].insert(action);
+    clique::insert(s.edges[mover], action);
     s.plies += 1;
     s.outcome = clique::outcome_of(s, mover, action);
 }
@@ -159,7 +146,7 @@ template <class Out>
 VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
     for (int i = lane; i < 4 * clique::EDGES; i += lanes) {
         const int plane = i / clique::EDGES, edge = i % clique::EDGES;
-        const bool own = s.edges[player].contains(edge), other = s.edges[1 - player].contains(edge);
+        const bool own = clique::contains(s.edges[player], edge), other = clique::contains(s.edges[1 - player], edge);
         const bool on = plane == 0 ? own : plane == 1 ? other : plane == 2 ? !own && !other : player == 0;
         out[i] = Out(on ? 1.0f : 0.0f);
     }
@@ -180,10 +167,10 @@ VZ_DEVICE void game_transform(const State& s, u64 symmetry, State& out) {
     u8 image[clique::VERTICES];
     clique::permutation(symmetry, image);
     for (int player = 0; player < 2; player++) {
-        clique::EdgeSet set = {{0, 0, 0}};
+        clique::EdgeSet set = {};
         for (int word = 0; word < clique::SET_WORDS; word++) {
             for (u64 left = s.edges[player].words[word]; left != 0; left &= left - 1) {
-                set.insert(clique::moved(image, 64 * word + trailing_zeros(left)));
+                clique::insert(set, clique::moved(image, 64 * word + trailing_zeros(left)));
             }
         }
         out.edges[player] = set;

@@ -1,10 +1,16 @@
 //! Sets of edges of K_n, n up to 17, as 136 bits in lexicographic order, and the search for cliques in them.
 
+use crate::device_struct::{device_constants, device_struct};
 use bytemuck::{Pod, Zeroable};
 
 /// The most vertices: R(4, 4) = 18, so 17 is the last n where k = 4 can be drawn.
 pub const MAX_VERTICES: usize = 17;
-const WORDS: usize = 3;
+
+device_constants! {
+    fn device_constants;
+    /// Words of a set of edges.
+    const SET_WORDS: usize as "int" = 3;
+}
 
 /// The index of edge (i, j), i < j < n.
 #[inline]
@@ -29,45 +35,50 @@ pub(super) fn edge_ends(n: usize, edge: usize) -> (usize, usize) {
     (i, i + 1 + rest)
 }
 
-/// A set of edges.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
-#[repr(transparent)]
-pub struct EdgeSet([u64; WORDS]);
+device_struct! {
+    /// A set of edges.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+    pub struct EdgeSet {
+        /// Edge i is bit i % 64 of word i / 64.
+        words: [u64; SET_WORDS],
+    }
+}
 
 impl EdgeSet {
     /// True if `edge` is in the set.
     #[inline]
     pub fn contains(self, edge: usize) -> bool {
-        self.0[edge / 64] >> (edge % 64) & 1 != 0
+        self.words[edge / 64] >> (edge % 64) & 1 != 0
     }
 
     /// Inserts `edge`.
     #[inline]
     pub fn insert(&mut self, edge: usize) {
-        self.0[edge / 64] |= 1 << (edge % 64);
+        self.words[edge / 64] |= 1 << (edge % 64);
     }
 
     /// Edges in this set or the other.
     #[inline]
     pub fn union(self, other: Self) -> Self {
-        Self(std::array::from_fn(|word| self.0[word] | other.0[word]))
+        Self { words: std::array::from_fn(|word| self.words[word] | other.words[word]) }
     }
 
     /// Edges below `num_edges` that are not in the set.
     #[inline]
     pub fn complement(self, num_edges: usize) -> Self {
-        Self(std::array::from_fn(|word| {
+        let words = std::array::from_fn(|word| {
             let used = num_edges.saturating_sub(64 * word).min(64);
             let mask = if used == 0 { 0 } else { u64::MAX >> (64 - used) };
-            !self.0[word] & mask
-        }))
+            !self.words[word] & mask
+        });
+        Self { words }
     }
 
     /// The edges, ascending.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = usize> {
-        (0..WORDS).flat_map(move |word| {
-            let mut rest = self.0[word];
+        (0..SET_WORDS).flat_map(move |word| {
+            let mut rest = self.words[word];
             std::iter::from_fn(move || {
                 (rest != 0).then(|| {
                     let bit = rest.trailing_zeros() as usize;
@@ -83,9 +94,9 @@ impl EdgeSet {
     fn above(self, n: usize, i: usize) -> u32 {
         let (start, len) = (row_start(n, i), n - 1 - i);
         let (word, shift) = (start / 64, start % 64);
-        let mut bits = self.0.get(word).map_or(0, |bits| bits >> shift);
+        let mut bits = self.words.get(word).map_or(0, |bits| bits >> shift);
         if shift + len > 64 {
-            bits |= self.0[word + 1] << (64 - shift);
+            bits |= self.words[word + 1] << (64 - shift);
         }
         let mask = (1u32 << len) - 1;
         (bits as u32 & mask) << (i + 1)

@@ -20,6 +20,7 @@ mod tests;
 
 use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
 use crate::config::keys::{KeyInfo, Section, names, section};
+use crate::device_struct::device_struct;
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
 use edges::{edge_ends, edge_number};
@@ -57,17 +58,18 @@ section! {
     }
 }
 
-/// One position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub struct State {
-    /// The edges of each player. `[P]`
-    pub edges: [EdgeSet; 2],
-    /// Edges claimed.
-    pub plies: u32,
-    /// 0 while the game is in progress, 1 or 2 for the winner's number plus one, 3 for a full board without a clique that would
-    /// have counted (a draw, or the success of both), 4 for the failure of both.
-    pub outcome: u32,
+device_struct! {
+    /// One position.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+    pub struct State {
+        /// The edges of each player. `[P]`
+        pub edges: [EdgeSet; 2],
+        /// Edges claimed.
+        pub plies: u32,
+        /// 0 while the game is in progress, 1 or 2 for the winner's number plus one, 3 for a full board without a clique that would
+        /// have counted (a draw, or the success of both), 4 for the failure of both.
+        pub outcome: u32,
+    }
 }
 
 impl Clique {

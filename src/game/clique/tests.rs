@@ -1,5 +1,13 @@
 use super::*;
+use crate::device_struct::DeviceType;
+use crate::game::check_device_header;
 use crate::rng::{Key, Purpose};
+
+#[test]
+fn generated_header_is_up_to_date() {
+    let definitions = [edges::device_constants(), EdgeSet::definition(), State::definition()];
+    check_device_header::<Clique>("", &definitions);
+}
 
 fn game(n: usize, k: usize, mode: CliqueRule) -> Clique {
     Clique { n, k, mode }
