@@ -1,45 +1,11 @@
 // Twin of src/game/backgammon: one ply plays one die; see there for the numbering of actions, rolls and places.
 #pragma once
+#include "games/backgammon_layout.cuh"
 #include "rng.cuh"
 
-struct State {
-    i8 board[28]; // the mover's checkers positive, in the mover's direction of travel
-    u8 dice[4];   // faces still to be played, the higher first, then zeros
-    u8 phase;
-    u8 mover;
-    u8 points;
-    u8 reserved;
-    u32 plies;
-};
-static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is as long as in Rust");
+using backgammon::State;
 
 namespace backgammon {
-
-constexpr int PLACES = 28;
-constexpr int OTHER_OFF = 0;
-constexpr int BAR = 1;
-constexpr int ACE = 25;
-constexpr int OTHER_BAR = 26;
-constexpr int OFF = 27;
-constexpr int HOME = 20;
-constexpr int CHECKERS = 15;
-constexpr int NUM_ROLLS = 21;
-
-constexpr u8 PHASE_STARTER = 0;
-constexpr u8 PHASE_OPENING_ROLL = 1;
-constexpr u8 PHASE_ROLL = 2;
-constexpr u8 PHASE_MOVE = 3;
-constexpr u8 PHASE_OVER = 4;
-
-// Places 2..=25, and those of them from where no checker may be left when bearing off.
-constexpr u32 POINTS = 0x03FFFFFC;
-constexpr u32 OUTSIDE = 0x000FFFFC;
-constexpr u32 BAR_BIT = 1u << BAR;
-
-// Dice rolls a <= b in the order of their numbers.
-VZ_TABLE u8 ROLLS[NUM_ROLLS][2] = {{1, 1}, {1, 2}, {1, 3}, {1, 4}, {1, 5}, {1, 6}, {2, 2},
-                                   {2, 3}, {2, 4}, {2, 5}, {2, 6}, {3, 3}, {3, 4}, {3, 5},
-                                   {3, 6}, {4, 4}, {4, 5}, {4, 6}, {5, 5}, {5, 6}, {6, 6}};
 
 // The mover's checkers and the points that block them; bit i is place i.
 struct Movers {
@@ -105,7 +71,7 @@ VZ_DEVICE int list_moves(const State& s, u16* out) {
         from_low = 0;
     }
     if ((from_high | from_low) == 0) {
-        out[0] = 0; // no move
+        out[0] = NO_MOVE;
         return 1;
     }
     int n = 0;

@@ -1,35 +1,16 @@
 // Twin of src/game/blob: rules and observations. Determinisation is in blob_deal.cuh.
 #pragma once
+#include "games/blob_layout.cuh"
 #include "rng.cuh"
 
-struct State {
-    u64 hands[8];  // of each player, bit c for card c = suit * 13 + rank
-    u64 gone;      // cards of this round's finished tricks
-    u16 scores[8]; // points of the finished rounds
-    u8 trick[8];   // cards of the current trick in order of play
-    u8 bids[8];    // NO_BID for players without a bid
-    u8 tricks[8];  // taken in this round
-    u32 voids;     // bit 4 p + s: player p has shown a void in suit s
-    u8 round;
-    u8 phase;
-    u8 leader;     // the player who bids first, or leads the current trick
-    u8 count;      // cards dealt, bids made or cards in the current trick, by phase
-};
-static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is as long as in Rust");
+using blob::State;
 
 namespace blob {
 
 constexpr int PLAYERS = VZ_PLAYERS;
-constexpr int MAX_PLAYERS = 8;
 constexpr int CARDS = VZ_OPT_CARDS;
-constexpr int NUM_CARDS = 52;
 constexpr int NUM_ROUNDS = VZ_OPT_FULL ? 2 * CARDS + PLAYERS - 2 : 1;
 constexpr int MAX_POINTS = 10 * NUM_ROUNDS + (VZ_OPT_FULL ? CARDS * (CARDS + 1) + PLAYERS - 2 : CARDS);
-constexpr u8 NO_BID = 255;
-constexpr u64 PACK = (1ull << NUM_CARDS) - 1;
-constexpr u64 SPADES = (1ull << 13) - 1;
-
-constexpr u8 PHASE_DEAL = 0, PHASE_BID = 1, PHASE_PLAY = 2, PHASE_OVER = 3;
 
 // Trump of the first round, in the order of the rotation; 4 is none.
 #if defined(VZ_OPT_TRUMP_SPADES)
@@ -83,7 +64,7 @@ VZ_DEVICE int seat_after(int player, int steps) {
 VZ_DEVICE int to_act(const State& s) { return seat_after(s.leader, s.count); }
 
 // Cards in the current trick.
-VZ_DEVICE int trick_len(const State& s) { return s.phase == PHASE_PLAY ? s.count : 0; }
+VZ_DEVICE int trick_len(const State& s) { return s.phase == Phase::Play ? s.count : 0; }
 
 VZ_DEVICE u64 trick_cards(const State& s) {
     u64 cards = 0;
@@ -110,7 +91,7 @@ VZ_DEVICE void start_round(State& s, int round) {
     s.gone = 0;
     s.voids = 0;
     s.round = u8(round);
-    s.phase = PHASE_DEAL;
+    s.phase = Phase::Deal;
     s.leader = u8(seat_after(dealer_in(round), 1));
     s.count = 0;
 }
@@ -139,7 +120,7 @@ VZ_DEVICE void deal(State& s, int card) {
     s.hands[s.count % PLAYERS] |= 1ull << card;
     s.count += 1;
     if (s.count == PLAYERS * cards_in(s.round)) {
-        s.phase = PHASE_BID;
+        s.phase = Phase::Bid;
         s.count = 0;
     }
 }
@@ -148,7 +129,7 @@ VZ_DEVICE void bid(State& s, int bid) {
     s.bids[to_act(s)] = u8(bid);
     s.count += 1;
     if (s.count == PLAYERS) {
-        s.phase = PHASE_PLAY;
+        s.phase = Phase::Play;
         s.count = 0;
     }
 }
@@ -177,7 +158,7 @@ VZ_DEVICE void finish_round(State& s) {
         if (s.bids[p] == s.tricks[p]) s.scores[p] += u16(10 + s.bids[p]);
     }
     if (s.round + 1 == NUM_ROUNDS) {
-        s.phase = PHASE_OVER;
+        s.phase = Phase::Over;
     } else {
         start_round(s, s.round + 1);
     }
@@ -204,10 +185,8 @@ VZ_DEVICE void play(State& s, int card) {
 }
 
 // The layout of observations is described in src/game/blob/observe.rs.
-constexpr int SEATS_AT = 3 * NUM_CARDS;
-constexpr int SEAT = 33;
-constexpr int ROUND_AT = SEATS_AT + SEAT * PLAYERS;
-constexpr int DEAL_AT = ROUND_AT + 19; // of the deal, with network_sees = "deal"; otherwise the end of the observation
+constexpr int ROUND_AT = SEATS_AT + SEAT_LEN * PLAYERS;
+constexpr int DEAL_AT = ROUND_AT + ROUND_LEN; // of the deal, with network_sees = "deal"; otherwise the end of the observation
 
 VZ_DEVICE f32 share(int x, int of) { return f32(x) / f32(of); }
 
@@ -220,9 +199,9 @@ VZ_DEVICE int tricks_made(const State& s) {
 // Cards that `player` holds, from public facts only.
 VZ_DEVICE int hand_size(const State& s, int player, int cards_in_trick) {
     switch (s.phase) {
-    case PHASE_DEAL: return (s.count + PLAYERS - 1 - player) / PLAYERS;
-    case PHASE_BID: return cards_in(s.round);
-    case PHASE_PLAY: return cards_in(s.round) - tricks_made(s) - cards_in_trick;
+    case Phase::Deal: return (s.count + PLAYERS - 1 - player) / PLAYERS;
+    case Phase::Bid: return cards_in(s.round);
+    case Phase::Play: return cards_in(s.round) - tricks_made(s) - cards_in_trick;
     default: return 0;
     }
 }
@@ -247,7 +226,7 @@ VZ_DEVICE f32 seat_number(const State& s, int player, int i) {
     case 24: return share(hand_size(s, player, has_card), 13);
     case 29: return f32(dealer_in(s.round) == player);
     case 30: return f32(s.leader == player);
-    case 31: return f32((s.phase == PHASE_BID || s.phase == PHASE_PLAY) && to_act(s) == player);
+    case 31: return f32((s.phase == Phase::Bid || s.phase == Phase::Play) && to_act(s) == player);
     default: return lead(s, player);
     }
 }
@@ -257,7 +236,7 @@ VZ_DEVICE f32 round_number(const State& s, int i) {
     const int cards = cards_in(s.round);
     if (i < 5) return f32(trump_in(s.round) == i);
     if (i < 9) return f32(trick_len(s) > 0 && suit_of(s.trick[0]) == i - 5);
-    if (i < 13) return f32(s.phase == i - 9);
+    if (i < 13) return f32((int)s.phase == i - 9);
     int num_bids = 0, sum = 0;
     for (int p = 0; p < PLAYERS; p++) {
         const bool has_bid = s.bids[p] != NO_BID;
@@ -300,7 +279,7 @@ VZ_DEVICE f32 observed(const State& s, int observer, int i) {
     if (i < 2 * NUM_CARDS) return f32(s.gone >> (i - NUM_CARDS) & 1);
     if (i < SEATS_AT) return f32(trick_cards(s) >> (i - 2 * NUM_CARDS) & 1);
     if (i >= ROUND_AT) return round_number(s, i - ROUND_AT);
-    return seat_number(s, seat_after(observer, (i - SEATS_AT) / SEAT), (i - SEATS_AT) % SEAT);
+    return seat_number(s, seat_after(observer, (i - SEATS_AT) / SEAT_LEN), (i - SEATS_AT) % SEAT_LEN);
 }
 
 } // namespace blob
@@ -308,24 +287,24 @@ VZ_DEVICE f32 observed(const State& s, int observer, int i) {
 #include "games/blob_deal.cuh"
 
 VZ_DEVICE int game_turn(const State& s) {
-    if (s.phase == blob::PHASE_DEAL) return TURN_CHANCE;
-    return s.phase == blob::PHASE_OVER ? TURN_OVER : blob::to_act(s);
+    if (s.phase == blob::Phase::Deal) return TURN_CHANCE;
+    return s.phase == blob::Phase::Over ? TURN_OVER : blob::to_act(s);
 }
 
 VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
     switch (s.phase) {
-    case blob::PHASE_DEAL: return write_bits(blob::stock(s), 0, out);
-    case blob::PHASE_BID: return blob::legal_bids(s, out);
-    case blob::PHASE_PLAY: return write_bits(blob::playable(s), 0, out);
+    case blob::Phase::Deal: return write_bits(blob::stock(s), 0, out);
+    case blob::Phase::Bid: return blob::legal_bids(s, out);
+    case blob::Phase::Play: return write_bits(blob::playable(s), 0, out);
     default: return 0;
     }
 }
 
 VZ_DEVICE void game_step(State& s, u16 action, const History&) {
     switch (s.phase) {
-    case blob::PHASE_DEAL: return blob::deal(s, action);
-    case blob::PHASE_BID: return blob::bid(s, action);
-    case blob::PHASE_PLAY: return blob::play(s, action);
+    case blob::Phase::Deal: return blob::deal(s, action);
+    case blob::Phase::Bid: return blob::bid(s, action);
+    case blob::Phase::Play: return blob::play(s, action);
     default: return;
     }
 }
@@ -341,7 +320,7 @@ VZ_DEVICE void game_returns(const State& s, f32* out) {
 
 #define VZ_OWN_HORIZON
 VZ_DEVICE bool game_is_horizon(const State& s) {
-    return s.phase == blob::PHASE_DEAL && s.count == 0 && s.round > 0;
+    return s.phase == blob::Phase::Deal && s.count == 0 && s.round > 0;
 }
 
 VZ_DEVICE void game_determinise(const State& s, int player, Stream& rng, State& out) {

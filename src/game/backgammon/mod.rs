@@ -22,35 +22,52 @@ mod text;
 
 use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
 use crate::config::keys::{KeyInfo, Section, section};
+use crate::device_struct::{device_constants, device_struct};
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
 use moves::Movers;
 
-/// Places of [`State::board`].
-pub const PLACES: usize = 28;
-/// The mover's bar.
-pub const BAR: usize = 1;
-/// The mover's 1-point, the last place before bearing off.
-const ACE: usize = 25;
-/// The other player's bar.
-pub const OTHER_BAR: usize = 26;
-/// The mover's checkers borne off.
-pub const OFF: usize = 27;
-/// The other player's checkers borne off.
-pub const OTHER_OFF: usize = 0;
-/// The first place of the winner's home board, in the winner's direction of travel.
-const HOME: usize = 20;
-/// Checkers of each player.
-const CHECKERS: i8 = 15;
-/// "No move": dice are left, but none can be played.
-pub const NO_MOVE: u16 = 0;
-/// Dice rolls a <= b in the order of their numbers.
-pub const ROLLS: [[u8; 2]; 21] = rolls();
+device_constants! {
+    fn device_constants;
+    /// Places of [`State::board`].
+    pub const PLACES: usize as "int" = 28;
+    /// The mover's bar.
+    pub const BAR: usize as "int" = 1;
+    /// The mover's 1-point, the last place before bearing off.
+    const ACE: usize as "int" = 25;
+    /// The other player's bar.
+    pub const OTHER_BAR: usize as "int" = 26;
+    /// The mover's checkers borne off.
+    pub const OFF: usize as "int" = 27;
+    /// The other player's checkers borne off.
+    pub const OTHER_OFF: usize as "int" = 0;
+    /// The first place of the winner's home board, in the winner's direction of travel.
+    const HOME: usize as "int" = 20;
+    /// Checkers of each player.
+    const CHECKERS: i8 = 15;
+    /// "No move": dice are left, but none can be played.
+    pub const NO_MOVE: u16 = 0;
+    /// Different rolls of two dice.
+    pub const NUM_ROLLS: usize as "int" = 21;
+    /// Dice rolls a <= b in the order of their numbers.
+    pub const ROLLS: [[u8; 2]; NUM_ROLLS] = rolls();
+    /// The phase in which the starter is dealt; the other phases follow.
+    const PHASE_STARTER: u8 = 0;
+    /// The starter's first roll.
+    const PHASE_OPENING_ROLL: u8 = 1;
+    /// A roll.
+    const PHASE_ROLL: u8 = 2;
+    /// A move.
+    const PHASE_MOVE: u8 = 3;
+    /// The game is over.
+    const PHASE_OVER: u8 = 4;
+}
+
 /// F: elements of one observation; see [`Backgammon::observe`].
 const OBS_LEN: usize = 24 * 8 + 4 + 2 + 10 + 2 + 1;
 
-const fn rolls() -> [[u8; 2]; 21] {
-    let mut out = [[0; 2]; 21];
+const fn rolls() -> [[u8; 2]; NUM_ROLLS] {
+    let mut out = [[0; 2]; NUM_ROLLS];
     let (mut n, mut a) = (0, 1);
     while a <= 6 {
         let mut b = a;
@@ -84,34 +101,26 @@ section! {
     }
 }
 
-/// Numbers of [`State::phase`].
-mod phase {
-    pub const STARTER: u8 = 0;
-    pub const OPENING_ROLL: u8 = 1;
-    pub const ROLL: u8 = 2;
-    pub const MOVE: u8 = 3;
-    pub const OVER: u8 = 4;
-}
-
-/// One position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub struct State {
-    /// Checkers in the mover's direction of travel, the mover's positive, the other player's negative: place 1 is the
-    /// mover's bar, 2..=25 the points, 26 the other player's bar, 27 and 0 what the mover and the other have borne off.
-    pub board: [i8; PLACES],
-    /// Faces still to be played, the higher first, then zeros.
-    pub dice: [u8; 4],
-    /// The next event: 0 the starter is dealt, 1 the opening roll, 2 a roll, 3 a move, 4 nothing.
-    pub phase: u8,
-    /// The player who moves or rolls; at the end, the winner.
-    pub mover: u8,
-    /// At the end, the points of the winner: 1, 2, 3, or 0 for a game that reached the limit.
-    pub points: u8,
-    /// Always 0.
-    pub reserved: u8,
-    /// Plies made.
-    pub plies: u32,
+device_struct! {
+    /// One position.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+    pub struct State {
+        /// Checkers in the mover's direction of travel, the mover's positive, the other player's negative: place 1 is the
+        /// mover's bar, 2..=25 the points, 26 the other player's bar, 27 and 0 what the mover and the other have borne off.
+        pub board: [i8; PLACES],
+        /// Faces still to be played, the higher first, then zeros.
+        pub dice: [u8; 4],
+        /// The next event: 0 the starter is dealt, 1 the opening roll, 2 a roll, 3 a move, 4 nothing.
+        pub phase: u8,
+        /// The player who moves or rolls; at the end, the winner.
+        pub mover: u8,
+        /// At the end, the points of the winner: 1, 2, 3, or 0 for a game that reached the limit.
+        pub points: u8,
+        /// Always 0.
+        pub reserved: u8,
+        /// Plies made.
+        pub plies: u32,
+    }
 }
 
 impl State {
@@ -135,7 +144,7 @@ impl State {
         if mover > 1 {
             return Err(Error::config("mover", mover, "0 or 1"));
         }
-        Ok(Self { board, dice: [0; 4], phase: phase::ROLL, mover, points: 0, reserved: 0, plies: 0 })
+        Ok(Self { board, dice: [0; 4], phase: PHASE_ROLL, mover, points: 0, reserved: 0, plies: 0 })
     }
 
     /// The board from the viewpoint of `player`.
@@ -146,14 +155,14 @@ impl State {
     fn deal(&mut self, roll: u16) {
         let [low, high] = ROLLS[usize::from(roll)];
         self.dice = if low == high { [low; 4] } else { [high, low, 0, 0] };
-        self.phase = phase::MOVE;
+        self.phase = PHASE_MOVE;
     }
 
     fn end_turn(&mut self) {
         self.board = turned(&self.board);
         self.mover ^= 1;
         self.dice = [0; 4];
-        self.phase = phase::ROLL;
+        self.phase = PHASE_ROLL;
     }
 
     /// Plays one die.
@@ -174,7 +183,7 @@ impl State {
         if self.board[OFF] == CHECKERS {
             self.points = self.win_points();
             self.dice = [0; 4];
-            self.phase = phase::OVER;
+            self.phase = PHASE_OVER;
         } else if self.dice[0] == 0 {
             self.end_turn();
         }
@@ -233,7 +242,7 @@ impl Game for Backgammon {
             num_players: 2,
             num_actions: 26 * 6,
             max_legal: 30,
-            num_chance: ROLLS.len(),
+            num_chance: NUM_ROLLS,
             max_chance_run: 1,
             obs: ObsShape { channels: OBS_LEN, height: 1, width: 1 },
             max_plies: self.ply_limit as usize,
@@ -248,7 +257,7 @@ impl Game for Backgammon {
         State {
             board: if self.short_game { SHORT_START } else { START },
             dice: [0; 4],
-            phase: phase::STARTER,
+            phase: PHASE_STARTER,
             mover: 0,
             points: 0,
             reserved: 0,
@@ -258,7 +267,7 @@ impl Game for Backgammon {
 
     fn is_valid(&self, s: &State) -> bool {
         s.mover < 2
-            && s.phase <= phase::OVER
+            && s.phase <= PHASE_OVER
             && s.dice.iter().all(|&die| die <= 6)
             && s.board.iter().all(|n| (-CHECKERS..=CHECKERS).contains(n))
     }
@@ -266,8 +275,8 @@ impl Game for Backgammon {
     #[inline]
     fn turn(&self, s: &State) -> Turn {
         match s.phase {
-            phase::MOVE => Turn::Player(s.mover),
-            phase::OVER => Turn::Over,
+            PHASE_MOVE => Turn::Player(s.mover),
+            PHASE_OVER => Turn::Over,
             _ => Turn::Chance,
         }
     }
@@ -283,13 +292,13 @@ impl Game for Backgammon {
             n
         };
         match s.phase {
-            phase::MOVE => Movers::of(&s.board).list(&s.dice, out),
-            phase::STARTER => {
+            PHASE_MOVE => Movers::of(&s.board).list(&s.dice, out),
+            PHASE_STARTER => {
                 out[..2].copy_from_slice(&[0, 1]);
                 2
             }
             _ if self.simple_doubles => rolls(out, |[a, b]| a == b),
-            phase::OPENING_ROLL => rolls(out, |[a, b]| a != b),
+            PHASE_OPENING_ROLL => rolls(out, |[a, b]| a != b),
             _ => rolls(out, |_| true),
         }
     }
@@ -297,17 +306,17 @@ impl Game for Backgammon {
     #[inline]
     fn step(&self, s: &mut State, action: u16, _history: History<'_>) {
         match s.phase {
-            phase::STARTER => {
+            PHASE_STARTER => {
                 s.mover = action as u8;
-                s.phase = phase::OPENING_ROLL;
+                s.phase = PHASE_OPENING_ROLL;
             }
-            phase::MOVE if action < 6 => s.end_turn(),
-            phase::MOVE => s.advance(usize::from(action / 6), (action % 6) as u8 + 1),
+            PHASE_MOVE if action < 6 => s.end_turn(),
+            PHASE_MOVE => s.advance(usize::from(action / 6), (action % 6) as u8 + 1),
             _ => s.deal(action),
         }
         s.plies += 1;
-        if s.plies >= self.ply_limit && s.phase != phase::OVER {
-            s.phase = phase::OVER;
+        if s.plies >= self.ply_limit && s.phase != PHASE_OVER {
+            s.phase = PHASE_OVER;
         }
     }
 
@@ -356,7 +365,7 @@ impl Game for Backgammon {
     }
 
     fn chance_probs(&self, s: &State, outcomes: &[u16], out: &mut [f32]) {
-        if s.phase != phase::ROLL || self.simple_doubles {
+        if s.phase != PHASE_ROLL || self.simple_doubles {
             out[..outcomes.len()].fill(1.0 / outcomes.len() as f32);
             return;
         }

@@ -4,12 +4,17 @@
 //! possible once it is. So only two different dice need a look-ahead, of one die.
 
 use super::{BAR, NO_MOVE, PLACES};
+use crate::device_struct::device_constants;
 
-/// Places 2..=25.
-const POINTS: u32 = 0x03FF_FFFC;
-/// Places 2..=19, from where no checker may be left when bearing off.
-const OUTSIDE: u32 = 0x000F_FFFC;
-const BAR_BIT: u32 = 1 << BAR;
+device_constants! {
+    fn device_constants;
+    /// Places 2..=25.
+    const POINTS: u32 = 0x03FF_FFFC;
+    /// Places 2..=19, from where no checker may be left when bearing off.
+    const OUTSIDE: u32 = 0x000F_FFFC;
+    /// The mover's bar.
+    const BAR_BIT: u32 = 1 << BAR;
+}
 
 /// The mover's checkers and the points that block them; bit i is place i.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,12 @@
 use super::*;
+use crate::device_struct::DeviceType;
+use crate::game::check_device_header;
+
+#[test]
+fn generated_header_is_up_to_date() {
+    let definitions = [device_constants(), moves::device_constants(), State::definition()];
+    check_device_header::<Backgammon>("", &definitions);
+}
 
 /// A board from points as the mover counts them (25 = own bar); the other player's checkers by the same count (0 = their
 /// bar). The rest of the 15 checkers has been borne off.

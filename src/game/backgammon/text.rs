@@ -1,6 +1,9 @@
 //! Backgammon notation and display.
 
-use super::{BAR, OFF, OTHER_BAR, OTHER_OFF, PLACES, ROLLS, State, phase};
+use super::{
+    BAR, OFF, OTHER_BAR, OTHER_OFF, PHASE_MOVE, PHASE_OPENING_ROLL, PHASE_OVER, PHASE_ROLL, PHASE_STARTER,
+    PLACES, ROLLS, State,
+};
 
 /// The point of a place, counted by the player to move: 24 down to 1, 25 for the bar, 0 and below for off.
 fn point(place: u16) -> i32 {
@@ -10,9 +13,9 @@ fn point(place: u16) -> i32 {
 /// The name of a legal action or outcome.
 pub(super) fn name(s: &State, action: u16) -> String {
     match s.phase {
-        phase::STARTER => return format!("player {action}"),
-        phase::MOVE if action < 6 => return "no move".into(),
-        phase::MOVE => {}
+        PHASE_STARTER => return format!("player {action}"),
+        PHASE_MOVE if action < 6 => return "no move".into(),
+        PHASE_MOVE => {}
         _ => {
             let [low, high] = ROLLS.get(usize::from(action)).copied().unwrap_or_default();
             return format!("{high}-{low}");
@@ -35,9 +38,9 @@ pub(super) fn parse(s: &State, legal: &[u16], text: &str) -> Option<u16> {
         return Some(action);
     }
     match s.phase {
-        phase::MOVE if text.parse::<u16>().is_ok_and(|a| a < 6) => named("no move"),
-        phase::MOVE => legal.iter().copied().find(|&a| name(s, a).split('(').next() == Some(&text)),
-        phase::ROLL | phase::OPENING_ROLL => {
+        PHASE_MOVE if text.parse::<u16>().is_ok_and(|a| a < 6) => named("no move"),
+        PHASE_MOVE => legal.iter().copied().find(|&a| name(s, a).split('(').next() == Some(&text)),
+        PHASE_ROLL | PHASE_OPENING_ROLL => {
             let (a, b) = text.split_once('-')?;
             named(&format!("{b}-{a}"))
         }
@@ -102,13 +105,13 @@ pub(super) fn display(s: &State) -> String {
     );
     let player = if s.mover == 0 { "X (player 0)" } else { "O (player 1)" };
     text + &match s.phase {
-        phase::STARTER => "the starter is drawn\n".to_string(),
-        phase::MOVE => {
+        PHASE_STARTER => "the starter is drawn\n".to_string(),
+        PHASE_MOVE => {
             let dice: Vec<String> = s.dice.iter().filter(|&&d| d > 0).map(u8::to_string).collect();
             format!("{player} to play {}\n", dice.join("-"))
         }
-        phase::OVER if s.points == 0 => "ended as a draw at the ply limit\n".to_string(),
-        phase::OVER => format!("{player} has won {}\n", s.points),
+        PHASE_OVER if s.points == 0 => "ended as a draw at the ply limit\n".to_string(),
+        PHASE_OVER => format!("{player} has won {}\n", s.points),
         _ => format!("{player} to roll\n"),
     }
 }

@@ -31,12 +31,21 @@
 
 use super::rules::{suit_cards, suit_of};
 use super::{Blob, NO_BID, NUM_CARDS, Phase, Sight, State, Trump};
+use crate::device_struct::device_constants;
 
-const SEAT: usize = 33;
+device_constants! {
+    fn device_constants;
+    /// The first element of the seats.
+    const SEATS_AT: usize as "int" = 3 * NUM_CARDS;
+    /// Elements of a seat.
+    const SEAT_LEN: usize as "int" = 33;
+    /// Elements of the round, which follow the seats.
+    const ROUND_LEN: usize as "int" = 19;
+}
 
 /// Number of leading elements of an observation that depend only on information of the observer.
 pub(super) fn known_len(game: &Blob) -> usize {
-    3 * NUM_CARDS + SEAT * game.num_players() + 19
+    SEATS_AT + SEAT_LEN * game.num_players() + ROUND_LEN
 }
 
 /// F: elements of an observation.

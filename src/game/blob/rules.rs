@@ -1,57 +1,63 @@
 //! The state of a game of Blob and its steps: deal, bid, play. Independent of observations and names.
 
 use super::{Blob, MAX_PLAYERS, Trump};
+use crate::device_struct::{device_constants, device_enum, device_struct};
 use bytemuck::{Pod, Zeroable};
 
-/// Cards of the pack.
-pub const NUM_CARDS: usize = 52;
-/// The entry of [`State::bids`] of a player who has not bid.
-pub const NO_BID: u8 = 255;
-/// Every card.
-pub(super) const PACK: u64 = (1 << NUM_CARDS) - 1;
-/// The cards of spades; suit s is this shifted by 13 s.
-const SPADES: u64 = (1 << 13) - 1;
-
-/// The phase of a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Phase {
-    /// Cards are dealt, one by one.
-    Deal = 0,
-    /// Players bid.
-    Bid = 1,
-    /// Players play cards.
-    Play = 2,
-    /// The game is over.
-    Over = 3,
+device_constants! {
+    fn device_constants;
+    /// Cards of the pack.
+    pub const NUM_CARDS: usize as "int" = 52;
+    /// The entry of [`State::bids`] of a player who has not bid.
+    pub const NO_BID: u8 = 255;
+    /// Every card.
+    pub(super) const PACK: u64 = (1 << NUM_CARDS) - 1;
+    /// The cards of spades; suit s is this shifted by 13 s.
+    const SPADES: u64 = (1 << 13) - 1;
 }
 
-/// One position. Sets of cards are bit masks, bit c for card c. Entries of seats beyond P stay as at the start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub struct State {
-    /// Cards in each player's hand. `[8]`
-    pub hands: [u64; MAX_PLAYERS],
-    /// Cards of this round's finished tricks.
-    pub gone: u64,
-    /// Points of the finished rounds. `[8]`
-    pub scores: [u16; MAX_PLAYERS],
-    /// The cards of the current trick in order of play, the first from `leader`; 0 beyond them. `[8]`
-    pub trick: [u8; MAX_PLAYERS],
-    /// Bids of this round, [`NO_BID`] where none was made. `[8]`
-    pub bids: [u8; MAX_PLAYERS],
-    /// Tricks taken in this round. `[8]`
-    pub tricks: [u8; MAX_PLAYERS],
-    /// Bit 4 p + s: player p has shown, by not following suit, that it has no cards of suit s.
-    pub voids: u32,
-    /// The round, from 0.
-    pub round: u8,
-    /// A [`Phase`] as a number.
-    pub phase: u8,
-    /// The player who bids first, or leads the current trick.
-    pub leader: u8,
-    /// Cards dealt, bids made or cards in the current trick, by phase.
-    pub count: u8,
+device_enum! {
+    /// The phase of a round.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Phase: u8 {
+        /// Cards are dealt, one by one.
+        Deal = 0,
+        /// Players bid.
+        Bid = 1,
+        /// Players play cards.
+        Play = 2,
+        /// The game is over.
+        Over = 3,
+    }
+}
+
+device_struct! {
+    /// One position. Sets of cards are bit masks, bit c for card c. Entries of seats beyond P stay as at the start.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+    pub struct State {
+        /// Cards in each player's hand. `[8]`
+        pub hands: [u64; MAX_PLAYERS],
+        /// Cards of this round's finished tricks.
+        pub gone: u64,
+        /// Points of the finished rounds. `[8]`
+        pub scores: [u16; MAX_PLAYERS],
+        /// The cards of the current trick in order of play, the first from `leader`; 0 beyond them. `[8]`
+        pub trick: [u8; MAX_PLAYERS],
+        /// Bids of this round, [`NO_BID`] where none was made. `[8]`
+        pub bids: [u8; MAX_PLAYERS],
+        /// Tricks taken in this round. `[8]`
+        pub tricks: [u8; MAX_PLAYERS],
+        /// Bit 4 p + s: player p has shown, by not following suit, that it has no cards of suit s.
+        pub voids: u32,
+        /// The round, from 0.
+        pub round: u8,
+        /// The number of the round's [`Phase`].
+        pub phase: u8 as "Phase",
+        /// The player who bids first, or leads the current trick.
+        pub leader: u8,
+        /// Cards dealt, bids made or cards in the current trick, by phase.
+        pub count: u8,
+    }
 }
 
 /// The cards of `suit`.

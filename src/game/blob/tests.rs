@@ -1,7 +1,21 @@
 use super::*;
 use crate::batch::{GameBatch, Playthrough, any_game};
 use crate::config::Layers;
+use crate::device_struct::DeviceType;
+use crate::game::check_device_header;
 use crate::rng::{Key, Purpose};
+
+#[test]
+fn generated_header_is_up_to_date() {
+    let definitions = [
+        crate::game::device_constants(),
+        rules::device_constants(),
+        observe::device_constants(),
+        Phase::definition(),
+        State::definition(),
+    ];
+    check_device_header::<Blob>("", &definitions);
+}
 
 /// Every state with a player to move of `games` random games.
 pub(super) fn random_states(game: &Blob, games: u64, seed: u64) -> Vec<State> {
