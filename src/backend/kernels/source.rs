@@ -1,7 +1,7 @@
 //! The kernel sources, which are embedded in the program, and the constants that a game gives them.
 //!
-//! A new game's kernels are one file `kernels/games/<name>.cuh`. For work on a machine that
-//! cannot build the program, [`SourceFolder`] replaces the embedded sources by those of a folder.
+//! A new game's kernels are one file `kernels/games/<name>.cuh`, with the generated `<name>_layout.cuh` beside it. For work on a
+//! machine that cannot build the program, [`SourceFolder`] replaces the embedded sources by those of a folder.
 
 use super::device::{GpuCode, Program};
 use crate::batch::AnyGame;
