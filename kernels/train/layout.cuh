@@ -33,7 +33,7 @@ constexpr int STAGES = 3; // Steps in shared memory: one in use, the others bein
 constexpr f64 BN_EPS = 1e-5; // Added to the variance in every BatchNorm, as PyTorch's default.
 constexpr f64 BN_MOMENTUM = 0.1; // Share of the new batch in BatchNorm's running statistics, as PyTorch's default.
 
-// How a layer's input and output positions are linked.
+// How a linear layer's input and output positions are linked.
 enum class Connectivity : u32 {
     Pointwise = 0, // The same weights at every position: an output row reads the same input row.
     Conv3x3 = 1, // A 3x3 convolution with a border of zeros: nine taps read the neighbours on the board.

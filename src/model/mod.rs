@@ -14,7 +14,8 @@ mod pooling; // a bias or scale of each channel from a whole board
 mod role; // roles of parameters: first values, gradients, weight decay
 mod params; // parameters: names, roles, places in flat arrays
 mod tower; // the normal form of fused executors
-pub(crate) mod folded; // the same with weights, BatchNorm folded in
+pub(crate) mod folded; // its layers in inference: BatchNorm folded in
+mod train_tower; // its layers in training: pre-activation layers
 mod spec; // the sizes that a configuration gives
 mod array; // named arrays
 mod weights; // named arrays: first weights, checks
@@ -27,6 +28,7 @@ pub use pooling::{ChannelEffect, GlobalPooling, PoolStatistics, board_factor};
 pub use role::{Gain, Role};
 pub use spec::NetSpec;
 pub use tower::{HeadConv, ResidualBlock, ResidualGrad, Tower};
+pub use train_tower::{Connectivity, PreActivation, Residual, TrainLinear, TrainMessage, TrainTower};
 
 use crate::device_struct::device_constants;
 use crate::error::Result;

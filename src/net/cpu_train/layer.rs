@@ -4,7 +4,7 @@ use super::gemm::{PackedWeights, View, ViewMut, padded, product};
 use super::norm::{Columns, GradientColumns};
 use super::tap_map::TapMap;
 use crate::isa::Isa;
-use crate::model::{BN_EPS, BN_MOMENTUM, Model};
+use crate::model::{BN_EPS, BN_MOMENTUM, Model, TrainLinear};
 use std::ops::Range;
 
 /// A weight tensor `[outputs, inputs, taps]` and the columns it makes.
@@ -35,18 +35,15 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// The layers with these weights in adjacent columns, which read the columns `inputs`; the bias is that of the first layer. Weights and
-    /// bias are indices of [`Model::params`].
-    pub fn new(
-        model: &Model,
-        weights: &[usize],
-        bias_slot: Option<usize>,
-        tap_map: TapMap,
-        inputs: Range<usize>,
-    ) -> Self {
+    /// The layers of `linear` in adjacent columns. Groups of a row of their input begin at whole vectors.
+    pub fn new(model: &Model, linear: &TrainLinear) -> Self {
+        let TrainLinear { bias: bias_slot, connectivity, board, group, .. } = *linear;
+        let tap_map = TapMap::of(connectivity, board);
+        let first: usize = linear.row[..group].iter().map(|&channels| padded(channels)).sum();
+        let inputs = first..first + linear.row[group];
         let mut columns = 0;
         let mut blocks = Vec::new();
-        for &slot in weights {
+        for &slot in &linear.weights {
             blocks.push(WeightTensor { slot, column: columns });
             columns += padded(model.params[slot].shape[0]);
         }

@@ -7,7 +7,10 @@ use super::message::{LayerChunk, LayerMessage};
 use super::norm;
 use super::pooled::TrainPooling;
 use crate::isa::Isa;
+use crate::model::{CompleteGraph, Model, PreActivation, Residual, TrainMessage};
+use crate::net::edge_messages::TriangleColumns;
 use crate::net::pooling::BoardRows;
+use std::sync::Arc;
 
 /// `y = linear(relu(norm(x)))`, plus a message and the residual stream where the layer has them.
 #[derive(Clone, Debug)]
@@ -22,6 +25,27 @@ pub(super) struct PreActLayer {
 }
 
 impl PreActLayer {
+    /// The layer `layer` of `model`; `edges` is K_n for a tower on its edges.
+    pub fn new(model: &Model, layer: &PreActivation, edges: Option<&Arc<CompleteGraph>>) -> Self {
+        let norm = CpuBatchNorm::new(model, &[layer.norm]);
+        let message = match (&layer.message, edges) {
+            (TrainMessage::Vertex(linear), Some(edges)) => {
+                LayerMessage::Vertex(edges.clone(), Box::new(Linear::new(model, linear)))
+            }
+            (&TrainMessage::Triangle(columns), Some(edges)) => {
+                let scale = edges.triangle_scale();
+                LayerMessage::Triangle(edges.clone(), TriangleColumns { width: norm.width, columns, scale })
+            }
+            _ => LayerMessage::None,
+        };
+        let [bias, scale] = layer.pooling.map(|index| {
+            let index = index?;
+            Some(TrainPooling::new(model, index, model.pooling(index)?))
+        });
+        let linear = Linear::new(model, &layer.linear);
+        Self { norm, linear, message, residual: layer.residual, bias, scale }
+    }
+
     /// Its pooling layers.
     pub fn pooled(&self) -> impl Iterator<Item = &TrainPooling> {
         self.bias.iter().chain(&self.scale)
@@ -82,15 +106,6 @@ impl PreActLayer {
         }
         message.add(here, y, &mut scratch.message);
     }
-}
-
-/// Whether a layer's output is added to the residual stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Residual {
-    /// It is not.
-    None,
-    /// It is: the input of the layer before, where the block begins, is added.
-    Add,
 }
 
 /// Scratch of one partition, as many floats as the largest layer needs.

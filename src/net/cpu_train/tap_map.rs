@@ -1,5 +1,7 @@
 //! Which input positions are connected to which output positions by which tap.
 
+use crate::model::Connectivity;
+
 /// One product of a layer: the weights of `tap` applied at input position `position` (in the backward direction: at
 /// that output position).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +63,17 @@ impl TapMap {
         tap_map
     }
 
-    /// A 3x3 convolution with a border of zeros; taps off the board do not exist.
-    pub fn conv3x3(height: usize, width: usize) -> Self {
+    /// The taps of positions in rows and columns of `board`; those of a convolution off the board do not exist.
+    pub fn of(connectivity: Connectivity, [height, width]: [usize; 2]) -> Self {
+        match connectivity {
+            Connectivity::Pointwise => Self::pointwise(height * width),
+            Connectivity::Conv3x3 => Self::conv3x3(height, width),
+            Connectivity::Flatten => Self::flatten(height * width),
+            Connectivity::Spread => Self::spread(height * width),
+        }
+    }
+
+    fn conv3x3(height: usize, width: usize) -> Self {
         let area = height * width;
         let links = (0..area).flat_map(move |output| {
             (0..9).filter_map(move |tap| {
@@ -74,20 +85,30 @@ impl TapMap {
         Self::new(area, area, 9, links)
     }
 
-    /// The same weights at every position: a 1x1 convolution, or a linear layer where there is one position.
-    pub fn pointwise(positions: usize) -> Self {
+    fn pointwise(positions: usize) -> Self {
         Self::new(positions, positions, 1, (0..positions).map(|p| (0, p, p)))
     }
 
-    /// A linear layer on the flattened board: one output position, weights of its own for every input position.
-    pub fn flatten(positions: usize) -> Self {
+    fn flatten(positions: usize) -> Self {
         Self::new(positions, 1, positions, (0..positions).map(|p| (p, p, 0)))
+    }
+
+    fn spread(positions: usize) -> Self {
+        Self::new(1, positions, positions, (0..positions).map(|p| (p, 0, p)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_backward_direction_is_the_transposed_connectivity() {
+        for connectivity in [Connectivity::Pointwise, Connectivity::Flatten, Connectivity::Spread] {
+            let [of, transposed] = [connectivity, connectivity.transposed()].map(|c| TapMap::of(c, [3, 4]));
+            assert_eq!(of.backward, transposed.forward, "{connectivity:?}");
+        }
+    }
 
     #[test]
     fn corners_have_four_taps_edges_six_and_the_middle_nine() {

@@ -1,23 +1,20 @@
 //! The whole network in training mode: the layers, their arrays, and the forward pass.
 //!
-//! A network is a stem, a row of layers `y = linear(relu(norm(x)))` (every second one of the tower adds the residual
-//! stream), and a tail `relu(norm(x))` that feeds the policy layer and the value layers. One parallel pass over the
-//! partitions of the batch does a layer and the moments that the next normalisation needs.
+//! The layers are those of a [`TrainTower`]. One parallel pass over the partitions of the batch does a layer and the moments that the
+//! next normalisation needs.
 
-use super::gemm::{LANES, View, ViewMut};
+use super::gemm::{View, ViewMut};
 use super::layer::{CpuBatchNorm, Linear, Moments};
 use super::message::LayerMessage;
 use super::norm;
 use super::pooled::TrainPooling;
-use super::preact_layer::{PreActLayer, Residual, Scratch};
+use super::preact_layer::{PreActLayer, Scratch};
 use super::split::BatchSplit;
-use super::tap_map::TapMap;
 use crate::error::{Error, Result};
 use crate::isa::Isa;
-use crate::model::{self, ActivationShape, CompleteGraph, Model, NetSpec, ResidualBlock};
-use crate::net::edge_messages::{self, TriangleColumns};
+use crate::model::{CompleteGraph, Model, NetSpec, Residual, Tower, TrainLinear, TrainTower};
+use crate::net::edge_messages;
 use rayon::prelude::*;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// The arrays of one forward and backward pass; `[boards, positions, width]` in chunks, see the module [`super`].
@@ -88,7 +85,7 @@ impl CpuTrainNet {
     /// The network of `spec`, with the best instructions this machine has.
     ///
     /// # Errors
-    /// As [`Model::new`]; [`Error::Unsupported`] where the model is not a [`model::Tower`].
+    /// As [`Model::new`]; [`Error::Unsupported`] where the model is not a [`Tower`].
     pub fn new(spec: &NetSpec) -> Result<Self> {
         Self::build(spec, Isa::detect())
     }
@@ -96,50 +93,33 @@ impl CpuTrainNet {
     /// As [`CpuTrainNet::new`] with other instructions; those that this machine lacks become the portable ones.
     ///
     /// # Errors
-    /// As [`Model::new`]; [`Error::Unsupported`] where the model is not a [`model::Tower`].
+    /// As [`Model::new`]; [`Error::Unsupported`] where the model is not a [`Tower`].
     pub fn with_isa(spec: &NetSpec, isa: Isa) -> Result<Self> {
         Self::build(spec, if Isa::available().any(|here| here == isa) { isa } else { Isa::Portable })
     }
 
     fn build(spec: &NetSpec, isa: Isa) -> Result<Self> {
         let model = spec.model()?;
-        let form = model::Tower::of(&model).map_err(|why| Error::unsupported("fused training", why))?;
-        let linear = |layers: &[usize], tap_map, inputs| linear(&model, layers, tap_map, inputs);
-        let stream = model.layers[form.stem].shape;
-        let (positions, c) = (stream.positions(), 0..stream.channels());
-        let (square, pool) = match stream {
-            ActivationShape::Board { height, width, .. } => (TapMap::conv3x3(height, width), None),
-            ActivationShape::Vector(_) => (TapMap::pointwise(1), None),
-            ActivationShape::Edges { vertices, .. } => {
-                (TapMap::pointwise(positions), Some(Arc::new(CompleteGraph::new(vertices))))
-            }
-        };
-        let stem = linear(&[form.stem], square.clone(), 0..model.obs().len() / positions);
-        let edges = pool.as_ref();
-        let mut layers: Vec<PreActLayer> =
-            form.blocks.iter().flat_map(|block| block_layers(&model, block, &square, edges)).collect();
-        let last = CpuBatchNorm::new(&model, &[form.norm]);
-        let (tail, policy_inputs, hidden_inputs) = match form.heads {
-            Some([policy, value]) => {
-                let linear = linear(&[policy.conv, value.conv], TapMap::pointwise(positions), c);
-                let (message, residual) = (LayerMessage::None, Residual::None);
-                layers.push(PreActLayer { norm: last, linear, message, residual, bias: None, scale: None });
-                let tail = CpuBatchNorm::new(&model, &[policy.norm, value.norm]);
-                let first = model.outputs(policy.conv).next_multiple_of(LANES);
-                (tail, 0..model.outputs(policy.conv), first..first + model.outputs(value.conv))
-            }
-            None => (last, c.clone(), c),
-        };
-        // The heads' layers read all squares of a board; on edges each logit its own, and the values one mean.
-        let flat = TapMap::flatten(if pool.is_some() { 1 } else { positions });
-        let per_logit = if pool.is_some() { square } else { flat.clone() };
-        let policy = linear(&[form.policy], per_logit, policy_inputs);
-        let hidden = linear(&[form.hidden], flat, hidden_inputs);
-        let values = linear(&[form.values], TapMap::pointwise(1), 0..model.outputs(form.hidden));
-        let split = BatchSplit::new(0, 1);
-        let arrays = TowerArrays::default();
-        let blocks = form.blocks.len();
-        Ok(Self { model, blocks, isa, split, stem, layers, tail, pool, policy, hidden, values, arrays })
+        let tower = Tower::of(&model).map_err(|why| Error::unsupported("fused training", why))?;
+        let tower = TrainTower::new(&model, &tower);
+        let linear = |linear: &TrainLinear| Linear::new(&model, linear);
+        let edges = tower.edges.clone().map(Arc::new);
+        let layers =
+            tower.layers.iter().map(|layer| PreActLayer::new(&model, layer, edges.as_ref())).collect();
+        Ok(Self {
+            blocks: tower.blocks,
+            isa,
+            split: BatchSplit::new(0, 1),
+            stem: linear(&tower.stem),
+            layers,
+            tail: CpuBatchNorm::new(&model, &tower.tail),
+            pool: edges,
+            policy: linear(&tower.policy),
+            hidden: linear(&tower.hidden),
+            values: linear(&tower.values),
+            arrays: TowerArrays::default(),
+            model,
+        })
     }
 
     /// The network's layers and parameters.
@@ -395,45 +375,6 @@ impl CpuTrainNet {
         };
         Outputs { logits, values }
     }
-}
-
-/// The linear map of the layers `layers` side by side, which read the columns `inputs`.
-fn linear(model: &Model, layers: &[usize], tap_map: TapMap, inputs: Range<usize>) -> Linear {
-    let weights: Vec<usize> = layers.iter().map(|&layer| model.param_index(layer, 0)).collect();
-    Linear::new(model, &weights, model.bias_index(layers[0]), tap_map, inputs)
-}
-
-/// The two layers of a residual block, with the tap map `square` of every layer of the tower; `edges` is K_n for a tower on its edges.
-fn block_layers(
-    model: &Model,
-    block: &ResidualBlock,
-    square: &TapMap,
-    edges: Option<&Arc<CompleteGraph>>,
-) -> [PreActLayer; 2] {
-    [Residual::None, Residual::Add].map(|residual| {
-        let number = usize::from(residual == Residual::Add);
-        let channels = 0..model.outputs(block.layers[number]);
-        let norm = CpuBatchNorm::new(model, &[block.norms[number]]);
-        let message = edges.map_or(LayerMessage::None, |edges| match residual {
-            Residual::None => {
-                let vertex = model.param_index(block.layers[number], 1);
-                let tap_map = TapMap::pointwise(edges.vertices);
-                let linear = Linear::new(model, &[vertex], None, tap_map, channels.clone());
-                LayerMessage::Vertex(edges.clone(), Box::new(linear))
-            }
-            Residual::Add => {
-                let (columns, scale) = (block.triangle_channels, edges.triangle_scale());
-                LayerMessage::Triangle(edges.clone(), TriangleColumns { width: norm.width, columns, scale })
-            }
-        });
-        let linear = linear(model, &[block.layers[number]], square.clone(), channels);
-        // Both pooling layers are in the block's second layer.
-        let [bias, scale] = block.pooling.map(|layer| {
-            let index = layer.filter(|_| residual == Residual::Add)?;
-            Some(TrainPooling::new(model, index, model.pooling(index)?))
-        });
-        PreActLayer { norm, linear, message, residual, bias, scale }
-    })
 }
 
 fn chunk_moments(isa: Isa, y: &[f32], width: usize) -> Moments {

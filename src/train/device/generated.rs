@@ -5,11 +5,12 @@ use super::blocks::{
     WeightGradientBlock,
 };
 use super::constants;
-use super::layers::{Connectivity, LinearShape};
+use super::layers::LinearShape;
 use super::samples::GatherBlock;
 use super::step::{LossBlock, Settings, UpdateReport};
 use crate::device_struct::{DeviceType, check_header};
 use crate::model;
+use crate::model::Connectivity;
 
 /// Types of the addresses that Rust does not define.
 const PREAMBLE: &str = "

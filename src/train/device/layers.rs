@@ -2,26 +2,14 @@
 //! read. Columns of every array are padded to whole vectors.
 
 use super::constants::{CHUNK, NOWHERE, SCRATCH_ROWS, VEC};
-use crate::device_struct::{device_enum, device_struct};
+use crate::device_struct::device_struct;
 use crate::error::{Error, Result};
-use crate::model::{self, CompleteGraph, GlobalPooling, Model, Param, Tower};
+use crate::model::{
+    CompleteGraph, Connectivity, GlobalPooling, Model, Param, PreActivation, Residual, Tower, TrainLinear,
+    TrainMessage, TrainTower,
+};
 use bytemuck::NoUninit;
 use std::ops::Range;
-
-device_enum! {
-    /// How a layer's input and output positions are linked.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, NoUninit)]
-    pub enum Connectivity: u32 {
-        /// The same weights at every position: an output row reads the same input row.
-        Pointwise,
-        /// A 3x3 convolution with a border of zeros: nine taps read the neighbours on the board.
-        Conv3x3,
-        /// A linear layer on the flattened board: one output row per board, one tap per position.
-        Flatten,
-        /// Its transpose: one input row per board; each output position has its own tap.
-        Spread,
-    }
-}
 
 device_struct! {
     /// A layer's sizes.
@@ -157,20 +145,11 @@ pub struct TrainLayers {
     pub packed: usize,
 }
 
-/// Columns of an input.
-#[derive(Clone, Copy)]
-struct InputColumns {
-    width: usize,
-    offset: usize,
-}
-
 struct LayersBuilder<'a> {
     model: &'a Model,
     map: Vec<u32>,
     /// Maps of biases and normalisations, which follow those of the packed numbers.
     more: Vec<u32>,
-    height: usize,
-    width: usize,
 }
 
 fn padded(columns: usize) -> usize {
@@ -193,44 +172,15 @@ impl TrainLayers {
     pub fn new(model: &Model) -> Result<Self> {
         let tower =
             Tower::of(model).map_err(|why| Error::unsupported("training by kernels on a GPU", why))?;
-        let stream = model.layers[tower.stem].shape;
-        let (height, width, square) = match stream {
-            model::ActivationShape::Board { height, width, .. } => (height, width, Connectivity::Conv3x3),
-            model::ActivationShape::Vector(_) | model::ActivationShape::Edges { .. } => {
-                (stream.positions(), 1, Connectivity::Pointwise)
-            }
-        };
-        let area = height * width;
-        let mut build = LayersBuilder { model, map: Vec::new(), more: Vec::new(), height, width };
-        let whole = |width: usize| InputColumns { width, offset: 0 };
-        let (channels, c) = (model.obs().len() / area, padded(stream.channels()));
-        let stem = build.layer(&[tower.stem], square, whole(padded(channels)));
-        let mut units = build.units(&tower, square, whole(c));
-        let last = build.norm(&[tower.norm]);
-        let (tail, policy, hidden) = match tower.heads {
-            Some([policy, value]) => {
-                let linear = build.layer(&[policy.conv, value.conv], Connectivity::Pointwise, whole(c));
-                units.push(Unit { norm: last, linear, skips: false, pooled: [None; 2] });
-                let tail = build.norm(&[policy.norm, value.norm]);
-                let read = |offset: usize| InputColumns { width: tail.width, offset };
-                (tail, read(0), read(padded(model.outputs(policy.conv))))
-            }
-            None => (last, whole(c), whole(c)),
-        };
-        let on_edges = matches!(stream, model::ActivationShape::Edges { .. });
-        let per_logit = if on_edges { Connectivity::Pointwise } else { Connectivity::Flatten };
-        let policy = build.layer(&[tower.policy], per_logit, policy);
-        if on_edges {
-            (build.height, build.width) = (1, 1); // the value layers read a mean
-        }
-        let hidden = build.layer(&[tower.hidden], Connectivity::Flatten, hidden);
-        let read = whole(hidden.forward.columns as usize);
-        (build.height, build.width) = (1, 1);
-        let values = build.layer(&[tower.values], Connectivity::Pointwise, read);
-        let graph = match stream {
-            model::ActivationShape::Edges { vertices, .. } => Some(build.graph(&tower, vertices, whole(c))),
-            model::ActivationShape::Vector(_) | model::ActivationShape::Board { .. } => None,
-        };
+        let tower = TrainTower::new(model, &tower);
+        let mut build = LayersBuilder { model, map: Vec::new(), more: Vec::new() };
+        let stem = build.linear(&tower.stem);
+        let units = tower.layers.iter().map(|layer| build.unit(layer)).collect();
+        let tail = build.norm(&tower.tail);
+        let policy = build.linear(&tower.policy);
+        let hidden = build.linear(&tower.hidden);
+        let values = build.linear(&tower.values);
+        let graph = tower.edges.as_ref().map(|edges| build.graph(edges, &tower.layers));
         let packed = build.map.len();
         let mut layers = Self {
             stem,
@@ -240,9 +190,9 @@ impl TrainLayers {
             hidden,
             values,
             graph,
-            area,
-            obs: (channels, padded(channels)),
-            blocks: tower.blocks.len(),
+            area: tower.stream.positions(),
+            obs: (tower.stem.row[0], padded(tower.stem.row[0])),
+            blocks: tower.blocks,
             map: build.map,
             packed,
         };
@@ -303,69 +253,50 @@ impl TrainLayers {
 }
 
 impl LayersBuilder<'_> {
-    /// The model's layers `layers` side by side, which read some columns of `from`.
-    fn layer(&mut self, layers: &[usize], mode: Connectivity, from: InputColumns) -> TrainLayer {
-        let weights: Vec<usize> = layers.iter().map(|&layer| self.model.param_index(layer, 0)).collect();
-        self.linear(&weights, self.model.bias_index(layers[0]), mode, from)
+    fn unit(&mut self, layer: &PreActivation) -> Unit {
+        let norm = self.norm(&[layer.norm]);
+        let linear = self.linear(&layer.linear);
+        let pooled = layer.pooling.map(|layer| Pooled::new(self.model, layer?));
+        Unit { norm, linear, skips: layer.residual == Residual::Add, pooled }
     }
 
-    /// The units of all blocks, whose layers have these positions and read `from`.
-    fn units(&mut self, tower: &Tower, mode: Connectivity, from: InputColumns) -> Vec<Unit> {
-        let mut units = Vec::new();
-        for block in &tower.blocks {
-            for (half, skips) in [false, true].into_iter().enumerate() {
-                let norm = self.norm(&[block.norms[half]]);
-                let linear = self.layer(&[block.layers[half]], mode, from);
-                // Both are of the block's second unit.
-                let pooled = block.pooling.map(|layer| Pooled::new(self.model, layer.filter(|_| skips)?));
-                units.push(Unit { norm, linear, skips, pooled });
-            }
-        }
-        units
-    }
-
-    /// A layer of these weights side by side, with a bias of the first; both by their index in [`Model::params`].
-    fn linear(
-        &mut self,
-        weights: &[usize],
-        bias: Option<usize>,
-        mode: Connectivity,
-        from: InputColumns,
-    ) -> TrainLayer {
-        let area = self.height * self.width;
-        let (taps, positions) = match mode {
-            Connectivity::Pointwise | Connectivity::Spread => (1, area),
-            Connectivity::Conv3x3 => (9, area),
-            Connectivity::Flatten => (area, 1),
+    fn linear(&mut self, linear: &TrainLinear) -> TrainLayer {
+        let [height, width] = linear.board;
+        let area = height * width;
+        let mode = linear.connectivity;
+        let (taps, positions, sources) = match mode {
+            Connectivity::Pointwise => (1, area, area),
+            Connectivity::Conv3x3 => (9, area, area),
+            Connectivity::Flatten => (area, 1, area),
+            Connectivity::Spread => (area, area, 1),
         };
         let start = self.map.len();
-        let [wide, columns] = self.map_weights(weights, mode, taps);
+        let [wide, columns] = self.map_weights(&linear.weights, mode, taps);
         let size = taps * wide * columns;
-        let bias = bias.map(|index| self.bias(index, columns));
-        let biases = bias.map_or(0, |_| self.model.params[weights[0]].shape[0]);
-        let back = if mode == Connectivity::Flatten { Connectivity::Spread } else { mode };
+        let bias = linear.bias.map(|index| self.bias(index, columns));
+        let biases = bias.map_or(0, |_| self.model.params[linear.weights[0]].shape[0]);
+        let row = |groups: &[usize]| groups.iter().map(|&channels| padded(channels)).sum::<usize>();
+        let (x_width, x_offset) = (row(&linear.row), row(&linear.row[..linear.group]));
         let shape =
-            |mode: Connectivity, [inputs, columns, x_width, x_offset, out_width, out_offset]: [usize; 6]| {
-                LinearShape {
-                    mode,
-                    height: self.height as u32,
-                    width: self.width as u32,
-                    taps: taps as u32,
-                    inputs: inputs as u32,
-                    columns: columns as u32,
-                    x_width: x_width as u32,
-                    x_offset: x_offset as u32,
-                    out_width: out_width as u32,
-                    out_offset: out_offset as u32,
-                    biases: 0,
-                }
+            |mode, [inputs, columns, x_width, x_offset, out_width, out_offset]: [usize; 6]| LinearShape {
+                mode,
+                height: height as u32,
+                width: width as u32,
+                taps: taps as u32,
+                inputs: inputs as u32,
+                columns: columns as u32,
+                x_width: x_width as u32,
+                x_offset: x_offset as u32,
+                out_width: out_width as u32,
+                out_offset: out_offset as u32,
+                biases: 0,
             };
-        let forward = shape(mode, [wide, columns, from.width, from.offset, columns, 0]);
+        let forward = shape(mode, [wide, columns, x_width, x_offset, columns, 0]);
         TrainLayer {
             forward: LinearShape { biases: biases as u32, ..forward },
-            backward: shape(back, [columns, wide, columns, 0, from.width, from.offset]),
+            backward: shape(mode.transposed(), [columns, wide, columns, 0, x_width, x_offset]),
             positions,
-            sources: area,
+            sources,
             weights: start..start + size,
             transposed: start + size..start + 2 * size,
             bias,
@@ -403,21 +334,22 @@ impl LayersBuilder<'_> {
         [wide, columns]
     }
 
-    /// The layers at the vertices, whose board is one of vertices from now on.
-    fn graph(&mut self, tower: &Tower, vertices: usize, from: InputColumns) -> VertexLayers {
-        let edges = CompleteGraph::new(vertices);
-        (self.height, self.width) = (vertices, 1);
-        let vertex_weight = |layer: usize| self.model.param_index(layer, 1);
-        let weights: Vec<usize> = tower.blocks.iter().map(|block| vertex_weight(block.layers[0])).collect();
-        VertexLayers {
-            vertices,
-            triangle_columns: tower.blocks.iter().map(|block| block.triangle_channels).collect(),
+    /// The layers at the vertices, and the messages over triangles, of `layers`.
+    fn graph(&mut self, edges: &CompleteGraph, layers: &[PreActivation]) -> VertexLayers {
+        let mut graph = VertexLayers {
+            vertices: edges.vertices,
+            triangle_columns: Vec::new(),
             scales: [edges.vertex_scale(), edges.triangle_scale()],
-            layers: weights
-                .iter()
-                .map(|&index| self.linear(&[index], None, Connectivity::Pointwise, from))
-                .collect(),
+            layers: Vec::new(),
+        };
+        for layer in layers {
+            match &layer.message {
+                TrainMessage::None => {}
+                TrainMessage::Vertex(linear) => graph.layers.push(self.linear(linear)),
+                &TrainMessage::Triangle(columns) => graph.triangle_columns.push(columns),
+            }
         }
+        graph
     }
 
     /// Where the bias that is parameter `index` begins, and where its map does.

@@ -34,7 +34,7 @@ use crate::model::{NetSpec, Weights};
 use crate::replay::{BatchPlan, Replay};
 use crate::threads;
 pub use arrays::Samples;
-pub use layers::{Connectivity, LinearShape, TrainLayer, TrainLayers};
+pub use layers::{LinearShape, TrainLayer, TrainLayers};
 use process_group::LinkGuard;
 use replica::{Replica, TrainPlan};
 pub use samples::{DeviceReplay, Residence};

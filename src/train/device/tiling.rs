@@ -2,8 +2,9 @@
 //! where linear.cuh counts what each tile costs.
 
 use super::constants::{COPIES_PER_STEP, COPY_BYTES, STAGES, TILE_THREADS};
-use super::layers::{Connectivity, LinearShape};
+use super::layers::LinearShape;
 use crate::backend::kernels::device::{LaunchShape, Limits};
+use crate::model::Connectivity;
 
 /// Blocks that keep a large GPU busy: two for each multiprocessor.
 const BUSY_BLOCKS: usize = 264;

@@ -9,11 +9,12 @@ use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Limits};
 use vecaz::backend::kernels::source::training;
 use vecaz::config::{Arch, TrainConfig, TrainPrecision};
 use vecaz::game::ObsShape;
+use vecaz::model::Connectivity;
 use vecaz::model::{NetSpec, Weights};
 use vecaz::rng::{Key, Purpose, RngStream};
 use vecaz::train::Trainer;
 use vecaz::train::device::blocks::{Activation, LinearBlock, WeightGradientBlock};
-use vecaz::train::device::{Connectivity, DeviceTrainer, LinearShape, Tiling};
+use vecaz::train::device::{DeviceTrainer, LinearShape, Tiling};
 
 /// A layer with random operands.
 struct Case {

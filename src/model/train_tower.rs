@@ -1,0 +1,261 @@
+//! A [`Tower`]'s layers as training runs them: a stem, pre-activation layers `y = linear(relu(norm(x)))` (He et al. 2016, Identity Mappings
+//! in Deep Residual Networks), a tail `relu(norm(x))`, and the linear layers of the heads, which read it.
+//!
+//! In: a model and its [`Tower`]. Out: which of the model's layers and parameters each of these layers has, for every executor that trains.
+
+use super::{ActivationShape, CompleteGraph, Model, ResidualBlock, Tower};
+use crate::device_struct::device_enum;
+use bytemuck::NoUninit;
+
+device_enum! {
+    /// How a linear layer's input and output positions are linked.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, NoUninit)]
+    pub enum Connectivity: u32 {
+        /// The same weights at every position: an output row reads the same input row.
+        Pointwise,
+        /// A 3x3 convolution with a border of zeros: nine taps read the neighbours on the board.
+        Conv3x3,
+        /// A linear layer on the flattened board: one output row per board, one tap per position.
+        Flatten,
+        /// Its transpose: one input row per board; each output position has its own tap.
+        Spread,
+    }
+}
+
+impl Connectivity {
+    /// That of the layer's gradient.
+    pub fn transposed(self) -> Self {
+        match self {
+            Self::Pointwise | Self::Conv3x3 => self,
+            Self::Flatten => Self::Spread,
+            Self::Spread => Self::Flatten,
+        }
+    }
+}
+
+/// A linear layer: layers of the model side by side that read the same input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrainLinear {
+    /// Their weights, by the index in [`Model::params`].
+    pub weights: Vec<usize>,
+    /// The bias of the first, by the index in [`Model::params`].
+    pub bias: Option<usize>,
+    /// How its positions are linked.
+    pub connectivity: Connectivity,
+    /// Rows and columns of the input's positions.
+    pub board: [usize; 2],
+    /// Channels of the groups in a row of the input.
+    pub row: Vec<usize>,
+    /// The group that it reads.
+    pub group: usize,
+}
+
+/// A message of an edge network in a pre-activation layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TrainMessage {
+    /// None.
+    None,
+    /// The linear layer at the vertices, whose outputs are added to the layer's.
+    Vertex(TrainLinear),
+    /// The linear layer reads sums over triangles in its first channels, as many as this says.
+    Triangle(usize),
+}
+
+/// Whether a layer's output is added to the residual stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Residual {
+    /// It is not.
+    None,
+    /// It is: the input of the layer before, where the block begins, is added.
+    Add,
+}
+
+/// A pre-activation layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PreActivation {
+    /// The BatchNorm, by its index in [`Model::layers`].
+    pub norm: usize,
+    /// The linear layer.
+    pub linear: TrainLinear,
+    /// Its message.
+    pub message: TrainMessage,
+    /// Whether it ends a block.
+    pub residual: Residual,
+    /// The pooling layers, by their indices in [`Model::layers`]: a bias before the ReLU, and a scale of the linear layer's output.
+    pub pooling: [Option<usize>; 2],
+}
+
+/// All layers of a network in training.
+#[derive(Clone, Debug)]
+pub struct TrainTower {
+    /// The shape of the residual stream.
+    pub stream: ActivationShape,
+    /// Where the stream is on the edges of K_n.
+    pub edges: Option<CompleteGraph>,
+    /// Blocks of the tower.
+    pub blocks: usize,
+    /// The first layer with weights.
+    pub stem: TrainLinear,
+    /// The layers of the blocks, then the convolutions of the heads.
+    pub layers: Vec<PreActivation>,
+    /// The BatchNorms side by side whose ReLU the heads' linear layers read.
+    pub tail: Vec<usize>,
+    /// Logits.
+    pub policy: TrainLinear,
+    /// The hidden layer of the values. On edges it reads the mean over them.
+    pub hidden: TrainLinear,
+    /// The values before their tanh.
+    pub values: TrainLinear,
+}
+
+impl TrainTower {
+    /// The layers of `model`, whose normal form is `tower`.
+    pub fn new(model: &Model, tower: &Tower) -> Self {
+        let stream = model.layers[tower.stem].shape;
+        let positions = stream.positions();
+        let (inner, board) = match stream {
+            ActivationShape::Board { height, width, .. } => (Connectivity::Conv3x3, [height, width]),
+            ActivationShape::Vector(_) | ActivationShape::Edges { .. } => {
+                (Connectivity::Pointwise, [positions, 1])
+            }
+        };
+        let edges = match stream {
+            ActivationShape::Edges { vertices, .. } => Some(CompleteGraph::new(vertices)),
+            ActivationShape::Vector(_) | ActivationShape::Board { .. } => None,
+        };
+        let linear = |layers: &[usize], connectivity, row: &[usize]| TrainLinear {
+            weights: layers.iter().map(|&layer| model.param_index(layer, 0)).collect(),
+            bias: model.bias_index(layers[0]),
+            connectivity,
+            board,
+            row: row.to_vec(),
+            group: 0,
+        };
+        let channels = [stream.channels()];
+        let stem = linear(&[tower.stem], inner, &[model.obs().len() / positions]);
+        let blocks = tower.blocks.iter().flat_map(|block| {
+            let linears = block.layers.map(|layer| linear(&[layer], inner, &channels));
+            block_layers(model, block, linears, edges.as_ref())
+        });
+        let mut layers: Vec<PreActivation> = blocks.collect();
+        let (tail, row) = match tower.heads {
+            Some(heads) => {
+                let convs = heads.map(|head| head.conv);
+                layers.push(PreActivation {
+                    norm: tower.norm,
+                    linear: linear(&convs, Connectivity::Pointwise, &channels),
+                    message: TrainMessage::None,
+                    residual: Residual::None,
+                    pooling: [None; 2],
+                });
+                (heads.map(|head| head.norm).to_vec(), convs.map(|conv| model.outputs(conv)).to_vec())
+            }
+            None => (vec![tower.norm], channels.to_vec()),
+        };
+        let (per_logit, pooled) = match edges {
+            Some(_) => (Connectivity::Pointwise, [1, 1]),
+            None => (Connectivity::Flatten, board),
+        };
+        let hidden = linear(&[tower.hidden], Connectivity::Flatten, &row);
+        let values = linear(&[tower.values], Connectivity::Pointwise, &[model.outputs(tower.hidden)]);
+        Self {
+            stream,
+            blocks: tower.blocks.len(),
+            stem,
+            layers,
+            tail,
+            policy: linear(&[tower.policy], per_logit, &row),
+            hidden: TrainLinear { board: pooled, group: row.len() - 1, ..hidden },
+            values: TrainLinear { board: [1, 1], ..values },
+            edges,
+        }
+    }
+}
+
+/// The two layers of a residual block, whose linear layers are `linears`; `edges` is K_n for a tower on its edges.
+fn block_layers(
+    model: &Model,
+    block: &ResidualBlock,
+    [first, second]: [TrainLinear; 2],
+    edges: Option<&CompleteGraph>,
+) -> [PreActivation; 2] {
+    let messages = match edges {
+        Some(edges) => {
+            let weights = vec![model.param_index(block.layers[0], 1)];
+            let board = [edges.vertices, 1];
+            let vertex = TrainLinear { weights, bias: None, board, ..first.clone() };
+            [TrainMessage::Vertex(vertex), TrainMessage::Triangle(block.triangle_channels)]
+        }
+        None => [TrainMessage::None, TrainMessage::None],
+    };
+    let [vertex, triangle] = messages;
+    let [first_norm, second_norm] = block.norms;
+    [
+        PreActivation {
+            norm: first_norm,
+            linear: first,
+            message: vertex,
+            residual: Residual::None,
+            pooling: [None; 2],
+        },
+        PreActivation {
+            norm: second_norm,
+            linear: second,
+            message: triangle,
+            residual: Residual::Add,
+            pooling: block.pooling,
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Arch;
+    use crate::game::ObsShape;
+    use crate::model::NetSpec;
+
+    fn tower(arch: Arch) -> TrainTower {
+        let spec = NetSpec {
+            arch,
+            blocks: 2,
+            channels: 4,
+            policy_channels: 2,
+            value_channels: 3,
+            value_hidden: 5,
+            obs: ObsShape { channels: 7, height: 6, width: 1 },
+            num_actions: 6,
+            num_players: 3,
+            zero_sum_pair: false,
+            ..NetSpec::default()
+        };
+        let model = spec.model().expect("a network");
+        TrainTower::new(&model, &Tower::of(&model).expect("a tower"))
+    }
+
+    #[test]
+    fn the_linear_layers_of_heads_read_their_own_group() {
+        for (arch, row, group) in
+            [(Arch::Resnet, vec![2, 3], 1), (Arch::Mlp, vec![4], 0), (Arch::Edge, vec![4], 0)]
+        {
+            let tower = tower(arch);
+            assert_eq!((&tower.policy.row, tower.policy.group), (&row, 0), "{arch:?}");
+            assert_eq!((&tower.hidden.row, tower.hidden.group), (&row, group), "{arch:?}");
+            assert_eq!((&tower.values.row[..], tower.values.board), (&[5][..], [1, 1]), "{arch:?}");
+            assert_eq!(tower.layers.len(), if arch == Arch::Resnet { 5 } else { 4 }, "{arch:?}");
+        }
+    }
+
+    #[test]
+    fn messages_alternate_on_edges() {
+        let tower = tower(Arch::Edge);
+        assert_eq!(tower.edges.as_ref().map(|edges| edges.vertices), Some(4));
+        for block in tower.layers.chunks(2) {
+            let TrainMessage::Vertex(vertex) = &block[0].message else { panic!("{:?}", block[0]) };
+            assert_eq!((vertex.board, vertex.bias, vertex.weights.len()), ([4, 1], None, 1));
+            assert_ne!(vertex.weights, block[0].linear.weights);
+            assert_eq!(block[1].message, TrainMessage::Triangle(2));
+            assert_eq!([block[0].residual, block[1].residual], [Residual::None, Residual::Add]);
+        }
+    }
+}
