@@ -9,6 +9,7 @@ mod candle_layers; // the layers as candle's operations
 pub mod number; // f32 and bfloat16 in memory
 pub mod edge_messages; // messages between the edges of K_n
 pub mod pooling; // biases and scales of channels from a whole board
+mod register_tile; // the micro-kernel of matrix products
 pub mod cpu_train; // fused training passes
 pub mod cpu; // the fused CPU forward
 pub mod double_buffer; // two alternating batches

@@ -1,7 +1,8 @@
 //! The [`Epilogue`] of a strip's rows, with the channels' constants in registers.
 
-use super::format::{Format, Vector, relu};
+use super::format::{Format, relu};
 use super::tile::{CHANNEL_BLOCK, Epilogue, TileColumns};
+use crate::net::register_tile::Vector;
 use crate::simd::{Avx512, Simd};
 
 /// Lanes of a vector.

@@ -8,6 +8,7 @@ use super::kernels::{Kernels, tiles};
 use super::portable::Portable;
 use super::tile::{Tile, tile};
 use crate::net::number::bf16_bits;
+use crate::net::register_tile::DotProduct;
 use crate::simd::Simd;
 
 /// Four lanes; a unit is two bf16.
@@ -27,16 +28,19 @@ fn high(unit: f32) -> f32 {
     f32::from_bits(unit.to_bits() & 0xFFFF_0000)
 }
 
-impl Format for PortableBf16 {
+impl DotProduct for PortableBf16 {
     type S = Portable;
-    const OUT: usize = 2;
 
     /// # Safety
-    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
+    /// The caller enables the instructions.
     #[inline(always)]
     unsafe fn dot(a: Vector, b: Vector, acc: Vector) -> Vector {
         std::array::from_fn(|i| (acc[i] + high(a[i]) * high(b[i])) + low(a[i]) * low(b[i]))
     }
+}
+
+impl Format for PortableBf16 {
+    const OUT: usize = 2;
 
     /// # Safety
     /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.

@@ -1,26 +1,16 @@
 //! Number formats of the forward's matrix kernels: how units are multiplied and how activations are written, on top of an
 //! instruction set's registers ([`Simd`]).
 
+use crate::net::register_tile::{DotProduct, F32, Vector};
 use crate::simd::Simd;
-use std::marker::PhantomData;
 
-/// A register of the format's instruction set. As a sum, it holds 32-bit integers in the format of bytes.
-pub(super) type Vector<F> = <<F as Format>::S as Simd>::F32;
-
-/// How activations are multiplied and written.
+/// How sums become activations, and how these are written.
 ///
 /// Methods may be called only inside functions that enable the format's instructions; pointers are those of a tile, which its
 /// caller vouches for.
-pub(super) trait Format {
-    /// The instruction set's registers.
-    type S: Simd;
+pub(super) trait Format: DotProduct {
     /// Activations in a 32-bit unit as written.
     const OUT: usize;
-    /// acc + the product of units.
-    ///
-    /// # Safety
-    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
-    unsafe fn dot(a: Vector<Self>, b: Vector<Self>, acc: Vector<Self>) -> Vector<Self>;
     /// A sum as f32 plus its bias. A sum of byte products is multiplied by its channel's `dequant_scale` first.
     ///
     /// # Safety
@@ -66,19 +56,8 @@ pub(super) fn relu<S: Simd>(a: S::F32) -> S::F32 {
     S::max(a, S::splat(0.0))
 }
 
-/// Activations in f32.
-pub(super) struct F32<S>(PhantomData<S>);
-
 impl<S: Simd> Format for F32<S> {
-    type S = S;
     const OUT: usize = 1;
-
-    /// # Safety
-    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
-    #[inline(always)]
-    unsafe fn dot(a: S::F32, b: S::F32, acc: S::F32) -> S::F32 {
-        S::mul_add(a, b, acc)
-    }
 
     /// # Safety
     /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.

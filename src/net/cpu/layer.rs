@@ -2,9 +2,10 @@
 
 use super::board::Runs;
 use super::kernels::Kernels;
-use super::tile::{BLOCK, CHANNEL_BLOCK, Epilogue, TileColumns};
+use super::tile::{CHANNEL_BLOCK, Epilogue, TileColumns};
 use crate::model::folded::{Affine, FoldedLayer};
 use crate::net::number::bf16_pair;
+use crate::net::register_tile::BLOCK;
 use bytemuck::{Pod, Zeroable};
 
 /// A cache line of 16 words.

@@ -1,8 +1,9 @@
 //! f32 kernels in plain Rust, for any machine.
 
-use super::format::{F32, peak};
+use super::format::peak;
 use super::kernels::{Kernels, tiles};
 use super::tile::{Tile, tile};
+use crate::net::register_tile::F32;
 use crate::simd::Simd;
 
 /// Four lanes: baseline vectors of x86-64 and aarch64.

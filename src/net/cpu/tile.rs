@@ -5,15 +5,10 @@
 //! row `shift` positions away. Each accumulator adds its products in the order of taps, then units, whatever the tile's shape, so a
 //! row's result does not depend on the rows around it.
 
-use super::format::{Format, Vector, relu};
-use crate::isa::prefetch_at;
+use super::format::{Format, relu};
+use crate::net::register_tile::{Columns, Rows, Vector, accumulate};
 use crate::simd::Simd;
-#[cfg(target_arch = "x86_64")]
-use std::arch::asm;
 use std::ops::Deref;
-
-/// Vectors of a packed weight block: `[taps, depth, BLOCK, LANES]` units.
-pub(super) const BLOCK: usize = 2;
 
 /// Words of a channel block, a cache line. In the blocked layout the blocks of a row lie apart, else one after the other.
 pub(super) const CHANNEL_BLOCK: usize = 16;
@@ -141,7 +136,7 @@ impl Tile<'_> {
 pub(super) unsafe fn tile<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) {
     // SAFETY: the caller's promise covers every row, vector and tap.
     unsafe {
-        let sums = accumulate::<F, MR, NV>(t);
+        let sums = sums_of_taps::<F, MR, NV>(t);
         finish::<F, _>(t.epilogue, (t, sums));
     }
 }
@@ -238,93 +233,17 @@ unsafe fn store_norm<F: Format>(t: &Tile<'_>, x: Vector<F>, row: usize, lane: us
 /// # Safety
 /// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
 #[inline(always)]
-unsafe fn accumulate<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) -> [[Vector<F>; NV]; MR] {
+unsafe fn sums_of_taps<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) -> [[Vector<F>; NV]; MR] {
     // SAFETY: the caller's promise; x and weights hold `depth` units for every tap.
     unsafe {
         let mut sums = [[F::S::splat(0.0); NV]; MR];
-        let row = t.block_vectors * F::S::LANES;
+        let step = t.block_vectors * F::S::LANES;
         for tap in t.taps {
-            // Not unrolled: the compiler would move broadcasts ahead of their step and spill them.
-            let mut rows = TileRows::new(t.x.offset(tap.shift * t.x_position), t.x_row);
-            let mut w = t.weights.add(tap.index * t.depth * row);
-            for _ in 0..t.depth {
-                step::<F, MR, NV>(t, &rows, w, &mut sums);
-                rows.advance();
-                w = w.add(row);
-            }
+            let start = t.x.offset(tap.shift * t.x_position);
+            let weights = t.weights.add(tap.index * t.depth * step);
+            let columns = Columns { start: weights, block: t.block, step };
+            accumulate::<F, MR, NV>(Rows { start, row: t.x_row, step: 1 }, columns, t.depth, &mut sums);
         }
         sums
-    }
-}
-
-/// Steps between prefetching weights, which come from the L2 cache, and using them.
-const AHEAD: usize = 8;
-
-/// Addresses of the current units of a tile's rows. Every third row has a pointer of its own; the two rows after it are one and two
-/// strides further, which an x86 addressing mode expresses. Twelve addresses derived one from another would take instructions that
-/// compete with the multiplications.
-struct TileRows {
-    thirds: [*const f32; 4],
-    stride: usize,
-}
-
-impl TileRows {
-    #[inline(always)]
-    fn new(x: *const f32, stride: usize) -> Self {
-        Self { thirds: [0, 3, 6, 9].map(|first| x.wrapping_add(first * stride)), stride }
-    }
-
-    #[inline(always)]
-    fn at(&self, row: usize) -> *const f32 {
-        self.thirds[row / 3].wrapping_add(row % 3 * self.stride)
-    }
-
-    /// Advances to the next unit.
-    #[inline(always)]
-    fn advance(&mut self) {
-        self.thirds = self.thirds.map(|third| opaque(third.wrapping_add(1)));
-    }
-}
-
-/// Hides the value of `p` from the optimiser, which would otherwise derive the pointers one from another again.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn opaque(mut p: *const f32) -> *const f32 {
-    // SAFETY: the assembly has no instructions.
-    unsafe { asm!("/* {} */", inout(reg) p, options(pure, readonly, nostack, preserves_flags)) }
-    p
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-#[inline(always)]
-fn opaque(p: *const f32) -> *const f32 {
-    p
-}
-
-/// One unit of every row times the weights of NV vectors.
-///
-/// # Safety
-/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
-#[inline(always)]
-unsafe fn step<F: Format, const MR: usize, const NV: usize>(
-    t: &Tile<'_>,
-    rows: &TileRows,
-    w: *const f32,
-    sums: &mut [[Vector<F>; NV]; MR],
-) {
-    // SAFETY: as for `accumulate`.
-    unsafe {
-        let mut b = [F::S::splat(0.0); NV];
-        for (j, b) in b.iter_mut().enumerate() {
-            let w = w.add(j / BLOCK * t.block + j % BLOCK * F::S::LANES);
-            prefetch_at(w.wrapping_add(AHEAD * t.block_vectors * F::S::LANES));
-            *b = F::S::load(w);
-        }
-        for (i, sums) in sums.iter_mut().enumerate() {
-            let a = F::S::splat(*rows.at(i));
-            for j in 0..NV {
-                sums[j] = F::dot(a, b[j], sums[j]);
-            }
-        }
     }
 }

@@ -3,7 +3,8 @@
 use super::board::{NO_POSITIONS, TapRun};
 use super::kernels::{Matrices, Strip, row_tiles};
 use super::layer::{Buffers, PackedLayer};
-use super::tile::{BLOCK, Epilogue, Tile, TileColumns, in_row};
+use super::tile::{Epilogue, Tile, TileColumns, in_row};
+use crate::net::register_tile::BLOCK;
 
 impl PackedLayer {
     /// Runs the layer on a chunk.

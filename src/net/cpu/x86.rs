@@ -1,8 +1,9 @@
 //! f32 kernels for x86-64: AVX-512, AVX2 with FMA.
 
-use super::format::{F32, peak};
+use super::format::peak;
 use super::kernels::{Kernels, tiles};
 use super::tile::{Tile, tile};
+use crate::net::register_tile::F32;
 use crate::simd::{Avx2, Avx512, Simd};
 
 /// # Safety

@@ -4,6 +4,7 @@ use super::format::{Format, peak};
 use super::kernels::{Kernels, tiles};
 use super::tile::{Tile, tile};
 use crate::net::number::bf16_bits;
+use crate::net::register_tile::DotProduct;
 use crate::simd::{Avx2, Avx512, Simd};
 use std::arch::x86_64::*;
 use std::mem::transmute;
@@ -11,17 +12,20 @@ use std::mem::transmute;
 /// `vdpbf16ps`.
 pub(super) struct Avx512Bf16;
 
-impl Format for Avx512Bf16 {
+impl DotProduct for Avx512Bf16 {
     type S = Avx512;
-    const OUT: usize = 2;
 
     /// # Safety
-    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
+    /// The caller enables the instructions.
     #[inline(always)]
     unsafe fn dot(a: __m512, b: __m512, acc: __m512) -> __m512 {
         // SAFETY: the caller's promise; both types are 512 plain bits.
         unsafe { _mm512_dpbf16_ps(acc, transmute::<__m512, __m512bh>(a), transmute::<__m512, __m512bh>(b)) }
     }
+}
+
+impl Format for Avx512Bf16 {
+    const OUT: usize = 2;
 
     /// # Safety
     /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
@@ -74,12 +78,11 @@ pub(super) static AVX512: Kernels = Kernels {
 /// `vdpbf16ps` emulated with AVX2 and FMA. Products of bf16 are exact in f32, so fusing them changes no bit.
 struct Avx2Bf16;
 
-impl Format for Avx2Bf16 {
+impl DotProduct for Avx2Bf16 {
     type S = Avx2;
-    const OUT: usize = 2;
 
     /// # Safety
-    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
+    /// The caller enables the instructions.
     #[inline(always)]
     unsafe fn dot(a: __m256, b: __m256, acc: __m256) -> __m256 {
         // SAFETY: the caller's promise.
@@ -90,6 +93,10 @@ impl Format for Avx2Bf16 {
             _mm256_fmadd_ps(low(a), low(b), _mm256_fmadd_ps(high(a), high(b), acc))
         }
     }
+}
+
+impl Format for Avx2Bf16 {
+    const OUT: usize = 2;
 
     /// # Safety
     /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.

@@ -5,6 +5,7 @@
 use super::format::{Format, peak};
 use super::kernels::{Kernels, tiles};
 use super::tile::{Tile, tile};
+use crate::net::register_tile::DotProduct;
 use crate::simd::{Avx512, Simd};
 use std::arch::x86_64::*;
 
@@ -24,16 +25,19 @@ unsafe fn store_bytes(p: *mut f32, a: __m512) {
     unsafe { _mm_storeu_si128(p.cast(), _mm512_cvtusepi32_epi8(_mm512_cvtps_epi32(a))) }
 }
 
-impl Format for FloatToBytes {
+impl DotProduct for FloatToBytes {
     type S = Avx512;
-    const OUT: usize = 4;
 
     /// # Safety
-    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
+    /// The caller enables the instructions.
     #[inline(always)]
     unsafe fn dot(a: __m512, b: __m512, acc: __m512) -> __m512 {
         Avx512::mul_add(a, b, acc)
     }
+}
+
+impl Format for FloatToBytes {
+    const OUT: usize = 4;
 
     /// # Safety
     /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
@@ -44,12 +48,11 @@ impl Format for FloatToBytes {
     }
 }
 
-impl Format for Bytes {
+impl DotProduct for Bytes {
     type S = Avx512;
-    const OUT: usize = 4;
 
     /// # Safety
-    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
+    /// The caller enables the instructions.
     #[inline(always)]
     unsafe fn dot(a: __m512, b: __m512, acc: __m512) -> __m512 {
         // SAFETY: the caller's promise.
@@ -58,6 +61,10 @@ impl Format for Bytes {
             _mm512_castsi512_ps(_mm512_dpbusd_epi32(acc, a, b))
         }
     }
+}
+
+impl Format for Bytes {
+    const OUT: usize = 4;
 
     /// # Safety
     /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.

@@ -4,6 +4,7 @@
 
 use super::tap_map::{TapLink, TapLists};
 use crate::isa::Isa;
+use crate::net::register_tile::{Columns, F32, Rows, accumulate};
 #[cfg(target_arch = "x86_64")]
 use crate::simd::{Avx2, Avx512};
 use crate::simd::{Portable, Simd};
@@ -244,20 +245,11 @@ impl OutputStrip<'_> {
         unsafe {
             let mut sums = [[V::splat(0.0); WIDE]; ROWS];
             for tap in self.taps {
-                let x = self.x.add(tap.position * self.x_step + row * self.x_width);
+                let start = self.x.add(tap.position * self.x_step + row * self.x_width);
                 let weights = self.weights.add(tap.tap * self.inputs * self.block);
-                for input in 0..self.inputs {
-                    let mut w = [V::splat(0.0); WIDE];
-                    for (j, w) in w.iter_mut().enumerate() {
-                        *w = V::load(weights.add(input * self.block + j * V::LANES));
-                    }
-                    for (i, sums) in sums.iter_mut().enumerate() {
-                        let x = V::splat(*x.add(i * self.x_width + input));
-                        for (sum, &w) in sums.iter_mut().zip(&w) {
-                            *sum = V::mul_add(x, w, *sum);
-                        }
-                    }
-                }
+                let columns = Columns { start: weights, block: 0, step: self.block };
+                let x = Rows { start, row: self.x_width, step: 1 };
+                accumulate::<F32<V>, ROWS, WIDE>(x, columns, self.inputs, &mut sums);
             }
             for (i, sums) in sums.iter().enumerate() {
                 for (j, sum) in sums.iter().enumerate() {
@@ -384,23 +376,11 @@ impl WeightGradient<'_> {
         unsafe {
             let mut sums = [[V::splat(0.0); WIDE]; INPUTS];
             for &(from, to) in self.pairs {
-                let mut x = self.x.data.as_ptr().add(from * self.rows * self.x.width + self.x.offset + input);
-                let mut dy =
-                    self.dy.data.as_ptr().add(to * self.rows * self.dy.width + self.dy.offset + column);
-                for _ in 0..self.rows {
-                    let mut d = [V::splat(0.0); WIDE];
-                    for (j, d) in d.iter_mut().enumerate() {
-                        *d = V::load(dy.add(j * V::LANES));
-                    }
-                    for (i, sums) in sums.iter_mut().enumerate() {
-                        let x = V::splat(*x.add(i));
-                        for (sum, &d) in sums.iter_mut().zip(&d) {
-                            *sum = V::mul_add(x, d, *sum);
-                        }
-                    }
-                    x = x.wrapping_add(self.x.width);
-                    dy = dy.wrapping_add(self.dy.width);
-                }
+                let x = self.x.data.as_ptr().add(from * self.rows * self.x.width + self.x.offset + input);
+                let dy = self.dy.data.as_ptr().add(to * self.rows * self.dy.width + self.dy.offset + column);
+                let x = Rows { start: x, row: 1, step: self.x.width };
+                let dy = Columns { start: dy, block: 0, step: self.dy.width };
+                accumulate::<F32<V>, INPUTS, WIDE>(x, dy, self.rows, &mut sums);
             }
             for (i, sums) in sums.iter().enumerate() {
                 for (j, sum) in sums.iter().enumerate() {
