@@ -174,38 +174,39 @@ section! {
         blocks: usize [1..=256] = 2,
         /// Channels of the tower (resnet), features of an edge (edge), or width of a layer (mlp).
         channels: usize [1..=4096] = 32,
-        /// Channels of the policy head's 1x1 convolution (resnet).
+        /// Channels of the policy head's 1x1 convolution (resnet); AlphaGo Zero has 2, 8 is not tuned. The head's dense layer has
+        /// weights for this x squares x actions: in chess most weights of a small network.
         policy_channels: usize [1..=1024] = 8,
-        /// Channels of the value head's 1x1 convolution (resnet).
+        /// Channels of the value head's 1x1 convolution (resnet); AlphaGo Zero has 1, 4 is not tuned.
         value_channels: usize [1..=1024] = 4,
-        /// Hidden units of the value head.
+        /// Hidden units of the value head. AlphaGo Zero has 256 for a tower of 256 channels; 64, not tuned, suits small towers.
         value_hidden: usize [1..=4096] = 64,
         /// Global-pooling bias in every second block, the last one included (resnet, Wu 2019): channels of the block's first
         /// convolution whose means and maxima over the board set a bias of its other channels; 0: none. KataGo pools 1/4 to 1/3
-        /// of the channels. For properties of the whole board: ko fights, ladders, the score, threats far apart.
+        /// of the channels. For properties of the whole board: ko fights, ladders, the score, threats far apart. Without it
+        /// KataGo needs 1.60 times the work (Wu 2019); 0, as no gain is measured here.
         global_pool: usize [0..=4095] = 0,
-        /// Squeeze-and-excitation in every block (resnet, Hu et al. 2018): units of the layer between the channels' means
-        /// over the board and their factors; 0: none. Usual is channels / 4 to channels / 16.
+        /// Squeeze-and-excitation in every block (resnet, Hu et al. 2018; Leela Chess Zero): units of the layer between the
+        /// channels' means over the board and their factors; 0: none, as no gain is measured here. Usual: channels / 4 to / 16.
         se: usize [0..=4096] = 0,
-        /// Executor of the network: `auto`, `candle` or `fused`. `candle` is for comparisons with another implementation; `fused` is an
-        /// error if vecaz's own kernels do not cover a layer of the network.
+        /// Executor of the network: `auto`, `candle` or `fused`. `candle` is for comparisons with another implementation; `fused`
+        /// is an error if vecaz's own kernels do not cover a layer of the network.
         executor: Executor = Executor::Auto,
         /// Number format in self-play and evaluation: `f32`, `bf16` or `int8` on the CPU; `f32`, `tf32`, `bf16` or `f16` on a
-        /// GPU. The format of training is `train.precision`. Compared with f32, a trained Connect Four network in bf16 differs
-        /// by 5e-5 nats of policy and 0.002 of value, in int8 by 8e-4 nats and 0.011, and plays equally strong in both
-        /// (`benches/precision.rs`).
+        /// GPU. The format of training is `train.precision`. Compared with f32, a trained Connect Four network in bf16 differs by
+        /// 5e-5 nats of policy and 0.002 of value, in int8 by 8e-4 nats and 0.011, and plays equally strong in both
+        /// (2026-11-20-precision.md). `f16` is for Turing GPUs, which lack bf16; `tf32` keeps the range of f32 on tensor cores.
         precision: Precision = Precision::F32,
-        /// Instruction set of the forward on the CPU. The last bits of AMX differ in bf16, those of `portable` in f32 and bf16, from
-        /// those of AVX-512 and AVX2, which are the same: set it to reproduce another machine's results to the bit, or to measure an
-        /// instruction set.
+        /// Instruction set of the forward on the CPU. The last bits of AMX differ in bf16, those of `portable` in f32 and bf16,
+        /// from those of AVX-512 and AVX2, which are the same: set it to repeat another machine's results to the bit.
         isa: IsaChoice = IsaChoice::Native,
-        /// Tensor-core instruction for bf16 and f16 on a GPU: `mma`, or on Hopper (compute capability 9.0) `wgmma`, which is
-        /// needed for more than 0.6 of Hopper's peak. `wgmma` is tested in emulation and with NVIDIA's compiler; IT HAS NOT
-        /// RUN ON A GPU YET.
+        /// Tensor-core instruction for bf16 and f16 on a GPU: `mma`, or on Hopper (compute capability 9.0) `wgmma`, needed for
+        /// more than 0.6 of Hopper's peak. `wgmma` is tested in emulation and with NVIDIA's compiler; IT HAS NOT RUN ON A GPU
+        /// YET.
         tensor_cores: TensorCores = TensorCores::Mma,
-        /// Device of the network in self-play and training; default: `run.device`. Several GPUs, `cuda:0,cuda:1`, each train
-        /// on a part of every batch. In self-play, each GPU of `run.device` evaluates its own games if all of them are in this
-        /// list; otherwise the first device of this list evaluates all games.
+        /// Device of the network in self-play and training; default: `run.device`. Several GPUs, `cuda:0,cuda:1`, each train on a
+        /// part of every batch. In self-play, each GPU of `run.device` evaluates its own games if all of them are in this list;
+        /// otherwise the first device of this list evaluates all games.
         device: Option<Devices> = None,
     }
 }
@@ -218,47 +219,52 @@ section! {
         simulations: u32 [1..=1_000_000] = 64,
         /// L: leaves that a row selects per pass, with virtual loss. More than 1 gives larger network batches for few games.
         leaves: u32 [1..=4096] = 1,
-        /// T: nodes of a row's tree, at least the number that a ply's simulations can add; 0 = that number, doubled if subtrees are kept.
-        /// Bounds memory when subtrees are kept.
+        /// T: nodes of a row's tree, which bound its memory, at least the number that a ply's simulations can add; 0 = that
+        /// number, doubled if subtrees are kept.
         nodes: u32 [0..=100_000_000] = 0,
         /// Implementation: batched, or reference, a plain and slow one to compare it with.
         engine: SearchEngine = SearchEngine::Batched,
-        /// PUCT: c_init of AlphaZero's exploration factor.
+        /// PUCT: c_init of AlphaZero's exploration factor ln((1 + N + c_base) / c_base) + c_init at N visits; AlphaZero's value.
         c_init: f32 [0.0..=100.0] = 1.25,
-        /// PUCT: c_base of AlphaZero's exploration factor; AlphaZero's value.
+        /// PUCT: c_base of that factor; AlphaZero's value. It adds 0.69 at 19,652 visits and 0.015 at 300: for deep searches.
         c_base: f32 [1.0..=1e9] = 19652.0,
-        /// PUCT: Q of edges without visits. The other rules are those of other engines, for comparisons.
+        /// PUCT: Q of edges without visits. `reduced` is KataGo's rule; `parent` has the same error (2026-11-20-learning.md). The
+        /// other rules are those of other engines, for comparisons.
         fpu: Fpu = Fpu::Reduced,
-        /// PUCT: factor of the reduced first-play urgency; KataGo's value.
+        /// PUCT: factor of the reduced first-play urgency; KataGo's value (`fpuReductionMax`). A larger one narrows the search.
         fpu_reduction: f32 [0.0..=2.0] = 0.2,
         /// PUCT: weight of Dirichlet noise in the root priors of self-play.
         dirichlet_epsilon: f32 [0.0..=1.0] = 0.25,
-        /// PUCT: Dirichlet alpha; 0 = 10 / (number of legal actions), close to AlphaZero's values for its games.
+        /// PUCT: Dirichlet alpha; 0 = 10 / (number of legal actions), close to AlphaZero's 0.3 (chess), 0.15 (shogi) and 0.03
+        /// (Go). Others are to compare with programs that fix it.
         dirichlet_alpha: f32 [0.0..=1000.0] = 0.0,
         /// Gumbel: maximum number of actions considered at the root.
         max_num_considered_actions: u32 [1..=65_536] = 16,
-        /// Gumbel: c_visit of sigma, the monotone transformation of Q; the paper's value.
+        /// Gumbel: c_visit of sigma(Q) = (c_visit + largest number of visits) x c_scale x Q, for Q to count early; the paper's
+        /// value (Danihelka et al. 2022).
         c_visit: f32 [0.0..=1e6] = 50.0,
-        /// Gumbel: c_scale of sigma.
+        /// Gumbel: c_scale of sigma. Larger where returns differ little (2026-11-22-smoke.md).
         c_scale: f32 [0.0..=1e3] = 1.0,
         /// Backs up proven wins, draws and losses exactly (MCTS-Solver, Winands et al. 2008). Two-player zero-sum games only.
         solver: bool = true,
-        /// Entries of the evaluation cache shared by all games; 0 = no cache, to save its memory or to measure the network. The cache holds
-        /// evaluations of one network, so longer epochs can use more entries.
+        /// Entries of the evaluation cache shared by all games; 0 = no cache, to save its memory or to measure the network. Hits
+        /// in Connect Four: 26 to 39 % (2026-11-20-learning.md). It holds one network's evaluations; longer epochs can use more.
         cache_entries: usize [0..=1 << 32] = 1 << 19,
         /// Keeps the subtree of the played action for the next ply.
         reuse: bool = true,
-        /// Maximum of inherited visits that count: against the budget, relative to `simulations`, and in the policy target of PUCT,
-        /// relative to the new simulations. It bounds the weight of a deep root cache.
+        /// Maximum of inherited visits that count: against the budget, relative to `simulations`, and in the policy target of
+        /// PUCT, relative to the new simulations. It bounds the weight of a deep root cache; 1: at most half of a target.
         inherit_cap: f32 [0.0..=1000.0] = 1.0,
         /// PUCT: minimum number of new simulations of a ply with inherited visits.
         min_simulations: u32 [1..=1_000_000] = 16,
-        /// Selection at chance nodes: sampled or stratified.
+        /// Selection at chance nodes: `sample` draws an outcome by its probability; `stratified` takes the outcome whose visit
+        /// share is furthest below it, which has less variance. `sample` is for comparisons.
         chance: ChanceRule = ChanceRule::Stratified,
         /// D: determinisations of one game with hidden information.
         determinisations: u32 [1..=4096] = 1,
-        /// Maximum number of simulations of a tree of the root cache, which has trees of the positions in which many games begin, built once
-        /// per set of weights and cloned into new games; 0 = no root cache. Gumbel: at most a quarter of `simulations`.
+        /// Maximum number of simulations of a tree of the root cache: trees of positions in which many games begin, built once
+        /// per set of weights and cloned into new games; 0 = none. Gumbel: at most a quarter of `simulations`. 1000: search error
+        /// 6.9 in place of 8.2 % in Connect Four; 5000 showed no difference (2026-11-24-root-cache.md).
         root_cache: u32 [0..=10_000_000] = 1000,
     }
 }
@@ -269,8 +275,8 @@ section! {
         games: usize [1..=MAX_GAMES] = 128,
         /// Minimum number of samples of an epoch, which ends with the poll that reaches it.
         samples_per_epoch: usize [1..=1_000_000_000] = 20_000,
-        /// Passes between two polls of the sample count. With fewer passes an epoch ends nearer to `samples_per_epoch`; with more the host
-        /// reads the decisions of a GPU less often.
+        /// Passes between two polls of the sample count. With fewer passes an epoch ends nearer to `samples_per_epoch`; with more
+        /// the host reads the decisions of a GPU less often. 64: about one ply of the default search.
         passes_per_poll: u32 [1..=1_000_000] = 64,
         /// Uniformly random opening plies: each game draws a number in 0..=this. Opening positions are not samples.
         opening_plies: u32 [0..=10_000] = 0,
@@ -294,36 +300,38 @@ section! {
 section! {
     /// `[train]`: optimisation.
     TrainConfig {
-        /// Number format of operands and activations; bf16 and f16 on a GPU only.
+        /// Number format of operands and activations; bf16 and f16 on a GPU only, with half the memory of f32. `f16` is for
+        /// Turing GPUs, which lack bf16; its loss is scaled (Micikevicius et al. 2018), as small gradients vanish in f16.
         precision: TrainPrecision = TrainPrecision::F32,
-        /// Whether updates run after self-play or overlap with it: `in_turns`, or `overlapped` with the self-play of the next epoch.
-        /// Overlapping keeps a GPU busy while one of the two waits for the host, and uses both devices if games and training are on
-        /// different ones.
+        /// Whether updates run after self-play or overlap with it: `in_turns`, or `overlapped` with the self-play of the next
+        /// epoch. Overlapping keeps a GPU busy while one of the two waits for the host, and uses both devices if games and
+        /// training are on different ones. On a CPU it is not faster (2026-11-22-training-order.md).
         mode: TrainingMode = TrainingMode::InTurns,
-        /// AdamW (decays 0.9 and 0.999, Adam's values), or SGD (momentum 0.9, AlphaZero's value), for comparisons with AlphaZero; SGD
-        /// needs a larger `lr`.
+        /// AdamW (decays 0.9 and 0.999, Adam's values), or SGD (momentum 0.9 and larger `lr`), to compare with AlphaZero.
         optimizer: OptimizerKind = OptimizerKind::AdamW,
         /// Peak learning rate.
         lr: f64 [0.0..=100.0] = 2e-3,
-        /// Weight decay: decoupled (AdamW) or added to the gradient (SGD). AlphaZero's value.
+        /// Weight decay: decoupled (AdamW) or added to the gradient (SGD). AlphaZero's value, for SGD; not tuned.
         weight_decay: f64 [0.0..=10.0] = 1e-4,
-        /// Gradient norm above which the gradient is scaled down to it, which limits the effect of an outlier batch; 0 = off.
+        /// Norm above which the gradient is scaled down to it, against outlier batches (Pascanu et al. 2013); 0 = off; 1: not
+        /// tuned.
         clip_norm: f64 [0.0..=1e6] = 1.0,
         /// Updates of the linear warm-up from rate 0.
         warmup_updates: u64 = 100,
         /// Updates until the rate is `lr_final`, to which it falls along half a cosine after the warm-up.
         lr_updates: u64 [1..=1_000_000_000_000] = 20_000,
-        /// The final rate, relative to `lr`; 1: the rate is constant.
+        /// The final rate, relative to `lr`; 1: constant rate. Above 0, as runs may exceed `lr_updates`; 0.05 is not tuned.
         lr_final: f64 [0.0..=1.0] = 0.05,
         /// Samples per batch.
         batch: usize [1..=1_048_576] = 512,
-        /// Batches whose gradients are accumulated into one update, for batches beyond a device's memory.
+        /// Batches whose gradients are accumulated into one update, for batches beyond a device's memory; 1 where the batch fits.
         accumulate: usize [1..=4096] = 1,
         /// Average number of times that a sample is trained on: updates of an epoch = new samples x this / (batch x accumulate).
         replay_ratio: f64 [0.0..=1000.0] = 4.0,
         /// Samples in the replay buffer before the first update; at most `replay.capacity`.
         min_samples: usize [1..=1_000_000_000] = 10_000,
-        /// Weight of the value loss relative to the policy loss; AlphaZero's value. Games whose values differ little may need more.
+        /// Weight of the value loss relative to the policy loss; AlphaZero's value. Games whose values differ little may need
+        /// more.
         value_weight: f64 [0.0..=1000.0] = 1.0,
         /// Applies a random symmetry of the game to each sample.
         symmetries: bool = true,
@@ -332,23 +340,23 @@ section! {
 section! {
     /// `[run]`: seed, length, threads, devices, memory.
     RunConfig {
-        /// The seed of all random numbers.
+        /// The seed of all random numbers. An equal seed repeats a run (docs/determinism.md); others show what is chance.
         seed: u64 = 1,
         /// Epochs in total; 0 = no limit.
         epochs: u64 = 0,
-        /// Time limit of the whole run in minutes; 0 = no limit. An epoch that is unfinished at the limit is discarded. A run without either
-        /// limit takes at most 10 minutes.
+        /// Time limit of the whole run in minutes; 0 = no limit. An epoch that is unfinished at the limit is discarded. A run
+        /// without either limit takes at most 10 minutes.
         minutes: f64 [0.0..=1e7] = 0.0,
         /// CPU threads; 0 = all cores.
         threads: usize [0..=4096] = 0,
-        /// Device of games and trees in self-play and evaluation: `cpu`, `cuda` or `cuda:N`; also of the network and of
-        /// training unless `net.device` is given. Self-play splits its games over several GPUs, `cuda:0,cuda:1`; evaluation,
-        /// matches, `vecaz play` and the root cache use the first.
+        /// Device of games and trees in self-play and evaluation: `cpu`, `cuda` or `cuda:N`; also of the network and of training
+        /// unless `net.device` is given. Self-play splits its games over several GPUs, `cuda:0,cuda:1`; evaluation, matches,
+        /// `vecaz play` and the root cache use the first.
         device: Devices = Devices::default(),
         /// Memory limit of the plan, in MiB; 0 = 0.9 of the free memory within the limits of control groups and `ulimit`.
         memory_mib: u64 = 0,
-        /// Number of latest checkpoints kept, in addition to the best network. More allow a return to an earlier epoch; each has the size of
-        /// the replay buffer.
+        /// Number of latest checkpoints kept, besides the best network. More allow a return to an earlier epoch; each is as large
+        /// as the replay buffer.
         keep_checkpoints: usize [1..=100_000] = 3,
     }
 }
@@ -358,7 +366,8 @@ section! {
         /// Epochs between evaluations; 0 = never.
         every: u64 = 1,
         /// Search algorithm of evaluation, matches and `vecaz play`, independent of self-play's. With many simulations and no
-        /// noise, PUCT's most visited action has a lower error than the final action of Gumbel's sequential halving.
+        /// noise, PUCT's most visited action has a lower error than the final action of Gumbel's sequential halving: 3.0 against
+        /// 4.0 % in Connect Four (2026-11-20-learning.md).
         algorithm: Algorithm = Algorithm::Puct,
         /// Simulations per move.
         simulations: u32 [1..=1_000_000] = 64,
@@ -375,14 +384,15 @@ section! {
 section! {
     /// `[cluster]`: workers on other machines.
     ClusterConfig {
-        /// "free": games of workers are taken in the order of arrival. "strict": any number of workers, all with one instruction set, gives
-        /// the same weights and replay buffer as a run on one machine.
+        /// "free": games of workers are taken in the order of arrival, so that no worker waits for another. "strict": any number
+        /// of workers, all with one instruction set, gives the weights and replay buffer of a run on one machine, to repeat it.
         order: ClusterOrder = ClusterOrder::Free,
-        /// Maximum age of the weights with which a worker has finished a game, in versions before the newest; older games are refused. A
-        /// version is an epoch.
+        /// Maximum age of the weights with which a worker has finished a game, in versions (epochs) before the newest; older
+        /// games are refused. Games played during training are 1 version old; 2 allows one more.
         max_lag: u64 [0..=1_000_000] = 2,
-        /// Maximum number of bytes of games that all workers have sent and the learner has not stored in a checkpoint yet; at least twice
-        /// those of an epoch.
+        /// Maximum number of bytes of games that all workers have sent and the learner has not stored in a checkpoint yet; at
+        /// least twice those of an epoch. It bounds the server's memory; 256 MiB hold 0.75 million samples of Hex 13
+        /// (2026-11-23-cluster.md).
         max_queued_bytes: u64 [1 << 20..=1 << 40] = 256 << 20,
     }
 }

@@ -161,6 +161,7 @@ impl UpdateReport {
 }
 
 /// By how much losses are scaled up, so that small gradients do not vanish in half precision (Micikevicius et al. 2018).
+/// The first and the largest scale are those of NVIDIA Apex, the interval is DeepSpeed's; none is tuned.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossScale {
     /// The factor, a power of two.
