@@ -114,18 +114,18 @@ fn measure(config: &Config, threads: usize) -> vecaz::Result<()> {
     let mut selfplay = SelfPlay::new(&game, config, &network, Vec::new(), threads)?;
     selfplay.set_network(&network, RootCache::default())?;
     window(&mut selfplay, config)?;
-    selfplay.take_clock();
+    selfplay.take_metrics();
     let mut windows = Vec::new();
     let cpu = cpu_seconds();
     for _ in 0..WINDOWS {
         windows.push(window(&mut selfplay, config)?);
     }
     let cpu = cpu_seconds() - cpu;
-    let clock = selfplay.take_clock();
+    let metrics = selfplay.take_metrics();
     let mut ms: Vec<f64> = windows.iter().map(|w| 1e3 * w.seconds / w.games as f64).collect();
     ms.sort_by(f64::total_cmp);
     let sum = |part: fn(&Window) -> f64| windows.iter().map(part).sum::<f64>();
-    let sims_per_ply = clock.simulations as f64 / clock.plies.max(1) as f64;
+    let sims_per_ply = metrics.simulations as f64 / metrics.plies.max(1) as f64;
     println!(
         "{:<28}{:>10}{:>5}{:>5}{:>10.3}{:>11.3}{:>9.3}{:>9.1}{:>7.1}{:>7.1}{:>10.0}{:>6.2}  {}",
         name(config),
@@ -138,8 +138,8 @@ fn measure(config: &Config, threads: usize) -> vecaz::Result<()> {
         1e3 / ms[0],
         sum(|w| w.plies as f64) / sum(|w| w.games as f64),
         sims_per_ply,
-        clock.simulations as f64 / sum(|w| w.seconds),
-        clock.cache_hit_rate().unwrap_or(0.0),
+        metrics.simulations as f64 / sum(|w| w.seconds),
+        metrics.cache_hit_rate().unwrap_or(0.0),
         network.kernel_name(),
     );
     Ok(())

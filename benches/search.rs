@@ -38,14 +38,14 @@ fn main() -> vecaz::Result<()> {
     for _ in 0..3 {
         selfplay.poll()?;
     }
-    selfplay.take_clock();
+    selfplay.take_metrics();
     let (start, mut plies) = (Instant::now(), 0);
     while start.elapsed().as_secs_f64() < seconds {
         plies += selfplay.poll()?.iter().map(|g| g.actions.len()).sum::<usize>();
     }
     let wall = start.elapsed().as_secs_f64();
-    let clock = selfplay.take_clock();
-    let n = clock.simulations as f64;
+    let metrics = selfplay.take_metrics();
+    let n = metrics.simulations as f64;
     let plan = backend_plan(&config, &sizes, config.selfplay.games);
     println!(
         "{} N={} S={} T={} L={} threads={threads} {:?}: {:.3}M simulations/s, {:.0} plies/s of finished games, \
@@ -58,15 +58,15 @@ fn main() -> vecaz::Result<()> {
         config.search.algorithm,
         n / wall / 1e6,
         plies as f64 / wall,
-        clock.depth_sum as f64 / n,
-        clock.depth_max,
-        clock.evaluations as f64 / n,
-        clock.cached as f64 / n,
-        clock.select / wall / threads as f64,
-        clock.forward / wall / threads as f64,
-        clock.expand / wall / threads as f64,
-        clock.backup / wall / threads as f64,
-        1.0 - (clock.select + clock.forward + clock.expand + clock.backup) / wall / threads as f64,
+        metrics.depth_sum as f64 / n,
+        metrics.depth_max,
+        metrics.evaluations as f64 / n,
+        metrics.cached as f64 / n,
+        metrics.select / wall / threads as f64,
+        metrics.forward / wall / threads as f64,
+        metrics.expand / wall / threads as f64,
+        metrics.backup / wall / threads as f64,
+        1.0 - (metrics.select + metrics.forward + metrics.expand + metrics.backup) / wall / threads as f64,
     );
     Ok(())
 }

@@ -272,5 +272,5 @@ pub fn build_batch(
     }
     searcher.finish()?;
     let snapshots = (0..batch.len()).map(|b| searcher.backend.snapshot(b, plan.keep));
-    Ok(BuiltBatch { snapshots: snapshots.collect::<Result<_>>()?, simulations: searcher.clock.simulations })
+    Ok(BuiltBatch { snapshots: snapshots.collect::<Result<_>>()?, simulations: searcher.metrics.simulations })
 }

@@ -69,20 +69,20 @@ pub fn measure(
     let root_cache = begin_with_root_cache(&mut selfplay, config, game.as_ref(), network.as_ref(), plan)?;
     let mut lengths = Lengths::default();
     lengths.play(&mut selfplay, game.as_ref(), WARM_UP_SECONDS)?;
-    selfplay.take_clock();
+    selfplay.take_metrics();
     let wall = lengths.play(&mut selfplay, game.as_ref(), seconds)?;
-    let clock = selfplay.take_clock();
+    let metrics = selfplay.take_metrics();
     let offloaded = selfplay.timed_poll()?;
     let leaves = plan.params.leaves as usize;
     let parts = match selfplay.profile_last_passes(PROFILED_PASSES)? {
         Some(parts) => {
             let d = if game.sizes().hidden_information { config.search.determinisations as usize } else { 1 };
             let devices = config.run.device.all().len();
-            Breakdown::of_passes(parts, rows * d * leaves, clock.passes as f64 / wall / devices as f64)
+            Breakdown::of_passes(parts, rows * d * leaves, metrics.passes as f64 / wall / devices as f64)
         }
         None => {
             let forward = forward_rate(network.as_ref(), (rows * leaves).div_ceil(threads), threads)?;
-            let seconds = [clock.select, clock.forward, clock.expand, clock.backup];
+            let seconds = [metrics.select, metrics.forward, metrics.expand, metrics.backup];
             Breakdown::of_threads(forward, seconds.map(|s| s / wall / threads as f64), offloaded)
         }
     };
@@ -99,11 +99,11 @@ pub fn measure(
         path,
         root_cache,
         plies_per_game: lengths.mean(),
-        games_per_second: lengths.mean().map(|plies| clock.plies as f64 / wall / plies),
+        games_per_second: lengths.mean().map(|plies| metrics.plies as f64 / wall / plies),
         speedup: 1.0,
         peak_memory_mib: peak_bytes().unwrap_or(0) as f64 / f64::from(1 << 20),
         seed: config.run.seed,
-        ..rates(&clock, wall, rows, parts)
+        ..rates(&metrics, wall, rows, parts)
     })
 }
 
@@ -150,14 +150,14 @@ fn begin_with_root_cache(
     Ok(is_built)
 }
 
-/// The part of a row that follows from the `clock` of `wall` seconds of self-play in `rows` games and the breakdown of a pass.
-fn rates(clock: &PassMetrics, wall: f64, rows: usize, parts: Breakdown) -> ScalingRow {
-    let (simulations, shares) = (clock.simulations as f64, parts.shares);
+/// The part of a row that follows from the `metrics` of `wall` seconds of self-play in `rows` games and the breakdown of a pass.
+fn rates(metrics: &PassMetrics, wall: f64, rows: usize, parts: Breakdown) -> ScalingRow {
+    let (simulations, shares) = (metrics.simulations as f64, parts.shares);
     ScalingRow {
         simulations_per_second: simulations / wall,
-        moves_per_second: clock.plies as f64 / wall,
-        positions_per_batch: clock.evaluations as f64 / clock.passes.max(1) as f64,
-        positions_per_second: clock.evaluations as f64 / wall,
+        moves_per_second: metrics.plies as f64 / wall,
+        positions_per_batch: metrics.evaluations as f64 / metrics.passes.max(1) as f64,
+        positions_per_second: metrics.evaluations as f64 / wall,
         share: Share {
             select: shares[0],
             forward: shares[1],
@@ -166,12 +166,12 @@ fn rates(clock: &PassMetrics, wall: f64, rows: usize, parts: Breakdown) -> Scali
             other: 1.0 - shares.iter().sum::<f64>(),
         },
         forward_positions_per_second: parts.forward,
-        forward_fraction: clock.evaluations as f64 / wall / parts.forward,
-        mean_depth: clock.depth_sum as f64 / simulations.max(1.0),
-        max_depth: clock.depth_max as u32,
-        idle_rows: (clock.idle_rows * rows as u64) as f64 / clock.visited_rows.max(1) as f64,
-        copied_in_passes: clock.copied.inside,
-        copied_per_move: clock.copied.total as f64 / clock.plies.max(1) as f64,
+        forward_fraction: metrics.evaluations as f64 / wall / parts.forward,
+        mean_depth: metrics.depth_sum as f64 / simulations.max(1.0),
+        max_depth: metrics.depth_max as u32,
+        idle_rows: (metrics.idle_rows * rows as u64) as f64 / metrics.visited_rows.max(1) as f64,
+        copied_in_passes: metrics.copied.inside,
+        copied_per_move: metrics.copied.total as f64 / metrics.plies.max(1) as f64,
         device_busy: parts.busy,
         transfers: parts.transfers,
         kernels: parts.kernels,

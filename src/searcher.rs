@@ -45,7 +45,7 @@ pub struct Searcher {
     /// The evaluator.
     pub network: Box<dyn Network>,
     /// Seconds and counts of its passes.
-    pub clock: PassMetrics,
+    pub metrics: PassMetrics,
     /// Where the rows are.
     devices: Devices,
     /// True where the backend has the resident network.
@@ -110,7 +110,7 @@ impl Searcher {
             network,
             devices,
             is_network_resident: false,
-            clock: PassMetrics::default(),
+            metrics: PassMetrics::default(),
             selected: PassStats::default(),
             polls: VecDeque::new(),
             polling_since: Instant::now(),
@@ -154,8 +154,8 @@ impl Searcher {
     /// Those of the network and the device.
     pub fn finish(&mut self) -> Result<()> {
         let passes = if self.is_network_resident { PASSES_PER_CHECK } else { 1 };
-        let Self { backend, network, buffers, clock, stop, .. } = self;
-        while simulate_many(backend.as_mut(), network.as_mut(), buffers, clock, passes)? > 0 {
+        let Self { backend, network, buffers, metrics, stop, .. } = self;
+        while simulate_many(backend.as_mut(), network.as_mut(), buffers, metrics, passes)? > 0 {
             stop.check()?;
         }
         Ok(())
@@ -168,8 +168,8 @@ impl Searcher {
     /// Those of the network and the device.
     pub fn pass_with(&mut self, network: &mut dyn Network, budget: RowBudget) -> Result<usize> {
         self.stop.check()?;
-        let Self { backend, buffers, clock, .. } = self;
-        Ok(simulate_within(backend.as_mut(), network, buffers, clock, budget)?.visited)
+        let Self { backend, buffers, metrics, .. } = self;
+        Ok(simulate_within(backend.as_mut(), network, buffers, metrics, budget)?.visited)
     }
 
     /// Begins a staged pass: selects in all rows. Returns M, the leaves that need the network.
@@ -178,7 +178,7 @@ impl Searcher {
     /// Those of the device.
     pub fn begin_pass(&mut self) -> Result<usize> {
         self.stop.check()?;
-        self.selected = begin_pass(self.backend.as_mut(), &mut self.clock)?;
+        self.selected = begin_pass(self.backend.as_mut(), &mut self.metrics)?;
         Ok(self.num_evaluations())
     }
 
@@ -202,7 +202,7 @@ impl Searcher {
         let Self { backend, buffers, .. } = self;
         let mut written = Ok(());
         buffer.fill_by(buffers.obs_mut(len), |obs| written = backend.observe(obs));
-        self.clock.select += start.elapsed().as_secs_f64();
+        self.metrics.select += start.elapsed().as_secs_f64();
         written
     }
 
@@ -213,7 +213,7 @@ impl Searcher {
     pub fn end_pass(&mut self, outputs: NetOutputs<'_>) -> Result<()> {
         let NetOutputs { logits, values } = outputs;
         let mut timer = StageTimer::start();
-        end_pass(self.backend.as_mut(), &self.selected, (logits, values), &mut self.clock, &mut timer)
+        end_pass(self.backend.as_mut(), &self.selected, (logits, values), &mut self.metrics, &mut timer)
     }
 
     /// Attaches the game slots of self-play to the device of the rows, where they are on one ([`DevicePasses::attach_selfplay`]). Polls
@@ -251,11 +251,11 @@ impl Searcher {
         if self.polls.is_empty() {
             self.polling_since = Instant::now();
         }
-        let Self { backend, buffers, clock, .. } = self;
+        let Self { backend, buffers, metrics, .. } = self;
         let (launched, made) = if launch_passes(backend.as_mut(), network, buffers, passes)? {
             (passes, PollPasses::InFlight)
         } else {
-            simulate_many(backend.as_mut(), network, buffers, clock, passes)?;
+            simulate_many(backend.as_mut(), network, buffers, metrics, passes)?;
             (0, PollPasses::Made)
         };
         device_of(backend.as_mut())?.end_poll()?;
@@ -273,13 +273,13 @@ impl Searcher {
         let stats = device_of(self.backend.as_mut())?.collect_poll()?;
         self.count_copied(before)?;
         let passes = self.polls.pop_front().unwrap_or(0);
-        self.clock.count(&stats, passes);
+        self.metrics.count(&stats, passes);
         let began = std::mem::replace(&mut self.polling_since, Instant::now());
         if passes > 0 {
-            self.clock.select += (self.polling_since - began).as_secs_f64();
+            self.metrics.select += (self.polling_since - began).as_secs_f64();
         }
         let decisions = device_of(self.backend.as_mut())?.decisions()?;
-        self.clock.plies += decisions.iter().map(|block| block.len() as u64).sum::<u64>();
+        self.metrics.plies += decisions.iter().map(|block| block.len() as u64).sum::<u64>();
         Ok(decisions)
     }
 
@@ -291,8 +291,8 @@ impl Searcher {
     /// Counts the bytes copied since the backend's counters stood at `before`.
     fn count_copied(&mut self, before: Copied) -> Result<()> {
         let Copied { inside, total } = self.copied()?;
-        self.clock.copied.inside += inside - before.inside;
-        self.clock.copied.total += total - before.total;
+        self.metrics.copied.inside += inside - before.inside;
+        self.metrics.copied.total += total - before.total;
         Ok(())
     }
 
@@ -391,10 +391,10 @@ impl Searchers {
         Ok(out)
     }
 
-    /// The sum of the shards' clocks.
-    pub fn clock(&self) -> PassMetrics {
+    /// The sum of the shards' metrics.
+    pub fn metrics(&self) -> PassMetrics {
         let mut sum = PassMetrics::default();
-        self.shards.iter().for_each(|s| sum.add(&s.clock));
+        self.shards.iter().for_each(|s| sum.add(&s.metrics));
         sum
     }
 

@@ -320,11 +320,11 @@ impl SelfPlay {
         self.shards.iter().flat_map(|s| &s.slots)
     }
 
-    /// The sum of the shards' clocks, which are reset.
-    pub fn take_clock(&mut self) -> PassMetrics {
+    /// The sum of the shards' metrics, which are reset.
+    pub fn take_metrics(&mut self) -> PassMetrics {
         let mut sum = PassMetrics::default();
         for shard in &mut self.shards {
-            sum.add(&std::mem::take(&mut shard.searcher.clock));
+            sum.add(&std::mem::take(&mut shard.searcher.metrics));
         }
         sum
     }

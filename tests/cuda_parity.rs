@@ -110,7 +110,7 @@ fn selfplay(
     let mut selfplay = SelfPlay::new(&game, &config, network.as_ref(), Vec::new(), 2).expect("fits");
     selfplay.set_network(network.as_ref(), RootCache::default()).expect("a network");
     let games = (0..3).flat_map(|_| selfplay.poll().expect("played")).collect();
-    let inside = selfplay.take_clock().copied.inside;
+    let inside = selfplay.take_metrics().copied.inside;
     (games, selfplay.slots().cloned().collect(), inside)
 }
 

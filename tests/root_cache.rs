@@ -254,11 +254,11 @@ fn play(config: &Config, game: &Arc<dyn AnyGame>, cache: RootCache, threads: usi
     let mut selfplay = SelfPlay::new(game, config, &network, Vec::new(), threads).expect("fits");
     selfplay.set_network(&network, cache).expect("a network");
     let games: Vec<FinishedGame> = (0..3).flat_map(|_| selfplay.poll().expect("finite")).collect();
-    let clock = selfplay.take_clock();
+    let metrics = selfplay.take_metrics();
     // Every slot has begun one game more than it has finished.
-    assert_eq!(clock.cached_starts, (games.len() + config.selfplay.games) as u64);
+    assert_eq!(metrics.cached_starts, (games.len() + config.selfplay.games) as u64);
     // A quarter of the 9 simulations of a ply.
-    assert_eq!(clock.inherited_visits, 2 * clock.cached_starts);
+    assert_eq!(metrics.inherited_visits, 2 * metrics.cached_starts);
     games
 }
 
@@ -333,7 +333,7 @@ fn a_table_of_evaluations_changes_no_tree_and_gets_those_of_the_trees() {
     let evaluations = |cache: RootCache, selfplay: &mut SelfPlay| {
         selfplay.begin_plies(cache).expect("on the CPU");
         let games = selfplay.poll().expect("finite");
-        (games, selfplay.take_clock().evaluations)
+        (games, selfplay.take_metrics().evaluations)
     };
     let (games, with) = evaluations(found, &mut selfplay);
     let mut alone = SelfPlay::new(&game, &config, &network, Vec::new(), 1).expect("fits");

@@ -201,9 +201,9 @@ impl StatusMeter {
     }
 
     /// Counts the time of passes.
-    pub(super) fn played(&mut self, clock: &PassMetrics) {
-        self.seconds[Bottleneck::Games as usize] += clock.select + clock.expand + clock.backup;
-        self.seconds[Bottleneck::Forward as usize] += clock.forward;
+    pub(super) fn played(&mut self, metrics: &PassMetrics) {
+        self.seconds[Bottleneck::Games as usize] += metrics.select + metrics.expand + metrics.backup;
+        self.seconds[Bottleneck::Forward as usize] += metrics.forward;
     }
 
     /// Counts time in which all threads waited.

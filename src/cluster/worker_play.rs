@@ -95,7 +95,7 @@ impl Worker {
             match &mut selfplay {
                 Some(selfplay) if !sender.is_full() => {
                     let finished = selfplay.poll()?;
-                    games.meter.played(&selfplay.take_clock());
+                    games.meter.played(&selfplay.take_metrics());
                     games.take(&finished)?;
                 }
                 _ => {

@@ -111,12 +111,12 @@ mod tests {
 
     #[test]
     fn rows_with_nothing_to_do_are_counted() {
-        let mut clock = PassMetrics::default();
-        clock.count(&PassStats { visited: 7, rows: 5, ..PassStats::default() }, 1);
-        clock.count(&PassStats { visited: 20, rows: 20, ..PassStats::default() }, 2);
-        let mut sum = clock;
-        sum.add(&clock);
-        assert_eq!((clock.passes, clock.visited_rows, clock.idle_rows), (3, 27, 2));
+        let mut metrics = PassMetrics::default();
+        metrics.count(&PassStats { visited: 7, rows: 5, ..PassStats::default() }, 1);
+        metrics.count(&PassStats { visited: 20, rows: 20, ..PassStats::default() }, 2);
+        let mut sum = metrics;
+        sum.add(&metrics);
+        assert_eq!((metrics.passes, metrics.visited_rows, metrics.idle_rows), (3, 27, 2));
         assert_eq!((sum.visited_rows, sum.idle_rows), (54, 4));
     }
 }

@@ -26,15 +26,15 @@ pub fn simulate_many(
     backend: &mut dyn Backend,
     network: &mut dyn Network,
     buffers: &mut PassBuffers,
-    clock: &mut PassMetrics,
+    metrics: &mut PassMetrics,
     passes: u32,
 ) -> Result<usize> {
-    if let Some(stats) = unstaged_passes(backend, network, buffers, clock, passes)? {
+    if let Some(stats) = unstaged_passes(backend, network, buffers, metrics, passes)? {
         return Ok(stats.leaves);
     }
     let mut leaves = 0;
     for _ in 0..passes {
-        leaves += staged_pass(backend, network, buffers, clock, RowBudget::ALL)?.leaves;
+        leaves += staged_pass(backend, network, buffers, metrics, RowBudget::ALL)?.leaves;
     }
     Ok(leaves)
 }
@@ -47,12 +47,12 @@ pub fn simulate_within(
     backend: &mut dyn Backend,
     network: &mut dyn Network,
     buffers: &mut PassBuffers,
-    clock: &mut PassMetrics,
+    metrics: &mut PassMetrics,
     budget: RowBudget,
 ) -> Result<PassStats> {
-    match unstaged_passes(backend, network, buffers, clock, 1)? {
+    match unstaged_passes(backend, network, buffers, metrics, 1)? {
         Some(stats) => Ok(stats),
-        None => staged_pass(backend, network, buffers, clock, budget),
+        None => staged_pass(backend, network, buffers, metrics, budget),
     }
 }
 
@@ -61,7 +61,7 @@ fn staged_pass(
     backend: &mut dyn Backend,
     network: &mut dyn Network,
     buffers: &mut PassBuffers,
-    clock: &mut PassMetrics,
+    metrics: &mut PassMetrics,
     budget: RowBudget,
 ) -> Result<PassStats> {
     let sizes = *backend.sizes();
@@ -72,14 +72,14 @@ fn staged_pass(
     if network.needs_observations() {
         backend.observe(obs)?;
     }
-    clock.select += timer.lap();
+    metrics.select += timer.lap();
     let logits = &mut buffers.logits[..m * sizes.num_actions];
     let values = &mut buffers.values[..m * sizes.num_players];
     if m > 0 {
         network.forward(obs, logits, values)?;
     }
-    clock.forward += timer.lap();
-    end_pass(backend, &stats, (logits, values), clock, &mut timer)?;
+    metrics.forward += timer.lap();
+    end_pass(backend, &stats, (logits, values), metrics, &mut timer)?;
     if let Some(device) = backend.device() {
         device.act()?;
     }
@@ -92,7 +92,7 @@ fn unstaged_passes(
     backend: &mut dyn Backend,
     network: &mut dyn Network,
     buffers: &mut PassBuffers,
-    clock: &mut PassMetrics,
+    metrics: &mut PassMetrics,
     passes: u32,
 ) -> Result<Option<PassStats>> {
     let mut timer = StageTimer::start();
@@ -106,8 +106,8 @@ fn unstaged_passes(
         stats => stats,
     };
     if let Some(stats) = &stats {
-        clock.select += timer.lap();
-        clock.count(stats, passes);
+        metrics.select += timer.lap();
+        metrics.count(stats, passes);
     }
     Ok(stats)
 }
@@ -151,10 +151,10 @@ pub fn launch_passes(
 ///
 /// # Errors
 /// Those of the backend.
-pub fn begin_pass(backend: &mut dyn Backend, clock: &mut PassMetrics) -> Result<PassStats> {
+pub fn begin_pass(backend: &mut dyn Backend, metrics: &mut PassMetrics) -> Result<PassStats> {
     let mut timer = StageTimer::start();
     let stats = backend.select(RowBudget::ALL)?;
-    clock.select += timer.lap();
+    metrics.select += timer.lap();
     Ok(stats)
 }
 
@@ -167,13 +167,13 @@ pub fn end_pass(
     backend: &mut dyn Backend,
     stats: &PassStats,
     (logits, values): (&[f32], &[f32]),
-    clock: &mut PassMetrics,
+    metrics: &mut PassMetrics,
     timer: &mut StageTimer,
 ) -> Result<()> {
     backend.expand(logits, values)?;
-    clock.expand += timer.lap();
+    metrics.expand += timer.lap();
     backend.backup()?;
-    clock.backup += timer.lap();
-    clock.count(stats, 1);
+    metrics.backup += timer.lap();
+    metrics.count(stats, 1);
     Ok(())
 }

@@ -60,10 +60,10 @@ impl LocalSelfPlay {
         }
     }
 
-    /// See [`SelfPlay::take_clock`].
-    pub fn take_clock(&mut self) -> PassMetrics {
+    /// See [`SelfPlay::take_metrics`].
+    pub fn take_metrics(&mut self) -> PassMetrics {
         match self {
-            Self::Playing(selfplay) => selfplay.take_clock(),
+            Self::Playing(selfplay) => selfplay.take_metrics(),
             Self::Idle(_) => PassMetrics::default(),
         }
     }

@@ -291,7 +291,8 @@ impl Run {
         let cache = self.play_with_new_weights(progress, stop)?;
         let prepared_at = started.elapsed().as_secs_f64();
         let EpochResult { played, losses, times } = self.play_and_train(progress, stop)?;
-        let (clock, trained_at) = (self.local_selfplay.take_clock(), started.elapsed().as_secs_f64());
+        let (pass_metrics, trained_at) =
+            (self.local_selfplay.take_metrics(), started.elapsed().as_secs_f64());
         let epoch = self.counters.epoch + 1;
         let strength = self.evaluate(epoch, progress, stop)?;
         let share = |n: u64| (played.games > 0).then(|| n as f64 / played.games as f64);
@@ -301,7 +302,7 @@ impl Run {
             games: played.games,
             positions: played.plies,
             samples: played.samples,
-            simulations: clock.simulations,
+            simulations: pass_metrics.simulations,
             selfplay_seconds: prepared_at + times.selfplay,
             train_seconds: times.training,
             overlapped_seconds: times.overlapped,
@@ -313,11 +314,11 @@ impl Run {
             draw_share: share(played.draws),
             first_player_win_share: share(played.first_player_wins),
             strength,
-            cache_hit_rate: clock.cache_hit_rate(),
-            evaluations: clock.evaluations,
+            cache_hit_rate: pass_metrics.cache_hit_rate(),
+            evaluations: pass_metrics.evaluations,
             root_cache: (cache.trees > 0).then_some(RootCacheUse {
-                games: clock.cached_starts,
-                inherited_visits: clock.inherited_visits,
+                games: pass_metrics.cached_starts,
+                inherited_visits: pass_metrics.inherited_visits,
                 ..cache
             }),
             findings: (self.findings.count() > 0).then(|| self.findings.count()),
@@ -332,8 +333,8 @@ impl Run {
              training {:.3} s, evaluation {:.3} s, files {:.3} s",
             played.games,
             played.plies,
-            clock.simulations,
-            clock.passes,
+            pass_metrics.simulations,
+            pass_metrics.passes,
             times.selfplay,
             times.training,
             record.eval_seconds,

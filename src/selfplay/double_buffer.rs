@@ -35,7 +35,7 @@ pub(super) fn poll(
     }
     // All of these copies are within passes.
     let bytes = network.copied() - before;
-    let copied = &mut shards[0].searcher.clock.copied;
+    let copied = &mut shards[0].searcher.metrics.copied;
     (copied.inside, copied.total) = (copied.inside + bytes, copied.total + bytes);
     Ok(())
 }
@@ -73,7 +73,7 @@ impl<'a> ShardGroup<'a> {
         let outputs = network.finish(self.batch)?;
         // All threads are idle during the wait.
         let waited = start.elapsed().as_secs_f64() * rayon::current_num_threads() as f64;
-        self.shards[0].searcher.clock.forward += waited;
+        self.shards[0].searcher.metrics.forward += waited;
         end(self.shards, outputs, cache)
     }
 }

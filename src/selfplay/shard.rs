@@ -119,7 +119,7 @@ impl Shard {
         };
         for (pass, finished, inherited) in apply_decisions(&mut self.slots, &decisions, threads, play)? {
             self.finished.push((pass, finished));
-            self.searcher.clock.count_start(inherited);
+            self.searcher.metrics.count_start(inherited);
         }
         Ok(())
     }
@@ -188,7 +188,7 @@ impl Shard {
         };
         let mut rng = slot.key(&self.plan, 0).key(Purpose::Act).stream();
         let action_index = choose(&self.summary, choice, &mut rng);
-        self.searcher.clock.plies += 1;
+        self.searcher.metrics.plies += 1;
         let ply = DecidedPly::new(&self.summary, action_index);
         let finished = self.slots[i].play(self.game.as_ref(), &self.plan, &ply);
         let is_new = finished.is_some();
@@ -229,7 +229,7 @@ impl Shard {
             }
         } else if let Some(CachedTree { snapshot, inherited }) = cache.find(&slot.state, &slot.history) {
             backend.set_root_tree(i, snapshot)?;
-            self.searcher.clock.count_start(Some(*inherited));
+            self.searcher.metrics.count_start(Some(*inherited));
         } else {
             backend.set_root(i, &slot.state, &slot.history)?;
         }

@@ -29,8 +29,8 @@ pub fn plan(config: &SearchConfig, sizes: &Sizes, rows: usize) -> BackendPlan {
 pub fn finish(backend: &mut dyn Backend, network: &mut dyn Network) {
     let sizes = *backend.sizes();
     let mut buffers = PassBuffers::new(&sizes, backend.rows() * 32);
-    let mut clock = PassMetrics::default();
-    while simulate_many(backend, network, &mut buffers, &mut clock, 1).expect("finite") > 0 {}
+    let mut metrics = PassMetrics::default();
+    while simulate_many(backend, network, &mut buffers, &mut metrics, 1).expect("finite") > 0 {}
 }
 
 /// Searches `positions`, one in each row, and leaves the trees where they are.

@@ -481,7 +481,7 @@ impl<'a> StrictPlay<'a> {
         let start = Instant::now();
         let PartitionPlay { partition, selfplay, recorder, polls } = &mut self.held[i];
         let finished = selfplay.poll_by_pass()?;
-        meter.played(&selfplay.take_clock());
+        meter.played(&selfplay.take_metrics());
         meter.count(finished.len(), finished.iter().map(|(_, game)| game.samples.len()).sum());
         let plies = recorder.record(&finished, selfplay.slots());
         let number = (self.state.version, polls.played() + 1);

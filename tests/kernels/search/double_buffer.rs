@@ -175,7 +175,7 @@ fn what_travels_there_and_back_is_counted_and_timed() {
     // Of each game observations of 16 bits, logits and values; of each half the word that tells numbers.
     let IoShape { obs_len, num_actions, num_players } = network.shape();
     let of_pass = 4 * (2 * obs_len + 4 * num_actions + 4 * num_players) + 2 * 4;
-    let copied = selfplay.take_clock().copied;
+    let copied = selfplay.take_metrics().copied;
     assert_eq!((copied.inside, copied.total), (PASSES * of_pass as u64, PASSES * of_pass as u64));
     let (times, seconds) = selfplay.timed_poll().expect("finite").expect("in batches");
     let launches =

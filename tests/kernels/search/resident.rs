@@ -59,7 +59,7 @@ pub fn play(
             games.extend(selfplay.poll().expect("finite"));
         }
     }
-    let inside = selfplay.take_clock().copied.inside;
+    let inside = selfplay.take_metrics().copied.inside;
     (Played { games, slots: selfplay.slots().cloned().collect() }, between, inside)
 }
 

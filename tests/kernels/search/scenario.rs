@@ -109,8 +109,8 @@ pub struct Facts {
 /// What passes counted.
 type Counts = [u64; 6];
 
-fn counts(clock: &PassMetrics) -> Counts {
-    let PassMetrics { passes, simulations, evaluations, idle_rows, depth_sum, depth_max, .. } = *clock;
+fn counts(metrics: &PassMetrics) -> Counts {
+    let PassMetrics { passes, simulations, evaluations, idle_rows, depth_sum, depth_max, .. } = *metrics;
     [passes, simulations, evaluations, idle_rows, depth_sum, depth_max]
 }
 
@@ -163,10 +163,10 @@ pub fn facts(backend: &mut dyn Backend, b: usize) -> Facts {
 pub fn finish(backend: &mut dyn Backend, network: &mut dyn Network) -> Counts {
     let sizes = *backend.sizes();
     let mut buffers = PassBuffers::new(&sizes, backend.rows() * 32);
-    let mut clock = PassMetrics::default();
-    while simulate_many(backend, network, &mut buffers, &mut clock, 1).expect("finite") > 0 {}
+    let mut metrics = PassMetrics::default();
+    while simulate_many(backend, network, &mut buffers, &mut metrics, 1).expect("finite") > 0 {}
     assert!((0..backend.rows()).all(|b| backend.is_done(b).expect("a device")));
-    counts(&clock)
+    counts(&metrics)
 }
 
 /// The state at row `b`'s root, and the keys of the positions before it.

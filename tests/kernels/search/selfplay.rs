@@ -101,9 +101,9 @@ pub fn play(
             games.extend(selfplay.poll().expect("finite"));
         }
     }
-    let mut clock = selfplay.take_clock();
-    [clock.select, clock.forward, clock.expand, clock.backup] = [0.0; 4];
-    (Played { games, slots: selfplay.slots().cloned().collect() }, clock)
+    let mut metrics = selfplay.take_metrics();
+    [metrics.select, metrics.forward, metrics.expand, metrics.backup] = [0.0; 4];
+    (Played { games, slots: selfplay.slots().cloned().collect() }, metrics)
 }
 
 fn on_cpu(config: &Config, evaluator: Evaluator) -> (Played, PassMetrics) {
@@ -137,8 +137,8 @@ pub fn on_one_device(config: &Config, evaluator: Evaluator) -> (Played, PassMetr
 
 /// Fails where device and CPU differ; returns the games.
 fn compare(config: &Config, evaluator: Evaluator) -> Vec<FinishedGame> {
-    let (right, right_clock) = on_cpu(config, evaluator);
-    let (found, clock) = on_one_device(config, evaluator);
+    let (right, right_metrics) = on_cpu(config, evaluator);
+    let (found, metrics) = on_one_device(config, evaluator);
     let what = format!("{} with {evaluator:?}, {:?}", config.game_name(), config.search);
     assert_eq!(found.games.len(), right.games.len(), "{what}");
     for (found, right) in found.games.iter().zip(&right.games) {
@@ -149,8 +149,8 @@ fn compare(config: &Config, evaluator: Evaluator) -> Vec<FinishedGame> {
         let starts = [c.cached_starts, c.inherited_visits];
         ([c.passes, c.simulations, c.plies, c.idle_rows, c.depth_sum, c.depth_max], starts)
     };
-    assert_eq!(counts(clock), counts(right_clock), "{what}");
-    let inside = clock.copied.inside;
+    assert_eq!(counts(metrics), counts(right_metrics), "{what}");
+    let inside = metrics.copied.inside;
     assert_eq!(inside > 0, evaluator == Evaluator::Host, "{inside} bytes were copied within passes, {what}");
     found.games
 }

@@ -39,7 +39,7 @@ fn kernels(game: &dyn AnyGame, device: DeviceName, plan: BackendPlan) -> Result<
 
 fn compare(config: &Config, evaluator: Evaluator, num: u32) {
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
-    let (found, clock) = play(config, evaluator, &|plan, shape: IoShape| {
+    let (found, metrics) = play(config, evaluator, &|plan, shape: IoShape| {
         split(config, plan, num, &|device, plan| {
             let mut backend = kernels(game.as_ref(), device, plan)?;
             if evaluator == Evaluator::ResidentNetwork {
@@ -54,7 +54,7 @@ fn compare(config: &Config, evaluator: Evaluator, num: u32) {
             Ok(Box::new(backend))
         })
     });
-    let (right, right_clock) = on_one_device(config, evaluator);
+    let (right, right_metrics) = on_one_device(config, evaluator);
     let what = format!("{} on {num} devices with {evaluator:?}", config.game_name());
     assert!(right.games.iter().any(|game| !game.samples.is_empty()), "{what}: nothing was played");
     assert_eq!(found.games.len(), right.games.len(), "{what}");
@@ -62,9 +62,9 @@ fn compare(config: &Config, evaluator: Evaluator, num: u32) {
         assert_eq!(found, right, "{what}");
     }
     assert_eq!(found.slots, right.slots, "{what}");
-    let counts = |clock: PassMetrics| PassMetrics { copied: Default::default(), ..clock };
-    assert_eq!(counts(clock), counts(right_clock), "{what}");
-    assert_eq!(clock.copied.inside == 0, right_clock.copied.inside == 0, "{what}");
+    let counts = |metrics: PassMetrics| PassMetrics { copied: Default::default(), ..metrics };
+    assert_eq!(counts(metrics), counts(right_metrics), "{what}");
+    assert_eq!(metrics.copied.inside == 0, right_metrics.copied.inside == 0, "{what}");
 }
 
 #[test]
