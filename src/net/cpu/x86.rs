@@ -6,6 +6,19 @@ use super::tile::{Tile, tile};
 use crate::net::register_tile::F32;
 use crate::simd::{Avx2, Avx512, Simd};
 
+/// The AVX-512 kernels made by `$entry`. Of 32 registers a tile's sums take at most 24 (12 x 2 or 6 x 4); the rest are for 2 or 4 vectors of
+/// weights and the broadcast activations.
+macro_rules! avx512_tiles {
+    ($entry:ident) => {
+        [
+            $crate::net::cpu::kernels::tiles!($entry, 1, [1 2 3 4 5 6 7 8 9 10 11 12]),
+            $crate::net::cpu::kernels::tiles!($entry, 2, [1 2 3 4 5 6 7 8 9 10 11 12]),
+            $crate::net::cpu::kernels::tiles!($entry, 4, [1 2 3 4 5 6]),
+        ]
+    };
+}
+pub(super) use avx512_tiles;
+
 /// # Safety
 /// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
 #[target_feature(enable = "avx512f")]
@@ -27,11 +40,7 @@ pub(super) static AVX512: Kernels = Kernels {
     lanes: Avx512::LANES,
     unit: 1,
     out: 1,
-    tiles: [
-        tiles!(avx512, 1, [1 2 3 4 5 6 7 8 9 10 11 12]),
-        tiles!(avx512, 2, [1 2 3 4 5 6 7 8 9 10 11 12]),
-        tiles!(avx512, 4, [1 2 3 4 5 6]),
-    ],
+    tiles: avx512_tiles!(avx512),
     peak: avx512_peak,
     chains: 16,
     matrices: None,
@@ -58,6 +67,7 @@ pub(super) static AVX2: Kernels = Kernels {
     lanes: Avx2::LANES,
     unit: 1,
     out: 1,
+    // Of 16 registers the sums take at most 12 (6 x 2).
     tiles: [tiles!(avx2, 1, [1 2 3 4 5 6]), tiles!(avx2, 2, [1 2 3 4 5 6]), tiles!(avx2, 4, [1 2])],
     peak: avx2_peak,
     chains: 12,

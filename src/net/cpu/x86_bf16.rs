@@ -3,6 +3,7 @@
 use super::format::{Format, peak};
 use super::kernels::{Kernels, tiles};
 use super::tile::{Tile, tile};
+use super::x86::avx512_tiles;
 use crate::net::number::bf16_bits;
 use crate::net::register_tile::DotProduct;
 use crate::simd::{Avx2, Avx512, Simd};
@@ -65,11 +66,7 @@ pub(super) static AVX512: Kernels = Kernels {
     lanes: Avx512::LANES,
     unit: 2,
     out: 2,
-    tiles: [
-        tiles!(avx512, 1, [1 2 3 4 5 6 7 8 9 10 11 12]),
-        tiles!(avx512, 2, [1 2 3 4 5 6 7 8 9 10 11 12]),
-        tiles!(avx512, 4, [1 2 3 4 5 6]),
-    ],
+    tiles: avx512_tiles!(avx512),
     peak: avx512_peak,
     chains: 16,
     matrices: None,
@@ -133,6 +130,7 @@ pub(super) static AVX2: Kernels = Kernels {
     lanes: Avx2::LANES,
     unit: 2,
     out: 2,
+    // Of 16 registers the sums take at most 8 (4 x 2): the mask and the halves of the operands take some too.
     tiles: [tiles!(avx2, 1, [1 2 3 4 5 6]), tiles!(avx2, 2, [1 2 3 4]), tiles!(avx2, 4, [1 2])],
     peak: avx2_peak,
     chains: 10,

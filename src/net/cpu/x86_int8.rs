@@ -3,8 +3,9 @@
 //! Sums of products are exact 32-bit integers: up to 4,096 channels times 9 taps times 255 * 127 they cannot overflow.
 
 use super::format::{Format, peak};
-use super::kernels::{Kernels, tiles};
+use super::kernels::Kernels;
 use super::tile::{Tile, tile};
+use super::x86::avx512_tiles;
 use crate::net::register_tile::DotProduct;
 use crate::simd::{Avx512, Simd};
 use std::arch::x86_64::*;
@@ -112,11 +113,7 @@ pub(super) static STEM: Kernels = Kernels {
     lanes: Avx512::LANES,
     unit: 1,
     out: 4,
-    tiles: [
-        tiles!(stem, 1, [1 2 3 4 5 6 7 8 9 10 11 12]),
-        tiles!(stem, 2, [1 2 3 4 5 6 7 8 9 10 11 12]),
-        tiles!(stem, 4, [1 2 3 4 5 6]),
-    ],
+    tiles: avx512_tiles!(stem),
     peak: stem_peak,
     chains: 16,
     matrices: None,
@@ -143,11 +140,7 @@ pub(super) static TOWER: Kernels = Kernels {
     lanes: Avx512::LANES,
     unit: 4,
     out: 4,
-    tiles: [
-        tiles!(bytes, 1, [1 2 3 4 5 6 7 8 9 10 11 12]),
-        tiles!(bytes, 2, [1 2 3 4 5 6 7 8 9 10 11 12]),
-        tiles!(bytes, 4, [1 2 3 4 5 6]),
-    ],
+    tiles: avx512_tiles!(bytes),
     peak: bytes_peak,
     chains: 16,
     matrices: None,
