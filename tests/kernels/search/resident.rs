@@ -325,22 +325,21 @@ fn check_what_fits(game: &str, network: &str, games: usize) {
     let rules = any_game(game, &toml::Table::new()).expect("registered");
     let config =
         |games: usize| config(&format!("name = '{game}'"), "simulations = 10", &format!("games = {games}"));
-    let try_games = |games: usize, free: usize, with: bool| {
+    let parts = parts(rules.as_ref(), network, Precision::Bf16, 1);
+    let uniform = vecaz::net::UniformNet(parts.spec.io());
+    let free = 100 << 20;
+    let try_games = |games: usize, resident: Option<&NetworkDesc>| {
         let config = config(games);
         let make: Make<'_> = &|plan| {
             let device = HostDevice::new(1).with_free_bytes(free);
             let mut backend = KernelBackend::new(device, rules.as_ref(), plan)?;
-            if with {
-                backend.take_network(Some(&parts(rules.as_ref(), network, Precision::Bf16, 1)))?;
-            }
+            backend.take_network(resident)?;
             Ok(Box::new(backend))
         };
-        let uniform = vecaz::net::UniformNet(parts(rules.as_ref(), network, Precision::Bf16, 1).spec.io());
         SelfPlay::with_backends(&rules, &config, &uniform, Vec::new(), 1, make).map(|_| ())
     };
-    let free = 100 << 20;
-    assert!(try_games(games, free, false).is_ok());
-    let Err(Error::Memory { largest_games, detail, need_mib, have_mib, .. }) = try_games(games, free, true)
+    assert!(try_games(games, None).is_ok());
+    let Err(Error::Memory { largest_games, detail, need_mib, have_mib, .. }) = try_games(games, Some(&parts))
     else {
         panic!("more than there is room for")
     };
@@ -348,9 +347,9 @@ fn check_what_fits(game: &str, network: &str, games: usize) {
     assert!(need_mib > have_mib && (99..=100).contains(&have_mib), "{need_mib} of {have_mib} MiB");
     let largest = largest_games as usize;
     assert!(largest > games / 4 && largest < games, "{largest}: {detail}");
-    assert!(try_games(largest, free, true).is_ok(), "{largest} games do not fit");
+    assert!(try_games(largest, Some(&parts)).is_ok(), "{largest} games do not fit");
     assert!(
-        try_games(largest + largest / 20, free, true).is_err(),
+        try_games(largest + largest / 20, Some(&parts)).is_err(),
         "{largest} games are not the most: {detail}"
     );
 }
