@@ -358,26 +358,27 @@ fn read_module(file: &str, path: Vec<String>, text: &str) -> Module {
         }
         i += 1;
     }
-    let children = module.children.clone();
-    // Paths in scope that begin with a child: `pub use child::Name`.
-    let own = |found: &mut Vec<String>| {
-        if found.first().is_some_and(|first| first == RELATIVE) {
-            found.remove(0);
-            if found.first().is_some_and(|first| children.contains(first)) {
-                found.splice(0..0, path.iter().cloned());
-                return true;
-            }
-            return false;
-        }
-        true
-    };
-    module.paths.retain_mut(|(_, found)| own(found));
-    module.names = module
-        .names
-        .into_iter()
-        .filter_map(|(name, mut found)| own(&mut found).then_some((name, found)))
-        .collect();
+    keep_paths_of_crate(&mut module, &path);
     module
+}
+
+/// Leaves out the paths of other crates, and completes those of `module`, at `path`, that begin with one of its children:
+/// `pub use child::Name`.
+fn keep_paths_of_crate(module: &mut Module, path: &[String]) {
+    let Module { children, paths, names, .. } = module;
+    let is_own = |found: &mut Vec<String>| {
+        if found.first().is_none_or(|first| first != RELATIVE) {
+            return true;
+        }
+        found.remove(0);
+        let is_child = found.first().is_some_and(|first| children.contains(first));
+        if is_child {
+            found.splice(0..0, path.iter().cloned());
+        }
+        is_child
+    };
+    paths.retain_mut(|(_, found)| is_own(found));
+    names.retain(|_, found| is_own(found));
 }
 
 /// Marks a path that begins with neither `crate`, `super` nor `self`: one of a child or of another crate.

@@ -149,10 +149,8 @@ fn without_a_gpu_every_part_fails_at_once_with_its_reason() {
     }
 }
 
-/// A folder whose programs print rows such as the real ones measure, and one of NVIDIA's profilers.
-fn measured() -> (TempDir, TempDir) {
-    let (files, tools) = (unpacked(), tempfile::tempdir().expect("a folder"));
-    let at = |name: &str, kind: &str| files.path().join(format!("{name}{kind}"));
+/// What the programs print or write, each with its name and the ending of its file.
+fn measurements() -> [(&'static str, &'static str, String); 8] {
     let kernel = |kernel: &str, seconds| KernelTime { kernel: kernel.into(), launches: 10, seconds };
     let row = |game: &str, net: &str, games: usize, sims: u32| ScalingRow {
         game: game.into(),
@@ -188,9 +186,7 @@ fn measured() -> (TempDir, TempDir) {
         "seconds": 90.0, "epoch": 4, "games_per_second": 1000.0, "simulations_per_second": 1e6,
         "strength": { "search_outcome_error": 0.05, "policy_outcome_error": 0.2 },
     });
-    let profile = "noise\n\"ID\",\"Kernel Name\",\"Section Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n\
-                   \"0\",\"heavy\",\"Speed\",\"Duration\",\"us\",\"12.5\"\n";
-    let texts = [
+    [
         ("vecaz", ".json", serde_json::to_string(&rows).expect("JSON")),
         ("vecaz", ".metrics", epoch.to_string()),
         ("device_forward", ".log", format!("{forward}\n{failed}\n{peaks}")),
@@ -199,7 +195,15 @@ fn measured() -> (TempDir, TempDir) {
         ("pgx_random_play.py", ".json", pgx.to_string()),
         ("mctx_search.py", ".log", mctx.to_string()),
         ("torch_resnet.py", ".log", torch.to_string()),
-    ];
+    ]
+}
+
+/// A folder whose programs print rows such as the real ones measure, and one of NVIDIA's profilers.
+fn measured() -> (TempDir, TempDir) {
+    let (files, tools) = (unpacked(), tempfile::tempdir().expect("a folder"));
+    let at = |name: &str, kind: &str| files.path().join(format!("{name}{kind}"));
+    let profile = "noise\n\"ID\",\"Kernel Name\",\"Section Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n\
+                   \"0\",\"heavy\",\"Speed\",\"Duration\",\"us\",\"12.5\"\n";
     for name in PROGRAMS.into_iter().chain(["vecaz"]) {
         write_script(&at(name, ""), SCRIPT);
         fs::write(at(name, ".log"), "ok\n").expect("written");
@@ -208,7 +212,9 @@ fn measured() -> (TempDir, TempDir) {
         fs::write(at(name, ""), PEER).expect("written");
         fs::write(at(name, ".log"), "ok\n").expect("written");
     }
-    texts.iter().for_each(|(name, kind, text)| fs::write(at(name, kind), text).expect("written"));
+    for (name, kind, text) in measurements() {
+        fs::write(at(name, kind), text).expect("written");
+    }
     for name in ["ncu", "compute-sanitizer"] {
         write_script(&tools.path().join(name), SCRIPT);
         fs::write(tools.path().join(format!("{name}.log")), "ok\n").expect("written");

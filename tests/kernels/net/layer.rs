@@ -1,11 +1,14 @@
 //! One layer by itself, as training uses it: a plain convolution in 16 bits with bias, residual and ReLU where wanted.
 
 use super::{download_words, host, upload};
+use crate::host_device::{HostBuffer, HostDevice};
 use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Program};
 use vecaz::backend::kernels::forward::{ElementType, ForwardLayer, LayerSpec, padded_channels};
 use vecaz::backend::kernels::source;
 use vecaz::config::TensorCores;
 use vecaz::rng::{Key, Purpose, RngStream};
+
+type Module = <HostDevice as Device>::Module;
 
 /// A convolution with random operands, rounded to `element_type`.
 struct Conv {
@@ -107,55 +110,62 @@ fn a_layer_by_itself_is_a_convolution() {
     ] {
         let conv = Conv::new((element_type, cores), board, channels, boards);
         let device = host(9);
-        let rows = conv.rows();
-        let layer = ForwardLayer::new(conv.spec, rows, device.limits().expect("known")).expect("fits");
+        let layer = ForwardLayer::new(conv.spec, conv.rows(), device.limits().expect("known")).expect("fits");
         let module = device.module(&program(&layer, element_type)).expect("compiles");
-        let packed = layer.pack(conv.inputs, |o, t, i| conv.weight(o, t, i));
-        let mut by_kernel = device.alloc(4 * packed.len()).expect("memory");
-        let plain = upload(&device, bytemuck::cast_slice(&conv.w));
-        let args = [
-            Arg::Buffer(&plain, 0),
-            Arg::Buffer(&by_kernel, 0),
-            Arg::U32(channels[1] as u32),
-            Arg::U32(channels[0] as u32),
-        ];
-        device
-            .launch_in(&module, "pack", LaunchShape { grid: 1, block: 64, shared: 0 }, &args)
-            .expect("runs");
-        assert_eq!(download_words(&device, &by_kernel, packed.len()), packed, "the order of the weights");
+        check_pack(&device, &module, &layer, &conv);
+        check_sums(&device, &module, &layer, &conv);
+    }
+}
 
-        device.upload(&mut by_kernel, 0, bytemuck::cast_slice(&packed)).expect("fits");
-        let [x, residual] = [&conv.x, &conv.residual]
-            .map(|numbers_of| upload(&device, bytemuck::cast_slice(&words(element_type, numbers_of))));
-        let bias = upload(&device, bytemuck::cast_slice(&layer.by_channel(&conv.bias)));
-        let sums = conv.naive();
-        let outputs = [0, 1].map(|_| upload(&device, &vec![0xFF; 2 * sums.len()]));
-        let operands = [Arg::Buffer(&x, 0), Arg::Buffer(&by_kernel, 0), Arg::U32(rows as u32)];
-        let plain_args = [&operands[..], &[Arg::Buffer(&outputs[0], 0)]].concat();
-        let extras = [Arg::Buffer(&bias, 0), Arg::Buffer(&residual, 0), Arg::Buffer(&outputs[1], 0)];
-        let full_args = [&operands[..], &extras].concat();
-        device.launch_in(&module, "plain", layer.launch_shape(rows), &plain_args).expect("runs");
-        device.launch_in(&module, "full", layer.launch_shape(rows), &full_args).expect("runs");
+/// The kernel that packs weights orders them as the host does.
+fn check_pack(device: &HostDevice, module: &Module, layer: &ForwardLayer, conv: &Conv) {
+    let packed = layer.pack(conv.inputs, |o, t, i| conv.weight(o, t, i));
+    let plain = upload(device, bytemuck::cast_slice(&conv.w));
+    let by_kernel = device.alloc(4 * packed.len()).expect("memory");
+    let args = [
+        Arg::Buffer(&plain, 0),
+        Arg::Buffer(&by_kernel, 0),
+        Arg::U32(conv.spec.outputs as u32),
+        Arg::U32(conv.inputs as u32),
+    ];
+    device.launch_in(module, "pack", LaunchShape { grid: 1, block: 64, shared: 0 }, &args).expect("runs");
+    assert_eq!(download_words(device, &by_kernel, packed.len()), packed, "the order of the weights");
+}
 
-        let row = padded_channels(element_type, channels[1]);
-        let full = |(i, sum): (usize, &f64)| {
-            let bias = conv.bias.get(i % row).copied().unwrap_or(0.0);
-            (sum + f64::from(bias) + f64::from(conv.residual[i])).max(0.0)
-        };
-        let expected = [sums.clone(), sums.iter().enumerate().map(full).collect()];
-        for (output, expected) in outputs.iter().zip(expected) {
-            let found = download_words(&device, output, expected.len() / 2);
-            for (i, &expected) in expected.iter().enumerate() {
-                let found = element_type.number(found[i / 2] >> (16 * (i % 2)) & 0xFFFF);
-                // One rounding of the result, and sums in single precision.
-                let bound =
-                    expected.abs() / if element_type == ElementType::Bf16 { 256.0 } else { 2048.0 } + 1e-4;
-                assert!(
-                    (f64::from(found) - expected).abs() <= bound,
-                    "{found}, expected {expected}, number {i}"
-                );
-            }
-        }
+/// The layer computes the sums of the convolution, by themselves and with bias, residual and ReLU.
+fn check_sums(device: &HostDevice, module: &Module, layer: &ForwardLayer, conv: &Conv) {
+    let (element_type, rows) = (conv.spec.element_type, conv.rows());
+    let packed = layer.pack(conv.inputs, |o, t, i| conv.weight(o, t, i));
+    let weights = upload(device, bytemuck::cast_slice(&packed));
+    let [x, residual] = [&conv.x, &conv.residual]
+        .map(|numbers| upload(device, bytemuck::cast_slice(&words(element_type, numbers))));
+    let bias = upload(device, bytemuck::cast_slice(&layer.by_channel(&conv.bias)));
+    let sums = conv.naive();
+    let outputs = [0, 1].map(|_| upload(device, &vec![0xFF; 2 * sums.len()]));
+    let operands = [Arg::Buffer(&x, 0), Arg::Buffer(&weights, 0), Arg::U32(rows as u32)];
+    let plain_args = [&operands[..], &[Arg::Buffer(&outputs[0], 0)]].concat();
+    let extras = [Arg::Buffer(&bias, 0), Arg::Buffer(&residual, 0), Arg::Buffer(&outputs[1], 0)];
+    let full_args = [&operands[..], &extras].concat();
+    device.launch_in(module, "plain", layer.launch_shape(rows), &plain_args).expect("runs");
+    device.launch_in(module, "full", layer.launch_shape(rows), &full_args).expect("runs");
+
+    let row = padded_channels(element_type, conv.spec.outputs);
+    let full = |(i, sum): (usize, &f64)| {
+        let bias = conv.bias.get(i % row).copied().unwrap_or(0.0);
+        (sum + f64::from(bias) + f64::from(conv.residual[i])).max(0.0)
+    };
+    check_rounded(device, &outputs[0], element_type, &sums);
+    check_rounded(device, &outputs[1], element_type, &sums.iter().enumerate().map(full).collect::<Vec<_>>());
+}
+
+/// The numbers of `output` are `expected` within one rounding of the result and sums in single precision.
+fn check_rounded(device: &HostDevice, output: &HostBuffer, element_type: ElementType, expected: &[f64]) {
+    let found = download_words(device, output, expected.len() / 2);
+    let precision = if element_type == ElementType::Bf16 { 256.0 } else { 2048.0 };
+    for (i, &expected) in expected.iter().enumerate() {
+        let found = element_type.number(found[i / 2] >> (16 * (i % 2)) & 0xFFFF);
+        let bound = expected.abs() / precision + 1e-4;
+        assert!((f64::from(found) - expected).abs() <= bound, "{found}, expected {expected}, number {i}");
     }
 }
 
