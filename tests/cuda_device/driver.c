@@ -32,8 +32,8 @@ static uint64_t given_back = 0; // of what is taken: may be taken again on the s
 static int failed = OK;         // stays, as a failed kernel's error does
 
 // One context a GPU. `current` is the calling thread's.
-enum { MOST_CONTEXTS = 8 };
-static char contexts[MOST_CONTEXTS];
+enum { MAX_CONTEXTS = 8 };
+static char contexts[MAX_CONTEXTS];
 static __thread void *current = 0;
 static int misuse(int error) { return __atomic_add_fetch(&driver_misuses, 1, __ATOMIC_SEQ_CST), error; }
 #define NEEDS_CONTEXT if (current == 0) return misuse(INVALID_CONTEXT)
@@ -45,19 +45,19 @@ static void unlock(int *locked) { pthread_mutex_unlock(&one_at_a_time), *locked 
 #define ALONE __attribute__((cleanup(unlock), unused)) int locked = pthread_mutex_lock(&one_at_a_time) == 0
 
 // The log of the calls that order the work of host and GPU: a name and a number each.
-enum { MOST_CALLS = 4096 };
+enum { MAX_CALLS = 4096 };
 struct call { const char *name; int64_t number; };
-struct call driver_log[MOST_CALLS];
+struct call driver_log[MAX_CALLS];
 int driver_calls = 0;
 static void note(const char *name, int64_t number) {
     ALONE;
-    if (driver_calls < MOST_CALLS) driver_log[driver_calls++] = (struct call){name, number};
+    if (driver_calls < MAX_CALLS) driver_log[driver_calls++] = (struct call){name, number};
 }
 
 // Kernels of the test's: names, sizes of parameters, and what runs them with a pointer to each argument.
-enum { MOST_KERNELS = 32, MOST_PARAMETERS = 64 };
-struct kernel { char name[32]; int count; size_t sizes[MOST_PARAMETERS]; };
-static struct kernel kernels[MOST_KERNELS];
+enum { MAX_KERNELS = 32, MAX_PARAMETERS = 64 };
+struct kernel { char name[32]; int count; size_t sizes[MAX_PARAMETERS]; };
+static struct kernel kernels[MAX_KERNELS];
 static int num_kernels = 0;
 int (*driver_run)(const char *name, void **arguments) = 0; // gives an error, which stays
 void driver_add_kernel(const char *name, int count, const size_t *sizes) {
@@ -68,16 +68,16 @@ void driver_add_kernel(const char *name, int count, const size_t *sizes) {
 }
 
 // Launches that are captured: kernels with their arguments, each at a multiple of 8 bytes, and shapes as they were.
-enum { MOST_LAUNCHES = 512, MOST_ARGUMENT_BYTES = 4096 };
+enum { MAX_LAUNCHES = 512, MAX_ARGUMENT_BYTES = 4096 };
 struct launch {
     void *function;
     unsigned shape[7];
-    _Alignas(8) unsigned char arguments[MOST_ARGUMENT_BYTES];
+    _Alignas(8) unsigned char arguments[MAX_ARGUMENT_BYTES];
 };
 struct graph {
     void *context;
     int count;
-    struct launch launches[MOST_LAUNCHES];
+    struct launch launches[MAX_LAUNCHES];
 };
 
 // A stream: its context and, during a capture, the captured launches and whether the capture is invalidated.
@@ -90,14 +90,14 @@ struct stream {
 static struct stream *streams = 0;
 
 // Page-locked memory of the host. Copies from and to it are made at the next wait or launch.
-enum { MOST_PINNED = 8, MOST_COPIES = 8 };
-static struct { char *start; size_t bytes; } pinned[MOST_PINNED];
-static struct { void *to; const void *from; size_t bytes; } copies[MOST_COPIES];
+enum { MAX_PINNED = 8, MAX_COPIES = 8 };
+static struct { char *start; size_t bytes; } pinned[MAX_PINNED];
+static struct { void *to; const void *from; size_t bytes; } copies[MAX_COPIES];
 static int num_copies = 0;
 
 static int is_pinned(const void *memory) {
     ALONE;
-    for (int i = 0; i < MOST_PINNED; i++) {
+    for (int i = 0; i < MAX_PINNED; i++) {
         const char *start = pinned[i].start, *at = memory;
         if (start != 0 && at >= start && at < start + pinned[i].bytes) return 1;
     }
@@ -223,7 +223,7 @@ int cuStreamWaitEvent(struct stream *stream, struct event *event, unsigned flags
 int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
     ALONE;
     NEEDS_CONTEXT;
-    for (int i = 0; i < MOST_PINNED; i++) {
+    for (int i = 0; i < MAX_PINNED; i++) {
         if (pinned[i].start != 0) continue;
         pinned[i].start = memset(malloc(bytes), 0xA7, bytes), pinned[i].bytes = bytes;
         return *memory = pinned[i].start, OK;
@@ -233,7 +233,7 @@ int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
 int cuMemFreeHost(void *memory) {
     ALONE;
     NEEDS_CONTEXT;
-    for (int i = 0; i < MOST_PINNED; i++) {
+    for (int i = 0; i < MAX_PINNED; i++) {
         if (pinned[i].start == memory) pinned[i].start = 0;
     }
     return free(memory), OK;
@@ -242,7 +242,7 @@ static int copy(void *to, const void *from, size_t bytes, struct stream *stream)
     ALONE;
     const int result = outside_capture(stream);
     if (result == CAPTURE_UNSUPPORTED) return result;
-    if ((is_pinned(to) || is_pinned(from)) && num_copies < MOST_COPIES) {
+    if ((is_pinned(to) || is_pinned(from)) && num_copies < MAX_COPIES) {
         copies[num_copies].to = to, copies[num_copies].from = from, copies[num_copies++].bytes = bytes;
     } else {
         make_copies();
@@ -350,7 +350,7 @@ static size_t find_arguments(struct launch *launch, void **arguments) {
 }
 static void run(struct launch *launch) {
     ALONE;
-    void *arguments[MOST_PARAMETERS];
+    void *arguments[MAX_PARAMETERS];
     find_arguments(launch, arguments);
     if (given(launch->function) != 0) {
         const int result = driver_run != 0 ? driver_run(given(launch->function)->name, arguments) : OK;
@@ -382,14 +382,14 @@ int cuLaunchKernel(
     if (bx > 1024 || shared > shared_allowed) return INVALID_VALUE;
     make_copies();
     struct launch launch = {function, {gx, gy, gz, bx, by, bz, shared}, {0}};
-    void *arguments[MOST_PARAMETERS];
-    if (find_arguments(&launch, arguments) > MOST_ARGUMENT_BYTES) return INVALID_VALUE;
+    void *arguments[MAX_PARAMETERS];
+    if (find_arguments(&launch, arguments) > MAX_ARGUMENT_BYTES) return INVALID_VALUE;
     for (int i = 0; i < num_parameters(function); i++) memcpy(arguments[i], parameters[i], size_of_parameter(function, i));
     if (stream->capture == 0) {
         if (given(function) != 0) note(given(function)->name, 1);
         return run(&launch), OK;
     }
-    if (stream->capture->count == MOST_LAUNCHES) return INVALID_VALUE;
+    if (stream->capture->count == MAX_LAUNCHES) return INVALID_VALUE;
     return stream->capture->launches[stream->capture->count++] = launch, OK;
 }
 

@@ -14,7 +14,7 @@ const NUM_GAMES: u64 = 500;
 
 /// The environment variable with another number of them. With 1,000, chess, Go, backgammon, Hex, Gomoku, Othello and Connect Four
 /// were compared on 2026-11-22, no difference found; the short games play more than that in any case.
-const LEAST_GAMES: &str = "VECAZ_KERNEL_GAMES";
+const MIN_GAMES_VARIABLE: &str = "VECAZ_KERNEL_GAMES";
 
 /// Of so many plies one's observations are compared, so that large ones leave time for many games.
 fn observe_every<G: Game>(game: &G) -> u64 {
@@ -26,7 +26,7 @@ fn observe_every<G: Game>(game: &G) -> u64 {
 pub fn play_side_by_side<G: Game>(game: &G) -> u64 {
     let kernel = Kernel::new(game);
     let least =
-        std::env::var(LEAST_GAMES).map_or(NUM_GAMES, |games| games.parse().expect("a number of games"));
+        std::env::var(MIN_GAMES_VARIABLE).map_or(NUM_GAMES, |games| games.parse().expect("a number of games"));
     let (mut plies, mut number) = (0, 0);
     while plies < NUM_PLIES || number < least {
         plies += play_one(game, &kernel, number);
