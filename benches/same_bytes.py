@@ -7,7 +7,7 @@ OLD_PROGRAM and NEW_PROGRAM are `vecaz` executables of two commits. Each setting
 cover every game, algorithm, architecture, number format and instruction set that the machine has. Compared are games, replay, weights,
 trainer and progress of every checkpoint, findings, the configuration and the metrics; then what `eval`, `verify`, `export-weights` and
 `inspect` write. Left out are times: event files, the report, every metric that is a duration or a rate, and the seconds in `progress.bin`
-with the checksum behind them, and the manifest, which has the checksums of these files. Keys that one program calls otherwise are given to each as it knows them (RENAMED_KEYS).
+with the checksum after them, and the manifest, which has the checksums of these files. Keys that one program calls otherwise are given to each as it knows them (RENAMED_KEYS).
 
 The exit code is 1 where a file differs or one program refuses a setting that the other runs. Python 3.11, no packages.
 """

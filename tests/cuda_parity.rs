@@ -97,7 +97,7 @@ fn random_games_come_to_the_same_positions() {
     }
 }
 
-/// Everything that self-play on `device` leaves behind, and the bytes copied within its passes.
+/// All results of self-play on `device`, and the bytes copied within its passes.
 fn selfplay(
     text: &str,
     device: DeviceName,

@@ -29,7 +29,7 @@ fn main() {
         ("a signal ends a match that waits for a program, and the program", a_signal_ends_both),
         ("every fault is reported in one sentence", misbehaviour),
         ("a slow program is killed at the timeout", slow_ones_are_ended),
-        ("a match leaves no process behind", no_process_is_left),
+        ("no process is left after a match", no_process_is_left),
     ];
     for (name, check) in checks {
         print!("external: {name} ... ");

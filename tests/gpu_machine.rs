@@ -143,7 +143,7 @@ fn without_a_gpu_every_part_fails_at_once_with_its_reason() {
                 assert!(reason.starts_with("error: device cuda:0: "), "{name}: {reason}");
             }
         }
-        // The search row, the forward and the other parity test stand behind the gate.
+        // The search row, the forward and the other parity test come after the gate.
         assert_eq!(stopped, if verb == "first" { 3 } else { 0 }, "{page}");
         assert!(page.contains("Not measured."), "{page}");
     }

@@ -1,4 +1,4 @@
-"""What a part has left behind: the rows it measured, and why it failed."""
+"""What a part leaves: the rows it measured, and why it failed."""
 
 import csv
 import json

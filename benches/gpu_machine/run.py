@@ -3,7 +3,7 @@
 python3 run.py first|rates|deep OUT [--began UNIX_SECONDS] [--past-gate]
 
 `--began` is when the call began, unpacking included: whatever unpacking took, all ends CALL_SECONDS after it. `--past-gate` goes on
-where a gate's parts have all failed, to try out the parts behind it."""
+where a gate's parts have all failed, to try out the parts after it."""
 
 import argparse
 import datetime
@@ -75,7 +75,7 @@ class Process:
             self.exit = -signal.SIGKILL
         if self.exit is None:
             return False
-        self.signal(signal.SIGKILL)  # what it has started and left behind
+        self.signal(signal.SIGKILL)  # what it has started and left running
         self.child.wait()
         self.log.close()
         return True

@@ -231,7 +231,7 @@ VZ_DEVICE f32 seat_number(const State& s, int player, int i) {
     }
 }
 
-// Number `i` behind the seats.
+// Number `i` after the seats.
 VZ_DEVICE f32 round_number(const State& s, int i) {
     const int cards = cards_in(s.round);
     if (i < 5) return f32(trump_in(s.round) == i);

@@ -72,7 +72,7 @@ VZ_DEVICE Totals warp_totals(Totals mine) {
     return mine;
 }
 
-// Sums the counts of all rows and sets them to 0; behind the totals it writes one bit a row, set where simulations are left. `shared` [MAX_WARPS]. One block.
+// Sums the counts of all rows and sets them to 0; after the totals it writes one bit a row, set where simulations are left. `shared` [MAX_WARPS]. One block.
 VZ_DEVICE void count_rows(const Rows& rows, Totals* shared, Totals* out) {
     Totals mine{};
     u32* bits = (u32*)(out + 1);

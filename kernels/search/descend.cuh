@@ -50,7 +50,7 @@ VZ_DEVICE bool init_node(const Rows& rows, const Row& row, i32 n, Node node, Nod
     return kind == NodeKind::Unevaluated;
 }
 
-// Writes the history keys of the nodes above `n`, from the root down, behind the row's own; returns how many. All lanes.
+// Writes the history keys of the nodes above `n`, from the root down, after the row's own; returns how many. All lanes.
 VZ_DEVICE int path_keys([[maybe_unused]] const Row& row, [[maybe_unused]] i32 n, [[maybe_unused]] u64* out) {
 #if VZ_USES_HISTORY
     int depth = 0;

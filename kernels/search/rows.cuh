@@ -64,7 +64,7 @@ VZ_DEVICE bool proof_stands(const Row& row) {
     return __ballot_sync(ALL_LANES, holds) != 0;
 }
 
-// Makes the child behind `action` the root. False where there is none, it is not expanded, or subtrees are not kept.
+// Makes the child that `action` leads to the root. False where there is none, it is not expanded, or subtrees are not kept.
 VZ_DEVICE bool keep(const Rows& rows, const Row& row, u32 b, u32 action) {
     const int edge = edge_of_action(row, action);
     if (edge == NO_PLACE || rows.keep_limit == 0) return false;

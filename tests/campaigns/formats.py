@@ -187,7 +187,7 @@ def parse_progress(data):
         raise ValueError("its checksum differs")
     value, end = _decode(LAYOUT, data[:-4], 0)
     if end != len(data) - 4:
-        raise ValueError(f"{len(data) - 4 - end} bytes behind its end")
+        raise ValueError(f"{len(data) - 4 - end} bytes after its end")
     return value
 
 

@@ -67,7 +67,7 @@ fn included<'a>(unit: &str, headers: &'a [(String, String)]) -> Vec<&'a (String,
     }
 }
 
-/// The library of `program` with its kernels behind `emulator_launch`, and the code `below` it, built once and kept for as long
+/// The library of `program` with `emulator_launch`, which calls its kernels, and the code `below` it, built once and kept for as long
 /// as nothing changes.
 ///
 /// # Errors

@@ -296,7 +296,7 @@ fn pack_starts(starts: &RootCache) -> (Vec<u8>, Vec<TreeParts>) {
         let (bytes, parts) = pack_snapshot(&tree.snapshot);
         let first = all.len() as u64;
         all.extend_from_slice(&bytes);
-        parts.behind(first)
+        parts.offset_by(first)
     });
     let places = places.collect();
     (all, places)

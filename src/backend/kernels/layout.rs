@@ -168,7 +168,7 @@ device_struct! {
 impl TreeParts {
     /// The same parts of a tree whose bytes begin `first` bytes on.
     #[must_use]
-    pub fn behind(self, first: u64) -> Self {
+    pub fn offset_by(self, first: u64) -> Self {
         let Self { nodes, edges, actions, values, states, history, .. } = self;
         Self {
             nodes: first + nodes,

@@ -102,7 +102,7 @@ fn bearing_off_needs_all_home_and_a_fitting_die() {
         "the lower die unless said"
     );
     let (g, s) = rolled(&[(6, 1), (4, 1)], &[(24, 5)], "5-5");
-    assert_eq!(names(&g, &s), ["6/1"], "a checker behind keeps the 4-point's from going off with a 5");
+    assert_eq!(names(&g, &s), ["6/1"], "a checker on a higher point keeps it from going off");
     let (g, s) = rolled(&[(7, 1), (6, 3)], &[(24, 5)], "6-1");
     assert_eq!(names(&g, &play(&g, &s, "7/6")), ["6/off"]);
 }

@@ -77,7 +77,7 @@ impl Board {
 
     /// Cells that complete a line along `step` with `connect - 1` of `stones`.
     fn gaps(&self, stones: u64, step: u32) -> u64 {
-        // after[i]: cells with i stones directly behind them; before: the same on the other side.
+        // after[i]: cells that directly follow i stones; before: the same on the other side.
         let mut after = [u64::MAX; 12];
         for i in 1..self.connect as usize {
             after[i] = (stones & after[i - 1]) << step;

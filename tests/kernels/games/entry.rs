@@ -52,7 +52,7 @@ entry_points! {
 /// What stands below every program's source.
 pub const CODE: &str = include_str!("entry.cpp");
 
-/// Entries behind an array that nobody may write to.
+/// Entries after the end of an array, which nobody may write to.
 const GUARD: usize = 8;
 
 /// The kernel of one game with its settings. Functions are those of [`Game`] with the same names.

@@ -25,8 +25,8 @@ fn observe_every<G: Game>(game: &G) -> u64 {
 /// Plays [`NUM_PLIES`], [`NUM_GAMES`] and the last game to its end; gives the number of games.
 pub fn play_side_by_side<G: Game>(game: &G) -> u64 {
     let kernel = Kernel::new(game);
-    let least =
-        std::env::var(MIN_GAMES_VARIABLE).map_or(NUM_GAMES, |games| games.parse().expect("a number of games"));
+    let least = std::env::var(MIN_GAMES_VARIABLE)
+        .map_or(NUM_GAMES, |games| games.parse().expect("a number of games"));
     let (mut plies, mut number) = (0, 0);
     while plies < NUM_PLIES || number < least {
         plies += play_one(game, &kernel, number);

@@ -1,4 +1,4 @@
-//! The memory of a host device: buffers with guards behind them, and memory for copies.
+//! The memory of a host device: buffers with guards after them, and memory for copies.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use vecaz::Result;
 use vecaz::backend::kernels::device::Pinned;
 
-/// Bytes that lie behind every buffer and must never change.
+/// Bytes that lie after every buffer and must never change.
 const GUARD: [u8; 64] = [0xA7; 64];
 const ALIGNMENT: usize = 256;
 
-/// Host memory, with a guard behind it.
+/// Host memory, with a guard after it.
 pub struct HostBuffer {
     start: NonNull<u8>,
     bytes: usize,

@@ -32,7 +32,7 @@ pub enum Evaluator {
     Constant,
 }
 
-/// All that self-play leaves behind.
+/// All results of self-play.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Played {
     pub games: Vec<FinishedGame>,

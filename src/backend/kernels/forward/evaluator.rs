@@ -18,7 +18,7 @@ const MAX_SLOTS: usize = 4096;
 type Opener<D> = dyn Fn() -> Result<D> + Send + Sync;
 
 /// A network on a device as [`Network`]. It opens, compiles and copies nothing before the first forward. Forks share one device
-/// and its arrays, behind a lock.
+/// and its arrays, which a lock guards.
 pub struct DeviceEvaluator<D: Device> {
     parts: Arc<NetworkDesc>,
     devices: Devices,
