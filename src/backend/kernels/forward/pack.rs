@@ -1,6 +1,6 @@
 //! A folded network's weights as the kernels read them: in the order of [`ForwardLayer::place`], all in one array.
 //!
-//! Twin of `net/cpu/pack.rs` for the CPU.
+//! `net/cpu/pack.rs` does the same for the CPU.
 
 use super::layer::ForwardLayer;
 use super::{ElementType, ForwardLayers};
