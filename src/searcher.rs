@@ -391,13 +391,6 @@ impl Searchers {
         Ok(out)
     }
 
-    /// The sum of the shards' metrics.
-    pub fn metrics(&self) -> PassMetrics {
-        let mut sum = PassMetrics::default();
-        self.shards.iter().for_each(|s| sum.add(&s.metrics));
-        sum
-    }
-
     /// The shards.
     pub fn shards(&mut self) -> &mut [Searcher] {
         &mut self.shards
