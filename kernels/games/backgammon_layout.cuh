@@ -17,15 +17,15 @@ constexpr u16 NO_MOVE = 0; // "No move": dice are left, but none can be played.
 constexpr int NUM_ROLLS = 21; // Different rolls of two dice.
 // Dice rolls a <= b in the order of their numbers.
 VZ_TABLE u8 ROLLS[NUM_ROLLS][2] = {{1, 1}, {1, 2}, {1, 3}, {1, 4}, {1, 5}, {1, 6}, {2, 2}, {2, 3}, {2, 4}, {2, 5}, {2, 6}, {3, 3}, {3, 4}, {3, 5}, {3, 6}, {4, 4}, {4, 5}, {4, 6}, {5, 5}, {5, 6}, {6, 6}};
-constexpr u8 PHASE_STARTER = 0; // The phase in which the starter is dealt; the other phases follow.
-constexpr u8 PHASE_OPENING_ROLL = 1; // The starter's first roll.
-constexpr u8 PHASE_ROLL = 2; // A roll.
-constexpr u8 PHASE_MOVE = 3; // A move.
-constexpr u8 PHASE_OVER = 4; // The game is over.
+constexpr u8 PHASE_STARTER = 0; // The phase of `State::phase` in which chance draws the player who starts.
+constexpr u8 PHASE_OPENING_ROLL = 1; // The phase of the starter's first roll.
+constexpr u8 PHASE_ROLL = 2; // The phase of any other roll.
+constexpr u8 PHASE_MOVE = 3; // The phase in which the player moves.
+constexpr u8 PHASE_OVER = 4; // The phase after the last move.
 
 constexpr u32 POINTS = 0x03FFFFFCu; // Places 2..=25.
 constexpr u32 OUTSIDE = 0x000FFFFCu; // Places 2..=19, from where no checker may be left when bearing off.
-constexpr u32 BAR_BIT = 2u; // The mover's bar.
+constexpr u32 BAR_BIT = 2u; // The bit of the place `BAR`.
 
 // One position.
 struct State {
@@ -33,7 +33,7 @@ struct State {
     // mover's bar, 2..=25 the points, 26 the other player's bar, 27 and 0 what the mover and the other have borne off.
     i8 board[PLACES];
     u8 dice[4]; // Faces still to be played, the higher first, then zeros.
-    u8 phase; // The next event: 0 the starter is dealt, 1 the opening roll, 2 a roll, 3 a move, 4 nothing.
+    u8 phase; // The next event: `PHASE_STARTER` or one of the phases after it.
     u8 mover; // The player who moves or rolls; at the end, the winner.
     u8 points; // At the end, the points of the winner: 1, 2, 3, or 0 for a game that reached the limit.
     u8 reserved; // Always 0.

@@ -266,3 +266,47 @@ impl Fold<'_> {
         FoldedLayer { outputs, taps, inputs, matrix, bias }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Arch;
+    use crate::game::ObsShape;
+    use crate::model::NetSpec;
+
+    /// A perceptron of two blocks whose biases of second layers are `bias`, and whose BatchNorms have the scale 10.
+    fn perceptron(bias: f32) -> Result<FoldedTower> {
+        let obs = ObsShape { channels: 3, height: 2, width: 5 };
+        let spec =
+            NetSpec { arch: Arch::Mlp, blocks: 2, channels: 4, obs, num_actions: 6, ..NetSpec::default() };
+        let model = spec.model()?;
+        let tower = Tower::of(&model).expect("a tower");
+        let mut weights = model.initial_weights(7);
+        let layers = tower.blocks.iter().map(|block| model.bias_index(block.layers[1]));
+        let norms = (0..3).map(|blocks| Some(model.param_index(tower.stream_norm(blocks), 0)));
+        for (index, value) in layers.map(|index| (index, bias)).chain(norms.map(|index| (index, 10.0))) {
+            let name = &model.params[index.expect("a linear layer")].name;
+            weights.get_mut(name).expect("of the model").data.fill(value);
+        }
+        FoldedTower::new(&model, &tower, &weights, MessageScale::InWeights)
+    }
+
+    #[test]
+    fn biases_of_the_stream_move_to_all_norms_after_them() {
+        let folded = perceptron(0.5).expect("finite");
+        let moved = folded.clone().move_biases_to_norms().expect("finite");
+        assert_eq!(moved.norm.offset, folded.norm.offset);
+        for (blocks, (before, after)) in folded.blocks.iter().zip(&moved.blocks).enumerate() {
+            assert_eq!((before.layers[1].bias[3], after.layers[1].bias[3]), (0.5, 0.0));
+            let [moved, offset] = [after, before].map(|block| block.norm.offset[3]);
+            let expected = (blocks + 1) as f32 * 0.5 * before.norm.scale[3];
+            assert!((moved - offset - expected).abs() < 1e-4, "{moved} after {blocks} blocks");
+        }
+    }
+
+    #[test]
+    fn an_offset_that_becomes_infinite_is_refused() {
+        let folded = perceptron(3e38).expect("finite before the biases move");
+        assert!(matches!(folded.move_biases_to_norms(), Err(Error::NotFinite { .. })));
+    }
+}

@@ -1,6 +1,6 @@
-//! The micro-kernel of every matrix product on the CPU: `MR x NV` vector sums in registers, to which each step adds the products of MR
-//! numbers with NV vectors. The forward of each number format and both products of training are this one loop; they differ in where
-//! operands lie.
+//! The micro-kernel of the matrix products on the CPU, those of AMX excepted: `MR x NV` vector sums in registers, to which each step adds
+//! the products of MR numbers with NV vectors. The forward in every number format, the products of training and the gradients of weights
+//! differ only in where their operands lie.
 
 use crate::isa::prefetch_at;
 use crate::simd::Simd;
@@ -58,7 +58,7 @@ pub(super) struct Rows {
 pub(super) struct Columns {
     /// Vector 0 at step 0.
     pub start: *const f32,
-    /// From one block to the next, and from one step to the next.
+    /// From one block to the next (not used if NV is at most [`BLOCK`]), and from one step to the next.
     pub block: usize,
     pub step: usize,
 }
@@ -74,6 +74,7 @@ pub(super) unsafe fn accumulate<F: DotProduct, const MR: usize, const NV: usize>
     depth: usize,
     sums: &mut [[Vector<F>; NV]; MR],
 ) {
+    const { assert!(MR <= RowPointers::MAX_ROWS, "a row without a pointer") };
     // Not unrolled: the compiler would move broadcasts ahead of their step and spill them.
     let mut places = RowPointers::new(rows);
     let mut start = columns.start;
@@ -85,7 +86,7 @@ pub(super) unsafe fn accumulate<F: DotProduct, const MR: usize, const NV: usize>
     }
 }
 
-/// Addresses of the current units of a tile's rows. Every third row has a pointer of its own; the two rows after it are one and two
+/// Addresses of the current units of a tile's rows, at most [`RowPointers::MAX_ROWS`]. Every third row has a pointer of its own; the two rows after it are one and two
 /// strides further, which an x86 addressing mode expresses. Twelve addresses derived one from another would take instructions that
 /// compete with the multiplications.
 struct RowPointers {
@@ -94,6 +95,8 @@ struct RowPointers {
 }
 
 impl RowPointers {
+    const MAX_ROWS: usize = 12;
+
     #[inline(always)]
     fn new(Rows { start, row, .. }: Rows) -> Self {
         Self { thirds: [0, 3, 6, 9].map(|first| start.wrapping_add(first * row)), stride: row }

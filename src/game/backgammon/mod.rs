@@ -51,15 +51,15 @@ device_constants! {
     pub const NUM_ROLLS: usize as "int" = 21;
     /// Dice rolls a <= b in the order of their numbers.
     pub const ROLLS: [[u8; 2]; NUM_ROLLS] = rolls();
-    /// The phase in which the starter is dealt; the other phases follow.
+    /// The phase of [`State::phase`] in which chance draws the player who starts.
     const PHASE_STARTER: u8 = 0;
-    /// The starter's first roll.
+    /// The phase of the starter's first roll.
     const PHASE_OPENING_ROLL: u8 = 1;
-    /// A roll.
+    /// The phase of any other roll.
     const PHASE_ROLL: u8 = 2;
-    /// A move.
+    /// The phase in which the player moves.
     const PHASE_MOVE: u8 = 3;
-    /// The game is over.
+    /// The phase after the last move.
     const PHASE_OVER: u8 = 4;
 }
 
@@ -110,7 +110,7 @@ device_struct! {
         pub board: [i8; PLACES],
         /// Faces still to be played, the higher first, then zeros.
         pub dice: [u8; 4],
-        /// The next event: 0 the starter is dealt, 1 the opening roll, 2 a roll, 3 a move, 4 nothing.
+        /// The next event: `PHASE_STARTER` or one of the phases after it.
         pub phase: u8,
         /// The player who moves or rolls; at the end, the winner.
         pub mover: u8,

@@ -12,7 +12,7 @@ device_constants! {
     const POINTS: u32 = 0x03FF_FFFC;
     /// Places 2..=19, from where no checker may be left when bearing off.
     const OUTSIDE: u32 = 0x000F_FFFC;
-    /// The mover's bar.
+    /// The bit of the place [`BAR`].
     const BAR_BIT: u32 = 1 << BAR;
 }
 
