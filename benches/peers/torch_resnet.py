@@ -6,9 +6,10 @@
 (Without the two settings glibc gives large buffers back after every call, and torch is up to twice as slow.) Prints one JSON
 line: the least seconds of a call of each kind, as the Rust benchmarks take them, and the rates.
 
-    python benches/peers/torch_resnet.py 2x32,6x64,6x128 cuda 512,2048,8192 [f32,bf16,f16]
+    python benches/peers/torch_resnet.py 2x32,6x64,6x128 cuda 512,2048,8192 [f32,bf16,f16] [eager|compiled]
 
-trains on the GPU: one JSON line for each network, number format and batch, as `benches/device_train.rs` prints them."""
+trains on the GPU: one JSON line for each network, number format and batch, as `benches/device_train.rs` prints them. `compiled` is
+torch.compile with CUDA graphs for the network's forward and backward; each line's compilation takes tens of seconds."""
 import json
 import sys
 import time
@@ -80,9 +81,10 @@ def step_seconds(blocks, channels, layout):
     return least_seconds(step)
 
 
-def cuda_updates(blocks, channels, batch, dtype):
+def cuda_updates(blocks, channels, batch, dtype, mode):
     """Updates per second as torch's users write them: channels last, the forward in autocast, a fused optimiser."""
     net = Net(blocks, channels).train().to("cuda", memory_format=torch.channels_last)
+    run = MODES[mode](net)
     optimizer = torch.optim.AdamW(net.parameters(), 1e-3, fused=True)
     scaler = torch.amp.GradScaler("cuda", enabled=dtype == torch.float16)
     x = torch.randint(0, 2, (batch, 2, 6, 7), device="cuda").float().to(memory_format=torch.channels_last)
@@ -92,7 +94,7 @@ def cuda_updates(blocks, channels, batch, dtype):
     def step():
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast("cuda", dtype, enabled=dtype != torch.float32):
-            logits, v = net(x)
+            logits, v = run(x)
         loss = nn.functional.cross_entropy(logits.float(), target) + nn.functional.mse_loss(v.float(), value)
         scaler.scale(loss).backward()
         scaler.unscale_(optimizer)
@@ -113,24 +115,28 @@ def cuda_updates(blocks, channels, batch, dtype):
 
 
 FORMATS = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+MODES = {
+    "eager": lambda net: net,
+    "compiled": lambda net: torch.compile(net, mode="reduce-overhead", dynamic=False),
+}  # fmt: skip
 
 
-def train_on_cuda(nets, batches, formats):
+def train_on_cuda(nets, batches, formats, mode):
     for net in nets:
         blocks, channels = map(int, net.split("x"))
         for name in formats:
             for batch in batches:
-                rate = cuda_updates(blocks, channels, batch, FORMATS[name])
+                rate = cuda_updates(blocks, channels, batch, FORMATS[name], mode)
                 print(json.dumps({
-                    "peer": f"torch {torch.__version__}", "gpu": torch.cuda.get_device_name(), "net": net, "batch": batch,
+                    "peer": f"torch {torch.__version__}", "mode": mode, "gpu": torch.cuda.get_device_name(), "net": net, "batch": batch,
                     "precision": name, "updates_per_second": rate, "samples_per_second": rate * batch,
                 }), flush=True)
 
 
 def main():
     if sys.argv[2:3] == ["cuda"]:
-        formats = sys.argv[4].split(",") if len(sys.argv) > 4 else list(FORMATS)
-        train_on_cuda(sys.argv[1].split(","), [int(batch) for batch in sys.argv[3].split(",")], formats)
+        formats, mode = (sys.argv[4:] + [",".join(FORMATS), "eager"][len(sys.argv) - 4 :])[:2]
+        train_on_cuda(sys.argv[1].split(","), [int(batch) for batch in sys.argv[3].split(",")], formats.split(","), mode)
         return
     blocks, channels = map(int, (sys.argv[1] if len(sys.argv) > 1 else "6x64").split("x"))
     torch.set_num_threads(THREADS)
