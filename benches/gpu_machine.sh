@@ -4,12 +4,12 @@
 #   benches/gpu_machine.sh pack FOLDER [GPU]     where cargo is: builds all that is carried to the other machine into FOLDER; GPU is
 #                                                its compute capability and multiprocessors, `90 132` for an H100 or H200
 #   FOLDER/gpu_machine.sh first OUT              where the GPU is: is it right, and the first figures
-#   FOLDER/gpu_machine.sh rates OUT              speed of search, training and random play, beside mctx + pgx and PyTorch
+#   FOLDER/gpu_machine.sh rates OUT              speed of search and training, beside mctx + pgx, PyTorch and candle's kernels
 #   FOLDER/gpu_machine.sh deep OUT               profiles of the heaviest kernels, memory and race checks, learning from zero
 #
-# The last three stand each alone, need bash, tar, gzip and python3, end within 540 s, and leave page.md, results.json and
-# logs.tar.gz in OUT, written anew after every part. VECAZ_KERNELS=DIR compiles the kernels from DIR. Without a GPU every part
-# fails in seconds with its reason.
+# The last three stand each alone, need bash and python3, end within 540 s, and leave page.md, results.json and logs.tar.gz in OUT,
+# written anew after every part. VECAZ_KERNELS=DIR compiles the kernels from DIR. Without a GPU every part fails in seconds with its
+# reason.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -19,7 +19,7 @@ measure() {
     unpacked=$(mktemp -d)
     # shellcheck disable=SC2064 # the folder of now
     trap "rm -rf '$unpacked'" EXIT
-    tar -C "$unpacked" -xzf "$here/pack.tar.gz"
+    python3 -m tarfile --extract "$here/pack.tar.xz" "$unpacked"
     python3 "$unpacked/gpu_machine/run.py" "$@" --began "$began"
 }
 
@@ -27,5 +27,5 @@ case ${1:-} in
 pack) if [ $# -ge 2 ]; then python3 "$here/gpu_machine/pack.py" "${@:2}"; exit; fi ;;
 first | rates | deep) if [ $# -ge 2 ]; then measure "$@"; exit; fi ;;
 esac
-sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
 exit 2

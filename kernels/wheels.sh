@@ -15,6 +15,7 @@ for wheel in "$@"; do
     python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
         --dest "$fetched" "$wheel" >&2
     python3 -m zipfile --extract "$fetched"/*.whl "$root"
+    find "$root" -path '*/bin/*' -type f -exec chmod +x {} + # zipfile keeps no modes
     rm -rf "$fetched"
     touch "$root/done/$wheel"
 done

@@ -18,31 +18,32 @@ const TESTS: [&str; 3] = [
     "another_parity_test",
     "the_networks_kernels_are_candle_within_their_rounding",
 ];
-const PROGRAMS: [&str; 4] = ["cuda_parity", "device_forward", "device_games", "device_train"];
+const PROGRAMS: [&str; 5] =
+    ["cuda_parity", "device_candle", "device_forward", "device_games", "device_train"];
 const PEERS: [&str; 3] = ["mctx_search.py", "pgx_random_play.py", "torch_resnet.py"];
 
-/// Does what the files beside it say: NAME.log is printed, and NAME.json, NAME.csv and NAME.metrics go where the options name.
-const SCRIPT: &str = r#"#!/bin/sh
-while [ $# -gt 0 ]; do
-    case $1 in
-    --json) cat "$0.json" > "$2" ;;
-    --log-file) cat "$0.csv" > "$2" ;;
-    --out) mkdir -p "$2"; cat "$0.metrics" > "$2/metrics.jsonl" ;;
-    esac
-    shift
-done
-cat "$0.log"
-"#;
-const PEER: &str = "
-import shutil, sys
-if '--json' in sys.argv:
-    shutil.copy(__file__ + '.json', sys.argv[sys.argv.index('--json') + 1])
+/// Does what the files beside it say: NAME.log is printed, and NAME.json, NAME.csv and NAME.metrics go where the options name. Of searches,
+/// NAME.json has one row, which is repeated for the game, network, S and each N that were asked for.
+const PROGRAM: &str = "#!/usr/bin/env python3
+import json, os, shutil, sys
+asked = dict(zip(sys.argv[1:], sys.argv[2:]))
+if '--json' in asked:
+    rows = json.load(open(__file__ + '.json'))
+    if '--games' in asked:
+        work = {'game': asked['--game'], 'net': asked['--net'], 'sims': int(asked['--sims'])}
+        rows = [{**rows[0], **work, 'games': int(games)} for games in asked['--games'].split(',')]
+    json.dump(rows, open(asked['--json'], 'w'))
+if '--log-file' in asked:
+    shutil.copy(__file__ + '.csv', asked['--log-file'])
+if '--out' in asked:
+    os.makedirs(asked['--out'])
+    shutil.copy(__file__ + '.metrics', asked['--out'] + '/metrics.jsonl')
 print(open(__file__ + '.log').read())
 ";
 
 /// False, said loudly, where the machine lacks what the scripts need.
 fn has_tools() -> bool {
-    let missing: Vec<&str> = ["bash", "tar", "gzip", "python3"]
+    let missing: Vec<&str> = ["bash", "python3"]
         .into_iter()
         .filter(|tool| !Command::new(tool).arg("--version").output().is_ok_and(|out| out.status.success()))
         .collect();
@@ -82,8 +83,10 @@ fn run(files: &Path, verb: &str, path: Option<&Path>) -> (Option<i32>, String, V
     let pack = tempfile::tempdir().expect("a folder");
     let script = pack.path().join("gpu_machine.sh");
     fs::copy(source("gpu_machine.sh"), &script).expect("copied");
-    let archive = pack.path().join("pack.tar.gz");
-    let packed = Command::new("tar").arg("-C").arg(files).arg("-czf").arg(&archive).arg(".").status();
+    let archive = pack.path().join("pack.tar.xz");
+    let mut packing = Command::new("python3");
+    let packed =
+        packing.args(["-m", "tarfile", "--create"]).arg(&archive).arg(".").current_dir(files).status();
     assert!(packed.expect("runs").success());
     let out = pack.path().join("out");
     let mut command = Command::new("bash");
@@ -143,58 +146,70 @@ fn without_a_gpu_every_part_fails_at_once_with_its_reason() {
                 assert!(reason.starts_with("error: device cuda:0: "), "{name}: {reason}");
             }
         }
-        // The search row, the forward and the other parity test come after the gate.
-        assert_eq!(stopped, if verb == "first" { 3 } else { 0 }, "{page}");
+        // The search row, the forward, the other parity test and random play come after the gate.
+        assert_eq!(stopped, if verb == "first" { 5 } else { 0 }, "{page}");
         assert!(page.contains("Not measured."), "{page}");
     }
 }
 
 /// What the programs print or write, each with its name and the ending of its file.
-fn measurements() -> [(&'static str, &'static str, String); 8] {
+fn measurements() -> [(&'static str, &'static str, String); 9] {
     let kernel = |kernel: &str, seconds| KernelTime { kernel: kernel.into(), launches: 10, seconds };
-    let row = |game: &str, net: &str, games: usize, sims: u32| ScalingRow {
-        game: game.into(),
-        net: net.into(),
+    let row = ScalingRow {
         path: "a path".into(),
-        games,
-        sims,
         simulations_per_second: 4_321_000.0,
         moves_per_second: 900.0,
         device_busy: Some(0.97),
         kernels: vec![kernel("light", 0.25), kernel("heavy", 0.75)],
         ..ScalingRow::default()
     };
-    let rows = [row("connect_four", "uniform", 4096, 200), row("connect_four", "6x128", 4096, 200)];
     let train = json!({
         "game": "connect_four", "net": "6x128", "precision": "bf16", "batch": 2048, "updates_per_second": 180.0, "busy": 0.9,
         "kernels": [kernel("linear", 0.5)],
     });
-    let forward = json!({
-        "network": "6x128", "tensor_cores": "wgmma", "slots": 4096, "positions_per_second": 1e6, "tflops": 450.0,
-        "tflops_on_board": 350.0,
-    });
+    let forward = |by: &str, tflops: f64| {
+        json!({
+            "network": "6x128", "tensor_cores": by, "slots": 4096, "positions_per_second": 1e6, "tflops": tflops,
+            "tflops_on_board": 350.0,
+        })
+    };
+    let forward = format!("{}\n{}", forward("wgmma", 450.0), forward("mma", 150.0));
     let failed = json!({ "network": "2x32", "slots": 1024, "error": "it does not compile" });
     let peaks = json!({ "mma_tflops": 900.0, "gemm_bf16_error": "no cuBLAS" });
     let play = json!([{ "game": "go", "settings": "size = 19", "slots": 65536, "plies_per_second": 2e9 }]);
     let pgx = json!([{ "game": "go", "settings": "size = 19", "slots": 65536, "plies_per_second": 1e7 }]);
-    let mctx = json!({
-        "game": "connect_four", "net": "6x128", "games": 4096, "sims": 200, "simulations_per_second": 1e6,
-        "mean_depth": 3.0,
+    let mctx = ["2x32", "6x128"].map(|net| {
+        json!({
+            "game": "connect_four", "net": net, "games": 4096, "sims": 200, "simulations_per_second": 1e6,
+            "mean_depth": 3.0,
+        })
     });
-    let torch = json!({ "net": "6x128", "precision": "bf16", "batch": 2048, "updates_per_second": 90.0 });
+    let mctx = format!("{}\n{}", mctx[0], mctx[1]);
+    let torch = |mode: &str, rate: f64| {
+        let mut row = train.clone();
+        row["mode"] = mode.into();
+        row["updates_per_second"] = rate.into();
+        row
+    };
+    let torch = [torch("eager", 60.0), torch("compiled", 90.0)].map(|row| row.to_string()).join("\n");
+    let candle = json!({
+        "network": "6x128", "slots": 4096, "element_type": "tf32", "positions_per_second": 3e6,
+        "candle_f32_positions_per_second": 1e6, "ratio": 3.0, "logits_differ": 0.001, "values_differ": 0.0005, "at_most": 0.002,
+    });
     let epoch = json!({
         "seconds": 90.0, "epoch": 4, "games_per_second": 1000.0, "simulations_per_second": 1e6,
         "strength": { "search_outcome_error": 0.05, "policy_outcome_error": 0.2 },
     });
     [
-        ("vecaz", ".json", serde_json::to_string(&rows).expect("JSON")),
+        ("vecaz", ".json", serde_json::to_string(&[row]).expect("JSON")),
         ("vecaz", ".metrics", epoch.to_string()),
+        ("device_candle", ".log", candle.to_string()),
         ("device_forward", ".log", format!("{forward}\n{failed}\n{peaks}")),
         ("device_train", ".log", train.to_string()),
         ("device_games", ".json", play.to_string()),
         ("pgx_random_play.py", ".json", pgx.to_string()),
-        ("mctx_search.py", ".log", mctx.to_string()),
-        ("torch_resnet.py", ".log", torch.to_string()),
+        ("mctx_search.py", ".log", mctx),
+        ("torch_resnet.py", ".log", torch),
     ]
 }
 
@@ -204,19 +219,15 @@ fn measured() -> (TempDir, TempDir) {
     let at = |name: &str, kind: &str| files.path().join(format!("{name}{kind}"));
     let profile = "noise\n\"ID\",\"Kernel Name\",\"Section Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n\
                    \"0\",\"heavy\",\"Speed\",\"Duration\",\"us\",\"12.5\"\n";
-    for name in PROGRAMS.into_iter().chain(["vecaz"]) {
-        write_script(&at(name, ""), SCRIPT);
-        fs::write(at(name, ".log"), "ok\n").expect("written");
-    }
-    for name in PEERS {
-        fs::write(at(name, ""), PEER).expect("written");
+    for name in PROGRAMS.into_iter().chain(PEERS).chain(["vecaz"]) {
+        write_script(&at(name, ""), PROGRAM);
         fs::write(at(name, ".log"), "ok\n").expect("written");
     }
     for (name, kind, text) in measurements() {
         fs::write(at(name, kind), text).expect("written");
     }
     for name in ["ncu", "compute-sanitizer"] {
-        write_script(&tools.path().join(name), SCRIPT);
+        write_script(&tools.path().join(name), PROGRAM);
         fs::write(tools.path().join(format!("{name}.log")), "ok\n").expect("written");
         fs::write(tools.path().join(format!("{name}.csv")), profile).expect("written");
     }
@@ -231,24 +242,36 @@ fn what_was_measured_is_on_the_page() {
     let (files, tools) = measured();
     let shown: [&[&str]; 3] = [
         &[
-            "| connect_four | uniform, a path | 4096 | 200 | 4.321 | 900 |",
+            "| connect_four | uniform, a path | 4096 | 800 | 4.321 | 900 |",
             "| 6x128 | wgmma | 4096 | 1000000 | 450.0 | - | - | 50 |",
             "cuBLAS, bf16: no cuBLAS; mma.sync: 900 TFLOP/s",
             "Failed: 2x32, 1024: it does not compile",
+            "S = 800 | million simulations/s | 4.32 | at least 100 | **no** | 60 to 110 | 13.89 times below, why? |",
+            "wgmma | TFLOP/s | 450 | - | - | 420 to 520 | within |",
+            "| forward 6x128, bf16, N = 32,768 | % of cuBLAS's peak | not measured | at least 60 | - | - | - |",
+            "| go | size = 19 | 65536 | 2.000e+09 | 1.000e+07 | 200.0 |",
+            "with the least | times pgx | 200 | at least 5 | yes | - | - |",
         ],
         &[
             "10.0 games/s",
+            "| games/s | 10 | at least 100 | **no** | - | - |",
+            "| copied within a move, all searches | bytes | 0 | at most 0 | yes | - | - |",
             "| connect_four | 6x128 | 4096 | 200 | 4321000 | 1000000 | 4.3 |",
-            "| 6x128 | bf16 | 2048 | 180.0 | 90 | 90.0 | 2.00 |",
-            "| go | size = 19 | 65536 | 2.000e+09 | 1.000e+07 | 200.0 |",
+            "| 6x128 | bf16 | 2048 | 180.0 | 90 | 60.0 | 90.0 | 2.00 |",
+            "| 6x128 | 4096 | tf32 | 3000000 | 1000000 | 3.0 | 1.0e-03 | 5.0e-04 | 2.0e-03 |",
+            "| the same | times mctx | 4.32 | at least 3 | yes | 2 to 3 | 1.44 times above |",
+            "| the same | times PyTorch's best | 2 | at least 1 | yes | - | - |",
+            "S = 64 | % | 97 | at least 95 | yes | 80 to 90 | 1.08 times above |",
         ],
         &[
             "| connect_four | 6x128 | 4096 | heavy | 10 | 75000.0 | 75 |",
             "| heavy | 12.5 us |",
             "| 1.50 | 4 | 1000 | 1000000 | 5.0 | 20.0 |",
+            "| % outcome error of search | 5 | at most 2 | **no** | - | - |",
         ],
     ];
-    for (verb, shown) in VERBS.into_iter().zip(shown) {
+    // The stand-in has no cuBLAS.
+    for ((verb, shown), not_measured) in VERBS.into_iter().zip(shown).zip([1, 0, 0]) {
         let (_, page, results) = run(files.path(), verb, Some(tools.path()));
         for part in parts(&results) {
             assert!(part["exit"] == 0 || part["name"] == "libraries", "{part}");
@@ -256,6 +279,7 @@ fn what_was_measured_is_on_the_page() {
         for line in shown {
             assert!(page.contains(line), "{line} is not on the page: {page}");
         }
+        assert_eq!(page.matches("not measured").count(), not_measured, "{page}");
         assert!(!page.contains("not shown") && !page.contains("Not run"), "{page}");
         // The profiled kernels are those that took the most time.
         let profiled = parts(&results).iter().filter(|part| part["name"].as_str() == Some("ncu-2"));

@@ -12,11 +12,13 @@ import shutil
 import subprocess
 import sys
 
-# Libraries that belong together and are taken from one folder: NVRTC, cuBLAS, NCCL.
+# Libraries that belong together and are taken from one folder: NVRTC, cuBLAS, NCCL; the last two are candle's.
 FAMILIES = (
     ("libnvrtc.so.13", "libnvrtc-builtins.so.13.0"),
     ("libcublas.so.13", "libcublasLt.so.13"),
     ("libnccl.so.2",),
+    ("libcurand.so.10",),
+    ("libcudart.so.13",),
 )
 PACKAGES = ("torch", "jax", "jaxlib", "numpy", "chex", "pgx", "mctx", "dm-haiku")
 TOOLS = ("nvidia-smi", "ncu", "compute-sanitizer")

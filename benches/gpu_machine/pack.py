@@ -1,7 +1,7 @@
 """Builds all that benches/gpu_machine.sh carries to a machine with a GPU, and tries it out: python3 pack.py FOLDER [CAPABILITY
 [MULTIPROCESSORS]]
 
-FOLDER then has gpu_machine.sh and pack.tar.gz. Needs cargo, a C compiler's binutils, and for the peers pip with access to PyPI."""
+FOLDER then has gpu_machine.sh and pack.tar.xz. Needs cargo, a C++ compiler with binutils, and pip with access to PyPI."""
 
 import json
 import os
@@ -13,6 +13,7 @@ import tarfile
 import tempfile
 import time
 
+import candle
 import parts
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -53,8 +54,8 @@ def check_glibc(program):
 
 def fill(folder, gpu):
     """Puts everything into `folder`."""
-    built = build()
-    for name in PROGRAMS:
+    built = build() | {"device_candle": candle.build(gpu[0])}
+    for name in (*PROGRAMS, "device_candle"):
         target = os.path.join(folder, name)
         output("strip", "-o", target, built[name])
         print(f"{name}: {os.path.getsize(target) >> 10} KiB, glibc {'.'.join(map(str, check_glibc(target)))}", flush=True)
@@ -103,7 +104,7 @@ def try_out(folder):
     """Unpacks into an empty folder as the other machine does, lists the tests, and without a GPU tries every part's command."""
     with tempfile.TemporaryDirectory() as empty:
         began = time.monotonic()
-        output("tar", "-C", empty, "-xzf", os.path.join(folder, "pack.tar.gz"))
+        output(sys.executable, "-m", "tarfile", "--extract", os.path.join(folder, "pack.tar.xz"), empty)
         print(f"unpacked in {time.monotonic() - began:.1f} s; the tests are", flush=True)
         print("".join(f"  {test}\n" for test in tests_of(empty)), end="", flush=True)
         if os.path.exists("/dev/nvidiactl"):
@@ -134,7 +135,7 @@ def main():
     os.makedirs(folder, exist_ok=True)
     with tempfile.TemporaryDirectory() as files:
         fill(files, gpu)
-        with tarfile.open(os.path.join(folder, "pack.tar.gz"), "w:gz") as tar:
+        with tarfile.open(os.path.join(folder, "pack.tar.xz"), "w:xz") as tar:
             tar.add(files, ".")
     shutil.copy(os.path.join(ROOT, "benches/gpu_machine.sh"), folder)
     check_size(folder)

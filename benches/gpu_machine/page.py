@@ -1,5 +1,6 @@
 """Results of a verb -> its page in Markdown, whatever of it has run."""
 
+import goals
 import logs
 import tables
 
@@ -35,20 +36,21 @@ def sections(verb, rows):
     search = rows["search-"]
     libraries = rows["libraries"]
     yield "This machine", lambda: libraries and tables.library_table(libraries[0])
+    yield "Goals and estimates", lambda: tables.goal_table([goal for goal in goals.GOALS if goal.verb == verb], rows)
     if verb == "first":
+        play, pgx = rows["random-play"], rows["pgx-"]
         yield "Pure search", lambda: search and tables.search_table(search)
         yield "Forward, bf16", lambda: rows["forward"] and tables.forward_table(rows["forward"])
+        yield "Random play beside pgx", lambda: play and tables.play_table(play, pgx)
     if verb == "rates":
-        mctx, pgx, torch = rows["mctx-"], rows["random-play-pgx"], rows["train-torch"]
-        hex13 = rows["search-hex13"]
-        train = [row for row in rows["train"] if row not in torch]
-        play = [row for row in rows["random-play"] if row not in pgx]
+        hex13, candle, train = rows["search-hex13"], rows["candle"], rows["train"]
+        mctx, torch = rows["mctx-"], rows["torch-"]
         yield "Search", lambda: search and tables.search_table(search)
-        yield "Hex 13x13", lambda: hex13 and tables.games_per_second(hex13[0])
+        yield "Hex 13x13", lambda: hex13 and tables.hex_text(hex13[0])
         yield "Kernels of the searches", lambda: search and tables.kernel_table(search)
         yield "Search beside mctx + pgx", lambda: search and mctx and tables.mctx_table(search, mctx)
         yield "Training beside PyTorch", lambda: train and tables.train_table(train, torch)
-        yield "Random play beside pgx", lambda: play and tables.play_table(play, pgx)
+        yield "Forward beside candle's kernels", lambda: candle and tables.candle_table(candle)
     if verb == "deep":
         heavy, profiles, learn = rows["profile-"], rows["ncu-"], rows["learn"]
         yield "Heaviest kernels", lambda: heavy and tables.kernel_table(tables.measured(heavy))

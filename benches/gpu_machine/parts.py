@@ -77,7 +77,7 @@ def first(tests):
     """`tests` are all parity tests of the pack."""
     others = [test for test in tests if test not in GATE_TESTS]
     return Verb(
-        "First run: parity with the CPU, one row of pure search, the forward",
+        "First run: parity with the CPU, one row of pure search, the forward, random play",
         [
             LIBRARIES,
             Stage([parity(test, 45) for test in GATE_TESTS], "gate"),
@@ -87,29 +87,38 @@ def first(tests):
                 "--tensor-cores", "mma,wgmma", "--slots", "1024,4096,32768", "--seconds", "0.2",
             ),
             Stage([parity(test, 240) for test in others]),
+            one("random-play", 40, "{bin}/device_games", "--slots", "65536", "--json", "{work}/random-play.json"),
+            peer("pgx-random-play", 70, "{bin}/pgx_random_play.py", "--slots", "65536", "--json", "{work}/pgx-random-play.json"),
         ],
     )  # fmt: skip
 
 
 GAMES_AT_ONCE = "1,128,1024,4096,32768"
 NETWORKS = ("2x32", "6x64", "6x128")
+NUMBERS = ("--set", "net.precision=bf16", "--seconds", "1")
 # A search that mctx does at the same N and S.
-BESIDE = ("--set", "net.precision=bf16", "--sims", "200", "--seconds", "1")
+BESIDE = ("--sims", "200", *NUMBERS)
 
 
 def rates(_tests):
+    # Few simulations a move, where the host has most to do between two polls, and many.
+    busy = [
+        scaling(f"search-6x64-{sims}", 20, "--game", "connect_four", "--net", "6x64", "--games", "4096", "--sims", sims, *NUMBERS)
+        for sims in ("64", "800")
+    ]
     search = [
         scaling(f"search-{net}", 36, "--game", "connect_four", "--net", net, "--games", GAMES_AT_ONCE, *BESIDE)
         for net in NETWORKS
     ]
     mctx = [
         peer(f"mctx-{net}", 50, "{bin}/mctx_search.py", net, "4096", "200", "4", "bfloat16", "connect_four")
-        for net in NETWORKS
+        for net in ("2x32", "6x128")
     ]
     return Verb(
-        "Rates: search, training and random play beside other programs",
+        "Rates: search and training beside other programs",
         [
             LIBRARIES,
+            *busy,
             *search,
             scaling("search-hex11", 25, "--game", "hex", "--net", "uniform", "--sims", "800", "--games", "4096,16384", "--seconds", "1"),
             scaling("search-hex13", 18, "--game", "hex", "--set", "game.size=13", "--net", "6x64", "--games", "4096", *BESIDE),
@@ -117,10 +126,10 @@ def rates(_tests):
                 "train", 40, "{bin}/device_train", "--nets", "6x64,6x128", "--batches", "512,2048",
                 "--precisions", "bf16,f32", "--samples", "20000", "--seconds", "0.5",
             ),
-            one("random-play", 40, "{bin}/device_games", "--slots", "65536", "--json", "{work}/random-play.json"),
+            one("candle", 40, "{bin}/device_candle", "2x32", "6x128", "--slots", "1024,4096", "--seconds", "0.2"),
             *mctx,
-            peer("train-torch", 40, "{bin}/torch_resnet.py", "6x64,6x128", "cuda", "512,2048", "bf16,f32"),
-            peer("random-play-pgx", 70, "{bin}/pgx_random_play.py", "--slots", "65536", "--json", "{work}/random-play-pgx.json"),
+            peer("torch-train-eager", 40, "{bin}/torch_resnet.py", "6x64,6x128", "cuda", "512,2048", "bf16,f32", "eager"),
+            peer("torch-train-compiled", 90, "{bin}/torch_resnet.py", "6x128", "cuda", "2048,512", "bf16", "compiled"),
         ],
     )  # fmt: skip
 

@@ -1,8 +1,14 @@
 """Markdown tables of measured rows. A row with `error` is what could not be measured."""
 
+import operator
+
 # Kernels shown of each network, and plies of a game of Hex 13x13.
 TOP = 8
 HEX_PLIES = 90
+# A figure this many times above or below its estimate needs a reason.
+OFF_BY = 1.5
+# What a goal asks of a figure.
+REACHED = {"at least": operator.ge, "at most": operator.le}
 
 
 def table(head, rows):
@@ -52,7 +58,11 @@ def search_table(rows):
 
 def games_per_second(row):
     """Of Hex 13x13, from the plies per second."""
-    return f"{row['moves_per_second'] / HEX_PLIES:.1f} games/s, counted as {HEX_PLIES} plies each.\n"
+    return row["moves_per_second"] / HEX_PLIES
+
+
+def hex_text(row):
+    return f"{games_per_second(row):.1f} games/s, counted as {HEX_PLIES} plies each.\n"
 
 
 def kernel_table(rows):
@@ -113,22 +123,79 @@ def forward_table(rows):
 
 
 def train_table(rows, peers):
+    """Training beside PyTorch's two modes; the ratio is to the faster."""
     key = lambda row: (row["net"], row["precision"], row["batch"])
-    theirs = {key(row): row["updates_per_second"] for row in peers}
+    theirs = {(*key(row), row["mode"]): row["updates_per_second"] for row in peers}
     lines = []
     for row in measured(rows):
-        rate, other = row["updates_per_second"], theirs.get(key(row))
-        beside = ("-", "-") if other is None else (f"{other:.1f}", f"{rate / other:.2f}")
-        lines.append((*key(row), f"{rate:.1f}", percent(row["busy"]), *beside))
-    head = ("network", "numbers", "batch", "updates/s", "GPU busy (%)", "PyTorch", "ratio")
+        rate, others = row["updates_per_second"], [theirs.get((*key(row), mode)) for mode in ("eager", "compiled")]
+        fastest = max(filter(None, others), default=None)
+        beside = ["-" if other is None else f"{other:.1f}" for other in others]
+        lines.append((*key(row), f"{rate:.1f}", percent(row["busy"]), *beside, f"{rate / fastest:.2f}" if fastest else "-"))
+    head = ("network", "numbers", "batch", "updates/s", "GPU busy (%)", "PyTorch", "PyTorch, compiled", "ratio")
     return table(head, lines) + errors(rows)
 
 
+def candle_table(rows):
+    """vecaz's forward beside candle's in f32 on the same GPU, weights and positions."""
+    head = ("network", "N", "numbers", "positions/s", "candle, f32", "ratio", "logits differ", "values differ", "of rounding at most")
+    return table(
+        head,
+        [
+            (
+                row["network"],
+                row["slots"],
+                row["element_type"],
+                f"{row['positions_per_second']:.0f}",
+                f"{row['candle_f32_positions_per_second']:.0f}",
+                f"{row['ratio']:.1f}",
+                *(format(row[key], ".1e") for key in ("logits_differ", "values_differ", "at_most")),
+            )
+            for row in rows
+        ],
+    )
+
+
+def goal_table(goals, rows):
+    """Each figure beside what was promised and what was estimated. Beyond OFF_BY of an estimate the reason is to be found."""
+    head = ("work", "unit", "measured", "goal", "reached", "estimate", "off by")
+    return table(head, [goal_cells(goal, goal.measured(rows)) for goal in goals])
+
+
+def goal_cells(goal, value):
+    promised = "{} {:g}".format(*goal.bound) if goal.bound else "-"
+    estimate = "{:g} to {:g}".format(*goal.estimate) if goal.estimate else "-"
+    if value is None:
+        return (goal.work, goal.unit, "not measured", promised, "-", estimate, "-")
+    return (goal.work, goal.unit, f"{value:.3g}", promised, reached(value, goal.bound), estimate, off(value, goal.estimate))
+
+
+def reached(value, bound):
+    if bound is None:
+        return "-"
+    side, figure = bound
+    return "yes" if REACHED[side](value, figure) else "**no**"
+
+
+def off(value, estimate):
+    """How far a figure is outside of its estimate."""
+    if estimate is None:
+        return "-"
+    low, high = estimate
+    factor = value / high if value > high else low / value if 0 < value < low else 1
+    side = "above" if value > high else "below"
+    return "within" if factor == 1 else f"{factor:.2f} times {side}" + (", why?" if factor > OFF_BY else "")
+
+
+def work_of_play(row):
+    """What random play has in common with pgx's: of Go there are two boards."""
+    return (row["game"], "size = 19" in row["settings"], row["slots"])
+
+
 def play_table(ours, pgx):
-    key = lambda row: (row["game"], "size = 19" in row["settings"], row["slots"])
-    theirs, lines = {key(row): row["plies_per_second"] for row in pgx}, []
+    theirs, lines = {work_of_play(row): row["plies_per_second"] for row in pgx}, []
     for row in measured(ours):
-        rate, other = row["plies_per_second"], theirs.get(key(row))
+        rate, other = row["plies_per_second"], theirs.get(work_of_play(row))
         beside = ("-", "-") if other is None else (f"{other:.3e}", f"{rate / other:.1f}")
         lines.append((row["game"], row["settings"] or "-", row["slots"], f"{rate:.3e}", *beside))
     return table(("game", "settings", "N", "plies/s", "pgx", "ratio"), lines) + errors(ours)

@@ -1,0 +1,67 @@
+"""Builds benches/device_candle.rs with candle's own CUDA kernels where there is neither CUDA nor a GPU: python3 candle.py CAPABILITY
+
+candle's build needs nvcc, and links to CUDA's libraries. nvcc, cudart, cuRAND and NVRTC are wheels; of the driver and cuBLAS the linker
+only needs the names, so libraries with the names that cudarc declares stand in for them. Prints the program's path."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+WHEELS = (
+    "nvidia-cuda-nvcc==13.0.88", "nvidia-nvvm==13.0.88", "nvidia-cuda-crt==13.0.88", "nvidia-cuda-runtime==13.0.96",
+    "nvidia-cuda-cccl==13.0.85", "nvidia-curand==10.4.0.35", "nvidia-cuda-nvrtc==13.0.88",
+)  # fmt: skip
+# Libraries of the wheels, and those with names alone: the folder of each in cudarc's sources.
+LINKED = ("libcudart.so.13", "libcurand.so.10", "libnvrtc.so.13")
+NAMES = {"libcuda.so.1": "driver", "libcublas.so.13": "cublas", "libcublasLt.so.13": "cublaslt"}
+
+
+def output(*command, **options):
+    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True, **options).stdout
+
+
+def cudarc_sources():
+    """The folder of cudarc's sources, which cargo has fetched."""
+    packages = json.loads(output("cargo", "metadata", "--format-version=1", "--locked"))["packages"]
+    manifests = [package["manifest_path"] for package in packages if package["name"] == "cudarc"]
+    return os.path.join(os.path.dirname(manifests[0]), "src")
+
+
+def make_names(folder, library, source):
+    """A library `library` that has the functions declared in `source` and does nothing."""
+    with open(source) as file:
+        names = sorted(set(re.findall(r"\bfn (cu\w+)\(", file.read())))
+    text = "".join(f".globl {name}\n.type {name},@function\n{name}:\n" for name in names)
+    path = os.path.join(folder, library.split(".so")[0] + ".so")
+    link = ("cc", "-shared", "-nostdlib", f"-Wl,-soname,{library}", "-x", "assembler", "-o", path, "-")
+    output(*link, input=f'.text\n{text}.section .note.GNU-stack,"",@progbits\n')
+
+
+def build(capability):
+    """The program's path."""
+    cuda = output("kernels/wheels.sh", *WHEELS).strip()
+    sources = cudarc_sources()
+    with tempfile.TemporaryDirectory() as libraries:
+        for library, folder in NAMES.items():
+            make_names(libraries, library, os.path.join(sources, folder, "sys/mod.rs"))
+        for library in LINKED:
+            os.symlink(os.path.join(cuda, "lib", library), os.path.join(libraries, library.split(".so")[0] + ".so"))
+        environment = {
+            **os.environ,
+            "CUDA_HOME": cuda,
+            "CUDA_COMPUTE_CAP": capability,
+            "PATH": os.pathsep.join([os.path.join(cuda, "bin"), os.environ.get("PATH", os.defpath)]),
+            "LIBRARY_PATH": os.pathsep.join([libraries, *filter(None, [os.environ.get("LIBRARY_PATH")])]),
+        }
+        cargo = ("cargo", "bench", "--no-run", "--locked", "--bench", "device_candle", "--features", "candle-cuda")
+        messages = output(*cargo, "--message-format=json", env=environment)
+    built = (json.loads(line) for line in messages.splitlines() if line.startswith("{"))
+    return next(message["executable"] for message in built if message.get("executable"))
+
+
+if __name__ == "__main__":
+    print(build(sys.argv[1]))
