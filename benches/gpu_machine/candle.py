@@ -18,6 +18,8 @@ WHEELS = (
 # Libraries of the wheels, and those with names alone: the folder of each in cudarc's sources.
 LINKED = ("libcudart.so.13", "libcurand.so.10", "libnvrtc.so.13")
 NAMES = {"libcuda.so.1": "driver", "libcublas.so.13": "cublas", "libcublasLt.so.13": "cublaslt"}
+NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
+NAME = "device_candle"
 
 
 def output(*command, **options):
@@ -31,37 +33,44 @@ def cudarc_sources():
     return os.path.join(os.path.dirname(manifests[0]), "src")
 
 
-def make_names(folder, library, source):
-    """A library `library` that has the functions declared in `source` and does nothing."""
+def make_names(path, library, source):
+    """A library `library` at `path` whose functions are those declared in `source`. Each says that there is no device."""
     with open(source) as file:
         names = sorted(set(re.findall(r"\bfn (cu\w+)\(", file.read())))
-    text = "".join(f".globl {name}\n.type {name},@function\n{name}:\n" for name in names)
-    path = os.path.join(folder, library.split(".so")[0] + ".so")
-    link = ("cc", "-shared", "-nostdlib", f"-Wl,-soname,{library}", "-x", "assembler", "-o", path, "-")
-    output(*link, input=f'.text\n{text}.section .note.GNU-stack,"",@progbits\n')
+    text = "".join(f"int {name}(void) {{ return {NO_DEVICE}; }}\n" for name in names)
+    output("cc", "-shared", "-nostdlib", f"-Wl,-soname,{library}", "-x", "c", "-fno-builtin", "-o", path, "-", input=text)
 
 
-def build(capability):
-    """The program's path."""
-    cuda = output("kernels/wheels.sh", *WHEELS).strip()
-    sources = cudarc_sources()
-    with tempfile.TemporaryDirectory() as libraries:
-        for library, folder in NAMES.items():
-            make_names(libraries, library, os.path.join(sources, folder, "sys/mod.rs"))
-        for library in LINKED:
-            os.symlink(os.path.join(cuda, "lib", library), os.path.join(libraries, library.split(".so")[0] + ".so"))
-        environment = {
-            **os.environ,
-            "CUDA_HOME": cuda,
-            "CUDA_COMPUTE_CAP": capability,
-            "PATH": os.pathsep.join([os.path.join(cuda, "bin"), os.environ.get("PATH", os.defpath)]),
-            "LIBRARY_PATH": os.pathsep.join([libraries, *filter(None, [os.environ.get("LIBRARY_PATH")])]),
-        }
-        cargo = ("cargo", "bench", "--no-run", "--locked", "--bench", "device_candle", "--features", "candle-cuda")
-        messages = output(*cargo, "--message-format=json", env=environment)
+def make_libraries(folder):
+    """Puts all that the program is linked to into `folder`, each file by both of its names."""
+    cuda, sources = output("kernels/wheels.sh", *WHEELS).strip(), cudarc_sources()
+    for library in (*LINKED, *NAMES):
+        path = os.path.join(folder, library)
+        if library in LINKED:
+            os.symlink(os.path.join(cuda, "lib", library), path)
+        else:
+            make_names(path, library, os.path.join(sources, NAMES[library], "sys/mod.rs"))
+        os.symlink(library, os.path.join(folder, library.split(".so")[0] + ".so"))
+    return cuda
+
+
+def build(capability, libraries):
+    """The program's path. Its own folder keeps other programs from being linked to CUDA as well."""
+    cuda = make_libraries(libraries)
+    environment = {
+        **os.environ,
+        "CUDA_HOME": cuda,
+        "CUDA_COMPUTE_CAP": capability,
+        "PATH": os.pathsep.join([os.path.join(cuda, "bin"), os.environ.get("PATH", os.defpath)]),
+        "LIBRARY_PATH": os.pathsep.join([libraries, *filter(None, [os.environ.get("LIBRARY_PATH")])]),
+    }
+    cargo = ("cargo", "bench", "--no-run", "--locked", "--bench", NAME, "--features", "candle-cuda", "--target-dir", "target/candle")
+    messages = output(*cargo, "--message-format=json", env=environment)
     built = (json.loads(line) for line in messages.splitlines() if line.startswith("{"))
-    return next(message["executable"] for message in built if message.get("executable"))
+    executables = {message["target"]["name"]: message["executable"] for message in built if message.get("executable")}
+    return executables[NAME]
 
 
 if __name__ == "__main__":
-    print(build(sys.argv[1]))
+    with tempfile.TemporaryDirectory() as libraries:
+        print(build(sys.argv[1], libraries))

@@ -52,10 +52,10 @@ def check_glibc(program):
     return newest
 
 
-def fill(folder, gpu):
-    """Puts everything into `folder`."""
-    built = build() | {"device_candle": candle.build(gpu[0])}
-    for name in (*PROGRAMS, "device_candle"):
+def fill(folder, gpu, libraries):
+    """Puts everything into `folder`, and what stands in for CUDA's libraries into `libraries`."""
+    built = build() | {candle.NAME: candle.build(gpu[0], libraries)}
+    for name in (*PROGRAMS, candle.NAME):
         target = os.path.join(folder, name)
         output("strip", "-o", target, built[name])
         print(f"{name}: {os.path.getsize(target) >> 10} KiB, glibc {'.'.join(map(str, check_glibc(target)))}", flush=True)
@@ -100,7 +100,7 @@ def check_size(folder):
         sys.exit("the pack and the tree are too large to be carried")
 
 
-def try_out(folder):
+def try_out(folder, libraries):
     """Unpacks into an empty folder as the other machine does, lists the tests, and without a GPU tries every part's command."""
     with tempfile.TemporaryDirectory() as empty:
         began = time.monotonic()
@@ -111,18 +111,21 @@ def try_out(folder):
             print("##### no dry run, since this machine has a GPU #####", flush=True)
             return
         for verb in parts.VERBS:
-            dry_run(verb, empty)
+            dry_run(verb, empty, libraries)
 
 
-def dry_run(verb, unpacked):
-    """Runs a verb where no part can pass. Exit code 2 of a program of ours is a command that it does not understand."""
+def dry_run(verb, unpacked, libraries):
+    """Runs a verb where no part can pass. Exit code 2 of a program of ours is a command that it does not understand, and from 126 on
+    it has not started or was killed."""
     with tempfile.TemporaryDirectory() as out:
         began = time.monotonic()
         run = [sys.executable, os.path.join(unpacked, "gpu_machine/run.py"), verb, out, "--past-gate"]
-        subprocess.run(run, stdout=subprocess.DEVNULL, check=False)
+        environment = {**os.environ, "LD_LIBRARY_PATH": libraries}
+        subprocess.run(run, stdout=subprocess.DEVNULL, check=False, env=environment)
         with open(os.path.join(out, "results.json")) as file:
             results = json.load(file)["parts"]
-        wrong = [part for part in results if part["group"] == "ours" and part["exit"] == 2]
+        ours = [part for part in results if part["group"] == "ours" and part["command"].split()[0] not in ("ncu", "compute-sanitizer")]
+        wrong = [part for part in ours if part["exit"] not in (0, 1, 101)]
         print(f"dry run of {verb}: {len(results)} parts in {time.monotonic() - began:.1f} s", flush=True)
         for part in wrong:
             sys.exit(f"{part['name']}: {part['reason']}: {part['command']}")
@@ -133,13 +136,14 @@ def main():
         sys.exit("expected FOLDER and, if it is not 90 132, compute capability and multiprocessors of the GPU")
     folder, gpu = os.path.abspath(sys.argv[1]), (sys.argv[2:] + ["90", "132"][len(sys.argv) - 2 :])[:2]
     os.makedirs(folder, exist_ok=True)
-    with tempfile.TemporaryDirectory() as files:
-        fill(files, gpu)
-        with tarfile.open(os.path.join(folder, "pack.tar.xz"), "w:xz") as tar:
-            tar.add(files, ".")
-    shutil.copy(os.path.join(ROOT, "benches/gpu_machine.sh"), folder)
-    check_size(folder)
-    try_out(folder)
+    with tempfile.TemporaryDirectory() as libraries:
+        with tempfile.TemporaryDirectory() as files:
+            fill(files, gpu, libraries)
+            with tarfile.open(os.path.join(folder, "pack.tar.xz"), "w:xz") as tar:
+                tar.add(files, ".")
+        shutil.copy(os.path.join(ROOT, "benches/gpu_machine.sh"), folder)
+        check_size(folder)
+        try_out(folder, libraries)
 
 
 if __name__ == "__main__":
