@@ -1,6 +1,6 @@
 //! All-reduce over several GPUs, on a stand-in for NCCL (`nccl.c`).
 
-use super::{driver, loaded, sentence, set, stand_in};
+use super::{count, driver, loaded, sentence, set, stand_in};
 use libloading::Library;
 use std::sync::{Arc, LazyLock};
 use std::thread;
@@ -17,8 +17,7 @@ type Sums = Arc<dyn Collective<CudaDevice>>;
 
 /// Communicators that exist.
 fn ends() -> i32 {
-    // SAFETY: the counter is a global variable of nccl.c, and only one test runs at a time.
-    unsafe { **NCCL.get::<*mut i32>(b"nccl_ends").expect("in nccl.c") }
+    count(&NCCL, "nccl_ends")
 }
 
 /// The driver's first `num` GPUs.
@@ -69,8 +68,9 @@ fn numbers_of_both_formats_are_summed_on_all() {
     let _driver = driver();
     let floats = [[1.5f32, -2.0, 8.0], [0.25, 4.0, 16.0]];
     let given = [bytemuck::cast_slice(&floats[0]), bytemuck::cast_slice(&floats[1])];
+    let groups = count(&NCCL, "nccl_groups");
     let linked = pair(given);
-    assert_eq!(ends(), 2);
+    assert_eq!((ends(), count(&NCCL, "nccl_groups")), (2, groups + 1), "both are connected");
     let done = both(linked, |device, sums, buffer| {
         assert_eq!(sums.size(), 2);
         sums.all_reduce_sum(device, buffer, DataType::F32, 2)?;
@@ -126,6 +126,12 @@ fn a_failure_to_link_is_reported_and_one_gpu_needs_no_link() {
     // SAFETY: a global variable of driver.c, and only one test runs at a time.
     let reach = || unsafe { **driver.get::<*mut i32>(b"driver_reach").expect("in driver.c") };
     assert_eq!(reach(), 1 << 1 | 1 << 4, "each reaches the other's memory");
+    set(&NCCL, "nccl_link_result", 0i32);
+    set(&NCCL, "nccl_group_result", 2i32);
+    let error = sentence(linked(gpus(2)).map(drop));
+    set(&NCCL, "nccl_group_result", 0i32);
+    let expected = "NCCL cannot connect it to the other GPUs: unhandled system error (ncclResult_t 2)";
+    assert_eq!((error, ends()), (format!("device cuda:0: {expected}"), 0));
     let alone = linked(gpus(1)).expect("no link is made");
     assert!(matches!(alone.as_slice(), [LinkedDevice { sums: None, .. }]));
 }

@@ -223,9 +223,14 @@ impl<D: Device> DeviceTrainer<D> {
         fill: &Fill<'_, D, S>,
     ) -> Result<UpdateReport> {
         let (plan, num) = (&self.plan, self.replicas.len());
+        let share = |i: usize| part * i / num..part * (i + 1) / num;
+        // Before any device sums: an allocation beside a sum that waits for this device may wait for that sum.
+        for (i, replica) in self.replicas.iter_mut().enumerate() {
+            replica.resize(plan, share(i).len())?;
+        }
         let work = |i: usize, replica: &mut Replica<D>, source: &mut S| {
-            let share = part * i / num..part * (i + 1) / num;
-            replica.attempt(plan, settings, share.len(), &mut |device, samples, number| {
+            let share = share(i);
+            replica.attempt(plan, settings, &mut |device, samples, number| {
                 fill(source, device, samples, number * part + share.start..number * part + share.end)
             })
         };

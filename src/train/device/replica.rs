@@ -109,16 +109,14 @@ impl<D: Device> Replica<D> {
         })
     }
 
-    /// All but the last step of an update on `boards` samples in each of `train.accumulate` parts, which `fill` writes: the state
-    /// after it is stored next to the one before, and the statistics of the update are downloaded.
+    /// All but the last step of an update on the samples that there is room for, in each of `train.accumulate` parts, which `fill`
+    /// writes: the state after it is stored next to the one before, and the statistics of the update are downloaded.
     pub fn attempt(
         &mut self,
         plan: &TrainPlan,
         settings: &Settings,
-        boards: usize,
         fill: &mut FillPart<'_, D>,
     ) -> Result<UpdateReport> {
-        self.resize(plan, boards)?;
         self.device.upload(&mut self.shared.settings, 0, bytemuck::bytes_of(settings))?;
         for part in 0..plan.config.accumulate {
             if let Some(arrays) = &mut self.arrays {
@@ -177,7 +175,8 @@ impl<D: Device> Replica<D> {
         self.turn = 1 - self.turn;
     }
 
-    fn resize(&mut self, plan: &TrainPlan, boards: usize) -> Result<()> {
+    /// Makes room for `boards` samples in each part of an update.
+    pub fn resize(&mut self, plan: &TrainPlan, boards: usize) -> Result<()> {
         if self.arrays.as_ref().is_none_or(|arrays| arrays.boards != boards) {
             self.graphs = Default::default();
             self.arrays = None;

@@ -40,6 +40,8 @@ struct Functions {
         *mut c_void,
         *mut c_void,
     ) -> c_int,
+    group_start: unsafe extern "C" fn() -> c_int,
+    group_end: unsafe extern "C" fn() -> c_int,
     destroy: unsafe extern "C" fn(*mut c_void) -> c_int,
     abort: unsafe extern "C" fn(*mut c_void) -> c_int,
     error_string: unsafe extern "C" fn(c_int) -> *const c_char,
@@ -67,6 +69,8 @@ impl Functions {
             let found = Self {
                 init_all: *library.get(b"ncclCommInitAll\0")?,
                 all_reduce: *library.get(b"ncclAllReduce\0")?,
+                group_start: *library.get(b"ncclGroupStart\0")?,
+                group_end: *library.get(b"ncclGroupEnd\0")?,
                 destroy: *library.get(b"ncclCommDestroy\0")?,
                 abort: *library.get(b"ncclCommAbort\0")?,
                 error_string: *library.get(b"ncclGetErrorString\0")?,
@@ -135,11 +139,34 @@ pub fn linked(devices: Vec<CudaDevice>) -> Result<Vec<LinkedDevice<CudaDevice>>>
     }
     let comms = comms.into_iter().map(|comm| Mutex::new(Some(Comm(comm)))).collect();
     let link = Arc::new(Communicators { functions, comms });
+    connect(&devices, &link)?;
     let linked = |(rank, device)| {
         let sums: Arc<dyn Collective<CudaDevice>> = Arc::new(NcclSums { link: link.clone(), rank });
         LinkedDevice { device, sums: Some(sums) }
     };
     Ok(devices.into_iter().enumerate().map(linked).collect())
+}
+
+/// Makes one sum over all devices. NCCL connects the GPUs in their first sum, in which every thread waits for all others and cannot be
+/// stopped; later ones only launch. Within a group one thread does that for all.
+fn connect(devices: &[CudaDevice], link: &Arc<Communicators>) -> Result<()> {
+    let mut numbers =
+        devices.iter().map(|device| device.alloc(size_of::<f32>())).collect::<Result<Vec<_>>>()?;
+    // SAFETY: the group is ended below, by the same thread.
+    let begun = unsafe { (link.functions.group_start)() };
+    let summed = devices.iter().zip(&mut numbers).enumerate().try_for_each(|(rank, (device, number))| {
+        NcclSums { link: link.clone(), rank }.all_reduce_sum(device, number, DataType::F32, 1)
+    });
+    // SAFETY: the buffers outlive the sums, since they are freed in the order of their streams.
+    let ended = unsafe { (link.functions.group_end)() };
+    summed?;
+    match [begun, ended].into_iter().find(|&code| code != 0) {
+        None => devices.iter().try_for_each(Device::synchronise),
+        Some(code) => {
+            let error = link.functions.error_text(code);
+            Err(devices[0].failed(format!("NCCL cannot connect it to the other GPUs: {error}")))
+        }
+    }
 }
 
 /// Gives each of `devices` access to the memory of the others that it can reach: stream-ordered allocations are otherwise accessible to
@@ -222,7 +249,7 @@ impl Collective<CudaDevice> for NcclSums {
         }
     }
 
-    /// This GPU's communicator first, which ends the waits of other GPUs' threads within NCCL.
+    /// Ends the kernels of all GPUs that wait for this one's. No thread waits within NCCL, since the GPUs are connected.
     fn abort(&self) {
         let own = self.rank;
         let others = (0..self.link.comms.len()).filter(|&rank| rank != own);
