@@ -77,8 +77,7 @@ pub fn measure(
     let parts = match selfplay.profile_last_passes(PROFILED_PASSES)? {
         Some(parts) => {
             let d = if game.sizes().hidden_information { config.search.determinisations as usize } else { 1 };
-            let devices = config.run.device.all().len();
-            Breakdown::of_passes(parts, rows * d * leaves, metrics.passes as f64 / wall / devices as f64)
+            Breakdown::of_passes(parts, rows * d * leaves)
         }
         None => {
             let forward = forward_rate(network.as_ref(), (rows * leaves).div_ceil(threads), threads)?;
@@ -172,7 +171,7 @@ fn rates(metrics: &PassMetrics, wall: f64, rows: usize, parts: Breakdown) -> Sca
         idle_rows: (metrics.idle_rows * rows as u64) as f64 / metrics.visited_rows.max(1) as f64,
         copied_in_passes: metrics.copied.inside,
         copied_per_move: metrics.copied.total as f64 / metrics.plies.max(1) as f64,
-        device_busy: parts.busy,
+        device_busy: (metrics.device > 0.0).then(|| metrics.device / wall).or(parts.busy),
         transfers: parts.transfers,
         kernels: parts.kernels,
         ..ScalingRow::default()
@@ -187,7 +186,7 @@ struct Breakdown {
     shares: [f64; 4],
     /// Times of the GPU's kernels; empty on the CPU.
     kernels: Vec<KernelTime>,
-    /// Fraction of the time in which a kernel runs.
+    /// Fraction of the time in which a kernel of the network runs, with trees on the CPU and the network on a GPU.
     busy: Option<f64>,
     /// Fraction of the time in which a pass waits for a copy.
     transfers: Option<f64>,
@@ -195,14 +194,12 @@ struct Breakdown {
 
 impl Breakdown {
     /// The breakdown on a backend that runs a pass as one unit. Its stages were timed separately, with a synchronisation after
-    /// each. A pass has `slots` leaves; each device runs `rate` passes per second.
-    fn of_passes(parts: PassParts, slots: usize, rate: f64) -> Self {
-        let PassParts { seconds, passes, kernels } = parts;
-        let running: f64 = kernels.iter().map(|time| time.seconds).sum();
+    /// each. A pass has `slots` leaves.
+    fn of_passes(PassParts { seconds, kernels }: PassParts, slots: usize) -> Self {
         Self {
             forward: slots as f64 / seconds[1],
             shares: seconds.map(|s| s / seconds.iter().sum::<f64>()),
-            busy: (passes > 0).then(|| running / f64::from(passes) * rate),
+            busy: None,
             transfers: None,
             kernels,
         }
@@ -311,18 +308,14 @@ mod tests {
     #[test]
     fn shares_and_rates_follow_from_profiled_passes() {
         let kernels = KernelTime::of([("layer", 0.15), ("select_rows", 0.05)]);
-        let parts = PassParts { seconds: [0.001, 0.006, 0.002, 0.001], passes: 20, kernels: kernels.clone() };
+        let parts = PassParts { seconds: [0.001, 0.006, 0.002, 0.001], kernels: kernels.clone() };
         let Breakdown { forward, shares, kernels: listed, busy, transfers } =
-            Breakdown::of_passes(parts, 300, 80.0);
-        assert_eq!((listed, transfers), (kernels, None));
+            Breakdown::of_passes(parts, 300);
+        assert_eq!((listed, busy, transfers), (kernels, None, None));
         assert!((forward - 50_000.0).abs() < 1e-6, "{forward}");
         shares
             .iter()
             .zip([0.1, 0.6, 0.2, 0.1])
             .for_each(|(a, b)| assert!((a - b).abs() < 1e-12, "{shares:?}"));
-        assert!(
-            busy.is_some_and(|share| (share - 0.8).abs() < 1e-12),
-            "10 ms a pass, 80 passes a second: {busy:?}"
-        );
     }
 }

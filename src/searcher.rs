@@ -270,7 +270,9 @@ impl Searcher {
     /// Those of the network and of the device.
     pub fn finish_poll(&mut self) -> Result<Vec<DecisionBlock<'_>>> {
         let before = self.copied()?;
-        let stats = device_of(self.backend.as_mut())?.collect_poll()?;
+        let device = device_of(self.backend.as_mut())?;
+        let stats = device.collect_poll()?;
+        self.metrics.device += device.poll_seconds()?;
         self.count_copied(before)?;
         let passes = self.polls.pop_front().unwrap_or(0);
         self.metrics.count(&stats, passes);

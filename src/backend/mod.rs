@@ -139,8 +139,8 @@ pub trait DevicePasses {
     /// Makes up to `passes` whole passes in every row with the resident network. None, with nothing done, where there is none.
     fn simulate_resident(&mut self, passes: u32) -> Result<Option<PassStats>>;
 
-    /// Makes `passes` passes with the resident network, waiting for each stage and timing each kernel. None, with nothing done,
-    /// where there is no network.
+    /// Makes `passes` passes with the resident network, waiting for each stage, then some more to time each kernel. Consumes the games:
+    /// decisions are left out. None, with nothing done, where there is no network.
     fn profile_passes(&mut self, passes: u32) -> Result<Option<PassParts>>;
 
     /// Attaches the game slots of self-play, whose rows have their roots and have begun their plies: from now on the device itself ends
@@ -167,6 +167,10 @@ pub trait DevicePasses {
 
     /// Waits for the oldest poll that has ended and was not collected. Returns what its launched passes did.
     fn collect_poll(&mut self) -> Result<PassStats>;
+
+    /// Seconds from the first launch of the poll that was collected last to the end of its last; the mean of several devices. 0 where
+    /// the caller drove each pass.
+    fn poll_seconds(&mut self) -> Result<f64>;
 
     /// The decisions of the poll that was collected last, one block for each device.
     fn decisions(&mut self) -> Result<Vec<DecisionBlock<'_>>>;

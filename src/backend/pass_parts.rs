@@ -2,14 +2,12 @@
 
 use crate::kernel_times::KernelTime;
 
-/// Mean seconds of the stages of some passes, and their kernels.
+/// Mean seconds of the stages of some passes, and the kernels of others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PassParts {
     /// Mean seconds of one pass: selection with observations, forward, expansion, and backup with the decisions after it.
     pub seconds: [f64; 4],
-    /// The number of passes.
-    pub passes: u32,
-    /// Their kernels, longest first.
+    /// Kernels, longest first, each timed while the device has work before it.
     pub kernels: Vec<KernelTime>,
 }
 
@@ -19,7 +17,6 @@ impl PassParts {
     pub fn in_parallel(self, other: Self) -> Self {
         Self {
             seconds: std::array::from_fn(|i| self.seconds[i].max(other.seconds[i])),
-            passes: self.passes.max(other.passes),
             kernels: KernelTime::together(self.kernels.into_iter().chain(other.kernels)),
         }
     }
@@ -31,10 +28,9 @@ mod tests {
 
     #[test]
     fn devices_at_the_same_time_take_as_long_as_the_slower() {
-        let parts =
-            |seconds, kernel| PassParts { seconds, passes: 4, kernels: KernelTime::of([(kernel, 1.0)]) };
+        let parts = |seconds, kernel| PassParts { seconds, kernels: KernelTime::of([(kernel, 1.0)]) };
         let both = parts([1.0, 2.0, 3.0, 4.0], "layer").in_parallel(parts([2.0, 1.0, 5.0, 0.5], "layer"));
-        assert_eq!((both.seconds, both.passes), ([2.0, 2.0, 5.0, 4.0], 4));
+        assert_eq!(both.seconds, [2.0, 2.0, 5.0, 4.0]);
         assert_eq!(both.kernels, KernelTime::of([("layer", 1.0), ("layer", 1.0)]));
     }
 }

@@ -352,6 +352,11 @@ impl DevicePasses for SplitBackend {
         self.at_once(|part| part.device()?.collect_poll()).map(sum)
     }
 
+    fn poll_seconds(&mut self) -> Result<f64> {
+        let seconds = self.at_once(|part| part.device()?.poll_seconds())?;
+        Ok(seconds.iter().sum::<f64>() / seconds.len() as f64)
+    }
+
     fn decisions(&mut self) -> Result<Vec<DecisionBlock<'_>>> {
         let d = self.rows_per_game;
         let mut all = Vec::with_capacity(self.parts.len());

@@ -27,9 +27,9 @@ Per row: simulations/s, moves/s, scaling (simulations/s relative to the smallest
 expand, backup and the rest, positions/s of the forward alone, `fwd eff` (evaluated positions/s relative to the forward
 alone), depths, idle slots and peak memory. The table has as many of these columns as fit into the terminal (80 characters
 in a pipe); --json and --csv have all. On a GPU a row also has the bytes copied between GPU and host, within passes and in
-total per move. With trees and network on a GPU, fractions and forward come from some passes with a synchronisation after
-each stage, and kernels are timed individually: `busy` is the fraction of time in which a kernel runs; the JSON lists all
-kernels. With only the network on a GPU, the copies to and from the GPU are timed as well.";
+total per move, and `busy`: the fraction of time in which the GPU had passes to make. With trees and network on a GPU,
+fractions and forward come from some passes with a synchronisation after each stage, and the kernels of others are timed
+individually; the JSON lists them. With only the network on a GPU, its kernels and the copies to and from the GPU are timed.";
 
 /// The arguments of `vecaz bench-scaling`. Every combination of the lists gives one row.
 #[derive(Clone, Debug, Args)]

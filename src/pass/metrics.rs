@@ -15,6 +15,8 @@ pub struct PassMetrics {
     pub expand: f64,
     /// Seconds of backup.
     pub backup: f64,
+    /// Seconds in which a device had passes to make, mean of several devices; 0 on the CPU.
+    pub device: f64,
     /// Passes.
     pub passes: u64,
     /// Finished new simulations in all rows.
@@ -72,6 +74,7 @@ impl PassMetrics {
         self.forward += other.forward;
         self.expand += other.expand;
         self.backup += other.backup;
+        self.device += other.device;
         self.passes += other.passes;
         self.simulations += other.simulations;
         self.evaluations += other.evaluations;

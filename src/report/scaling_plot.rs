@@ -61,7 +61,8 @@ pub struct ScalingRow {
     pub copied_in_passes: u64,
     /// Bytes copied between host and device in total, per ply.
     pub copied_per_move: f64,
-    /// Fraction of the time in which a kernel runs on the device, from individually timed launches; null on the CPU.
+    /// Fraction of the time in which the device had passes to make or, with trees on the CPU and the network on a GPU, in which a
+    /// kernel runs; null on the CPU.
     pub device_busy: Option<f64>,
     /// Fraction of the time in copies between host and device, individually timed, with trees on the CPU and the network on
     /// a GPU; null otherwise.

@@ -387,7 +387,8 @@ int cuLaunchKernel(
     for (int i = 0; i < num_parameters(function); i++) memcpy(arguments[i], parameters[i], size_of_parameter(function, i));
     if (stream->capture == 0) {
         if (given(function) != 0) note(given(function)->name, 1);
-        return run(&launch), OK;
+        run(&launch);
+        return getenv("CUDA_LAUNCH_BLOCKING") != 0 ? failed : OK;
     }
     if (stream->capture->count == MAX_LAUNCHES) return INVALID_VALUE;
     return stream->capture->launches[stream->capture->count++] = launch, OK;

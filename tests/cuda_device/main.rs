@@ -88,9 +88,9 @@ fn set<T>(driver: &Library, name: &str, value: T) {
     }
 }
 
-/// The value of a counter of the driver's.
+/// The value of a counter of a stand-in's.
 fn count(driver: &Library, name: &str) -> i32 {
-    // SAFETY: the counters are global variables of driver.c, and only one test runs at a time.
+    // SAFETY: the counters are global variables of driver.c and nccl.c, and only one test runs at a time.
     unsafe { **driver.get::<*mut i32>(name.as_bytes()).expect("in driver.c") }
 }
 
@@ -320,6 +320,29 @@ fn a_kernel_that_fails_is_named() {
     }
 }
 
+#[test]
+fn a_launch_that_waits_for_its_kernel_names_it_alone() {
+    const VARIABLE: &str = "CUDA_LAUNCH_BLOCKING";
+    if std::env::var_os(VARIABLE).is_none() {
+        let test = "a_launch_that_waits_for_its_kernel_names_it_alone";
+        let mut again = Command::new(std::env::current_exe().expect("a path"));
+        let out = again.args(["--exact", test]).env(VARIABLE, "1").output().expect("runs");
+        let told = String::from_utf8_lossy(&out.stdout);
+        assert!(out.status.success() && told.contains("1 passed"), "{told}");
+        return;
+    }
+    let _driver = driver();
+    let device = loaded(None);
+    let buffer = device.alloc(64).expect("memory");
+    let arguments = [Arg::Buffer(&buffer, 0), Arg::U32(7), Arg::I32(-1), Arg::U64(0), Arg::F32(0.0)];
+    assert!(!device.may_capture(), "a graph's launches would be told together");
+    device.launch("record", SHAPE, &arguments).expect("over");
+    let told = sentence(device.launch("crash", SHAPE, &[]));
+    let named =
+        "device cuda:0: kernel crash (7 blocks of 96 threads, 0 bytes of shared memory) of chequers failed: ";
+    assert!(told.starts_with(named), "{told}");
+}
+
 /// The first numbers of `buffer`.
 fn numbers(device: &CudaDevice, buffer: &<CudaDevice as Device>::Buffer) -> [u32; 3] {
     let mut out = [0; 12];
@@ -362,11 +385,14 @@ fn launches_are_timed_by_events() {
     let launch = || device.launch("record", SHAPE, &arguments).expect("launched");
     launch();
     device.begin_timing();
-    assert!(device.is_timing());
+    assert!(!device.may_capture());
     (0..3).for_each(|_| launch());
     let times = device.end_timing().expect("times");
-    assert!(!device.is_timing());
+    assert!(device.may_capture());
+    let before = device.timestamp().expect("recorded");
     launch();
+    let seconds = device.seconds_between(&before, &device.timestamp().expect("recorded")).expect("over");
+    assert!((seconds - 0.25e-3).abs() < 1e-9, "{seconds}");
     let [time] = times.as_slice() else { panic!("{times:?}") };
     assert_eq!((time.kernel.as_str(), time.launches), ("record", 3));
     assert!((time.seconds - 0.75e-3).abs() < 1e-9, "{time:?}");

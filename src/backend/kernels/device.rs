@@ -129,6 +129,9 @@ pub trait Device: Send + Sized {
     /// Host memory for asynchronous copies.
     type Pinned: Pinned;
 
+    /// A point in the order of launches, whose time the device notes.
+    type Timestamp: Send;
+
     /// The device's limits.
     ///
     /// # Errors
@@ -219,7 +222,7 @@ pub trait Device: Send + Sized {
     fn launch(&self, kernel: &'static str, shape: LaunchShape, args: &[Arg<'_, Self::Buffer>]) -> Result<()>;
 
     /// Begins a capture: until [`Device::end_capture`], launches are captured instead of made, and no other call is allowed. All
-    /// kernels have been launched before.
+    /// kernels have been launched before, and [`Device::may_capture`] holds.
     ///
     /// # Errors
     /// The driver's.
@@ -237,11 +240,23 @@ pub trait Device: Send + Sized {
     /// As [`Device::launch`].
     fn launch_graph(&self, graph: &Self::Graph) -> Result<()>;
 
+    /// The point after all launches and copies so far.
+    ///
+    /// # Errors
+    /// The driver's.
+    fn timestamp(&self) -> Result<Self::Timestamp>;
+
+    /// The seconds that the device took from `from` to `to`. Waits until it has passed both.
+    ///
+    /// # Errors
+    /// The driver's, including the failure of an earlier kernel.
+    fn seconds_between(&self, from: &Self::Timestamp, to: &Self::Timestamp) -> Result<f64>;
+
     /// Until [`Device::end_timing`], times every launch and every copy from and to page-locked memory on its own.
     fn begin_timing(&self);
 
-    /// True while launches are timed; none may be captured then.
-    fn is_timing(&self) -> bool;
+    /// False while launches are timed, or if the driver is to report each where it fails: they are then made one by one.
+    fn may_capture(&self) -> bool;
 
     /// The time of every kernel since [`Device::begin_timing`], the longest first. Waits for the device.
     ///

@@ -327,6 +327,10 @@ impl<D: Device> DevicePasses for KernelBackend<D> {
         Ok(pass_stats(&counts.totals, self.visits(counts.passes)))
     }
 
+    fn poll_seconds(&mut self) -> Result<f64> {
+        self.rows.poll_seconds()
+    }
+
     fn decisions(&mut self) -> Result<Vec<DecisionBlock<'_>>> {
         Ok(vec![self.rows.decisions()?])
     }

@@ -38,18 +38,31 @@ pub struct PollCounts {
     pub not_finite: u32,
 }
 
+/// A poll that has ended and was not collected.
+struct EndedPoll<D: Device> {
+    /// The copy of its header.
+    header: D::Pinned,
+    /// Its launched passes.
+    passes: u32,
+    /// Before its first launch and after its last.
+    span: Option<(D::Timestamp, D::Timestamp)>,
+}
+
 /// The polls since game slots were attached.
 pub struct Polls<D: Device> {
     /// Written by the last kernel of each poll.
     pub header: D::Buffer,
-    /// The copy of the header of poll i, and its launched passes, are in entry i % 2.
-    copies: [(D::Pinned, u32); MAX_POLLS_IN_FLIGHT as usize],
+    /// Poll i is entry i % 2.
+    in_flight: [EndedPoll<D>; MAX_POLLS_IN_FLIGHT as usize],
     /// The decisions of the poll that was collected last, and how many bytes they are.
     decisions: (D::Pinned, usize),
     /// Bytes that `decisions` has room for.
     capacity: usize,
-    /// Passes launched since the last poll ended.
+    /// Passes launched since the last poll ended, and the point before the first of them.
     launched: u32,
+    began: Option<D::Timestamp>,
+    /// Seconds that the device took for the launched passes of the poll that was collected last; 0 where there were none.
+    pub seconds: f64,
     ended: u64,
     collected: u64,
 }
@@ -62,13 +75,17 @@ impl<D: Device> Polls<D> {
     pub fn new(device: &D) -> Result<Self> {
         /// Decisions of a small batch; a poll that has more makes room for them.
         const INITIAL: usize = 1 << 16;
-        let copy = || -> Result<_> { Ok((device.pinned(size_of::<PollHeader>())?, 0)) };
+        let poll = || -> Result<_> {
+            Ok(EndedPoll { header: device.pinned(size_of::<PollHeader>())?, passes: 0, span: None })
+        };
         Ok(Self {
             header: device.alloc(size_of::<PollHeader>())?,
-            copies: [copy()?, copy()?],
+            in_flight: [poll()?, poll()?],
             decisions: (device.pinned(INITIAL)?, 0),
             capacity: INITIAL,
             launched: 0,
+            began: None,
+            seconds: 0.0,
             ended: 0,
             collected: 0,
         })
@@ -91,14 +108,30 @@ impl<D: Device> Polls<D> {
         Err(polls_in_flight(found, format!("fewer than {MAX_POLLS_IN_FLIGHT} before passes of another one")))
     }
 
+    /// Notes that launches of a poll follow.
+    ///
+    /// # Errors
+    /// As [`Self::check_room`], and those of the device.
+    pub fn begin(&mut self, device: &D) -> Result<()> {
+        self.check_room()?;
+        if self.began.is_none() {
+            self.began = Some(device.timestamp()?);
+        }
+        Ok(())
+    }
+
     /// Starts the copy of the header, which a launched kernel writes.
     ///
     /// # Errors
     /// Those of the device.
     pub fn end(&mut self, device: &D) -> Result<()> {
-        let (copy, passes) = &mut self.copies[(self.ended % MAX_POLLS_IN_FLIGHT) as usize];
-        device.start_download(&self.header, copy, size_of::<PollHeader>())?;
-        *passes = std::mem::take(&mut self.launched);
+        let poll = &mut self.in_flight[(self.ended % MAX_POLLS_IN_FLIGHT) as usize];
+        poll.span = match self.began.take() {
+            Some(began) => Some((began, device.timestamp()?)),
+            None => None,
+        };
+        device.start_download(&self.header, &mut poll.header, size_of::<PollHeader>())?;
+        poll.passes = std::mem::take(&mut self.launched);
         self.ended += 1;
         Ok(())
     }
@@ -119,10 +152,10 @@ impl<D: Device> Polls<D> {
             return Err(polls_in_flight(0, "at least 1 to be collected".into()));
         }
         let turn = (self.collected % MAX_POLLS_IN_FLIGHT) as usize;
-        let (copy, passes) = &self.copies[turn];
+        let EndedPoll { header, passes, span } = &self.in_flight[turn];
         let named = |error: Error| device.synchronise().err().unwrap_or(error);
         let header: PollHeader =
-            bytemuck::pod_read_unaligned(&copy.bytes().map_err(named)?[..size_of::<PollHeader>()]);
+            bytemuck::pod_read_unaligned(&header.bytes().map_err(named)?[..size_of::<PollHeader>()]);
         let bytes = header.num_decisions as usize * size;
         if bytes > self.capacity {
             self.capacity = bytes.next_power_of_two();
@@ -135,6 +168,8 @@ impl<D: Device> Polls<D> {
         }
         *len = bytes;
         self.collected += 1;
+        self.seconds =
+            span.as_ref().map_or(Ok(0.0), |(began, ended)| device.seconds_between(began, ended))?;
         Ok(PollCounts { passes: *passes, totals: header.totals, not_finite: header.not_finite })
     }
 

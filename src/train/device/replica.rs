@@ -133,9 +133,9 @@ impl<D: Device> Replica<D> {
     }
 
     /// Makes the launches of `segment`: as a captured graph, once all kernels have been launched, unless the segment contains an
-    /// all-reduce or kernels are timed.
+    /// all-reduce or launches are to be made one by one.
     fn run(&mut self, plan: &TrainPlan, segment: GraphSegment) -> Result<()> {
-        if !self.is_warm || self.group.is_some() || self.device.is_timing() {
+        if !self.is_warm || self.group.is_some() || !self.device.may_capture() {
             return self.launch(plan, segment);
         }
         let graph = match self.graphs[self.turn][segment as usize].take() {

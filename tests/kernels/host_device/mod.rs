@@ -144,6 +144,7 @@ impl Device for HostDevice {
     type Graph = HostGraph;
     type Module = HostModule;
     type Pinned = HostPinned;
+    type Timestamp = Instant;
 
     fn limits(&self) -> Result<Limits> {
         Ok(self.limits)
@@ -255,7 +256,7 @@ impl Device for HostDevice {
     fn begin_capture(&self) -> Result<()> {
         let before = self.capture.replace(Some(Vec::new()));
         assert!(before.is_none(), "a capture within a capture");
-        assert!(!self.is_timing(), "a capture while launches are timed");
+        assert!(self.may_capture(), "a capture while launches are timed");
         Ok(())
     }
 
@@ -278,12 +279,21 @@ impl Device for HostDevice {
         Ok(())
     }
 
+    fn timestamp(&self) -> Result<Instant> {
+        assert!(self.capture.borrow().is_none(), "a timestamp while launches are recorded");
+        Ok(Instant::now())
+    }
+
+    fn seconds_between(&self, from: &Instant, to: &Instant) -> Result<f64> {
+        Ok((*to - *from).as_secs_f64())
+    }
+
     fn begin_timing(&self) {
         self.timed.replace(Some(Vec::new()));
     }
 
-    fn is_timing(&self) -> bool {
-        self.timed.borrow().is_some()
+    fn may_capture(&self) -> bool {
+        self.timed.borrow().is_none()
     }
 
     fn end_timing(&self) -> Result<Vec<KernelTime>> {

@@ -62,9 +62,10 @@ fn compare(config: &Config, evaluator: Evaluator, num: u32) {
         assert_eq!(found, right, "{what}");
     }
     assert_eq!(found.slots, right.slots, "{what}");
-    let counts = |metrics: PassMetrics| PassMetrics { copied: Default::default(), ..metrics };
+    let counts = |metrics: PassMetrics| PassMetrics { copied: Default::default(), device: 0.0, ..metrics };
     assert_eq!(counts(metrics), counts(right_metrics), "{what}");
     assert_eq!(metrics.copied.inside == 0, right_metrics.copied.inside == 0, "{what}");
+    assert_eq!(metrics.device > 0.0, right_metrics.device > 0.0, "{what}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use crate::kernel_times::{COPY_IN, COPY_OUT, KernelTime};
 use compile::{CompileTarget, Compiler};
-use cudarc::driver::{CudaContext, CudaStream, DevicePtr, DriverError, sys};
+use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DevicePtr, DriverError, sys};
 pub use driver::check_driver;
 use driver::{driver_version, error_text, failure};
 pub use libraries::CudaLibrary;
@@ -48,6 +48,8 @@ pub struct CudaDevice {
     copy_stream: Arc<CudaStream>,
     store: Option<Store>,
     loaded: Option<Arc<Loaded>>,
+    /// Each launch waits for its kernel (`CUDA_LAUNCH_BLOCKING=1`), so that a failure is that kernel's.
+    is_blocking: bool,
     /// The launches since the last wait, each once, to be named if the next wait fails.
     running: RefCell<Vec<Running>>,
     /// The launches of the graphs that were launched since the last wait, each graph once.
@@ -91,6 +93,7 @@ impl CudaDevice {
             copy_stream,
             store,
             loaded: None,
+            is_blocking: std::env::var_os("CUDA_LAUNCH_BLOCKING").is_some_and(|value| value == "1"),
             running: RefCell::default(),
             graph_launches: RefCell::default(),
             before_capture: RefCell::default(),
@@ -159,6 +162,7 @@ impl Device for CudaDevice {
     type Graph = CudaGraphExec;
     type Module = Arc<Loaded>;
     type Pinned = CudaPinned;
+    type Timestamp = CudaEvent;
 
     fn limits(&self) -> Result<Limits> {
         let attribute = |attribute| -> Result<u32> {
@@ -318,13 +322,13 @@ impl Device for CudaDevice {
                 Err(self
                     .failed(format!("kernel {launch} of {program} cannot be launched: {}", error_text(e))))
             }
-            Err(e) => Err(self.lost(e)),
+            Err(e) => {
+                self.note_launch(module, kernel, shape);
+                Err(self.lost(e))
+            }
+            Ok(()) if self.is_blocking => Ok(()),
             Ok(()) => {
-                let mut running = self.running.borrow_mut();
-                let launch = Running { program: module.name().clone(), kernel, shape };
-                if !running.contains(&launch) {
-                    running.push(launch);
-                }
+                self.note_launch(module, kernel, shape);
                 Ok(())
             }
         }
@@ -354,12 +358,21 @@ impl Device for CudaDevice {
         graph.launch().map_err(|e| self.lost(e))
     }
 
+    fn timestamp(&self) -> Result<CudaEvent> {
+        let flags = Some(sys::CUevent_flags::CU_EVENT_DEFAULT);
+        self.stream.record_event(flags).map_err(|e| self.lost(e))
+    }
+
+    fn seconds_between(&self, from: &CudaEvent, to: &CudaEvent) -> Result<f64> {
+        from.elapsed_ms(to).map(|milliseconds| f64::from(milliseconds) / 1e3).map_err(|e| self.lost(e))
+    }
+
     fn begin_timing(&self) {
         self.timing.begin();
     }
 
-    fn is_timing(&self) -> bool {
-        self.timing.is_on()
+    fn may_capture(&self) -> bool {
+        !self.timing.is_on() && !self.is_blocking
     }
 
     fn end_timing(&self) -> Result<Vec<KernelTime>> {
@@ -373,6 +386,15 @@ impl Device for CudaDevice {
 }
 
 impl CudaDevice {
+    /// Keeps a launch that may not be over.
+    fn note_launch(&self, module: &Loaded, kernel: &'static str, shape: LaunchShape) {
+        let mut running = self.running.borrow_mut();
+        let launch = Running { program: module.name().clone(), kernel, shape };
+        if !running.contains(&launch) {
+            running.push(launch);
+        }
+    }
+
     /// Starts a copy on `stream` to page-locked memory.
     fn download_on(
         &self,

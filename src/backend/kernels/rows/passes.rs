@@ -14,10 +14,16 @@ use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, SlotOrder, Slot
 use crate::backend::kernels::polls::PollCounts;
 use crate::backend::pass_parts::PassParts;
 use crate::error::Error;
+use crate::kernel_times::KernelTime;
 use std::time::Instant;
 
 /// Passes in one graph where many are made: a search of 200 simulations is some 20 calls.
 pub(super) const SEVERAL: u32 = 16;
+/// Passes whose kernels are timed.
+const TIMED: u32 = 8;
+/// Passes that are launched before each timed one: while the device makes them, the host launches the kernels of the timed pass. A kernel
+/// that the device waits for would count the host's time as its own.
+const AHEAD: u32 = 4;
 
 impl<D: Device> DeviceRows<D> {
     /// B L.
@@ -50,8 +56,8 @@ impl<D: Device> DeviceRows<D> {
         self.count()
     }
 
-    /// Launches passes with a network on the device. The first is launched kernel by kernel and then captured, and the graph is
-    /// launched for all others; of many passes [`SEVERAL`] are captured together, so that there are few calls.
+    /// Launches passes with a network on the device. Where launches may be captured, the first is launched kernel by kernel and then
+    /// captured, and the graph is launched for all others; of many passes [`SEVERAL`] are captured together, so that there are few calls.
     pub fn launch_passes(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<()> {
         self.prepare_passes()?;
         self.constant_output = None;
@@ -59,6 +65,10 @@ impl<D: Device> DeviceRows<D> {
         let mut left = passes;
         while left > 0 {
             let made = match &self.graphs.one {
+                _ if !self.arrays.device.may_capture() => {
+                    self.pass(network, &mut |_| Ok(()))?;
+                    1
+                }
                 None => {
                     self.pass(network, &mut |_| Ok(()))?;
                     self.graphs.one = Some(self.capture(network, 1)?);
@@ -87,7 +97,7 @@ impl<D: Device> DeviceRows<D> {
     /// Runs the commands that wait; what the host knows of the rows is out of date after the passes that follow.
     fn prepare_passes(&mut self) -> Result<()> {
         if let Some(game_slots) = &mut self.game_slots {
-            game_slots.polls().check_room()?;
+            game_slots.polls().begin(&self.arrays.device)?;
         }
         self.flush()?;
         self.forget_summaries();
@@ -102,20 +112,40 @@ impl<D: Device> DeviceRows<D> {
         }
     }
 
-    /// Makes passes one part at a time, waiting for each, and times their kernels.
+    /// Makes passes one part at a time, waiting for each, then passes whose kernels are timed. None makes more passes than `passes`
+    /// in one poll.
     pub fn profile_passes(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<PassParts> {
-        self.flush()?;
-        self.forget_summaries();
-        self.view.is_fresh = false;
-        self.arrays.device.begin_timing();
         let mut seconds = [0.0; 4];
-        let passed = (0..passes).try_for_each(|_| {
+        self.prepare_passes()?;
+        for _ in 0..passes {
             let parts = self.profile_pass(network)?;
             seconds.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part / f64::from(passes));
-            Ok(())
-        });
+        }
+        self.drop_poll(network)?;
+        let mut kernels = Vec::new();
+        for _ in 0..TIMED {
+            kernels.extend(self.time_pass(network, AHEAD.min(passes.saturating_sub(1)))?);
+            self.drop_poll(network)?;
+        }
+        Ok(PassParts { seconds, kernels: KernelTime::together(kernels) })
+    }
+
+    /// Ends the poll that the game slots have begun, and leaves out its decisions.
+    fn drop_poll(&mut self, network: &mut dyn DeviceNetwork<D>) -> Result<()> {
+        if self.game_slots.is_some() {
+            self.end_poll(network.not_finite())?;
+            self.collect_poll()?;
+        }
+        Ok(())
+    }
+
+    /// Makes a pass after `ahead` others, and times its kernels.
+    fn time_pass(&mut self, network: &mut dyn DeviceNetwork<D>, ahead: u32) -> Result<Vec<KernelTime>> {
+        self.launch_passes(network, ahead)?;
+        self.arrays.device.begin_timing();
+        let passed = self.pass(network, &mut |_| Ok(()));
         let kernels = self.arrays.device.end_timing();
-        passed.and(kernels).map(|kernels| PassParts { seconds, passes, kernels })
+        passed.and(kernels)
     }
 
     /// Makes one pass, waiting for each of its four parts; the seconds of each.
@@ -252,6 +282,11 @@ impl<D: Device> DeviceRows<D> {
     pub fn collect_poll(&mut self) -> Result<PollCounts> {
         let game_slots = self.game_slots.as_mut().ok_or_else(not_attached)?;
         game_slots.collect_poll(&self.arrays.device, &self.layout)
+    }
+
+    /// Seconds from the first launch of the poll that was collected last to the end of its last.
+    pub fn poll_seconds(&mut self) -> Result<f64> {
+        Ok(self.game_slots.as_mut().ok_or_else(not_attached)?.polls().seconds)
     }
 
     /// The decisions of the poll that was collected last.
