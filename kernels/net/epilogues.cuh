@@ -1,9 +1,12 @@
 // The epilogues of layers. Arrays by square have rows of CHANNELS elements, a multiple of four; arrays by channel have entries for all
-// channels of all column blocks.
+// channels of all column blocks. `read` loads all that `store` takes from arrays by square, which may be the ones that it stores to.
 #pragma once
 #include "net/mma.cuh"
 
 namespace net {
+
+// What an epilogue reads that has no array by square.
+struct Nothing {};
 
 enum class Bias { NONE, ADDED };
 enum class Residual { NONE, ADDED };
@@ -20,11 +23,13 @@ struct BiasResidualRelu {
     VZ_DEVICE Terms terms(int channel) const {
         return BIAS == Bias::ADDED ? read_four(bias + channel) : Four{{0.0f, 0.0f, 0.0f, 0.0f}};
     }
-    VZ_DEVICE void store(const Terms& terms, u64 row, int channel, Four sum) const {
+    typedef Four Read;
+    VZ_DEVICE Read read(u64 row, int channel) const {
+        if (RESIDUAL == Residual::NONE || channel >= CHANNELS) return {};
+        return read_four<ElementType>(residual, row * CHANNELS + channel);
+    }
+    VZ_DEVICE void store(const Terms& terms, const Read& added, u64 row, int channel, Four sum) const {
         if (channel >= CHANNELS) return;
-        const u64 place = row * CHANNELS + channel;
-        Four added = {{0.0f, 0.0f, 0.0f, 0.0f}};
-        if (RESIDUAL == Residual::ADDED) added = read_four<ElementType>(residual, place);
 VZ_UNROLL
         for (int e = 0; e < 4; e++) {
             f32& x = sum.at[e];
@@ -32,7 +37,7 @@ VZ_UNROLL
             if (RESIDUAL == Residual::ADDED) x += added.at[e];
             if (RELU == Relu::APPLIED) x = relu(x);
         }
-        write_four<ElementType>(output, place, sum);
+        write_four<ElementType>(output, row * CHANNELS + channel, sum);
     }
 };
 
@@ -55,11 +60,15 @@ struct StreamBnRelu {
     VZ_DEVICE Terms terms(int channel) const {
         return {read_four(bias + channel), read_four(scale + channel), read_four(offset + channel)};
     }
-    VZ_DEVICE void store(const Terms& terms, u64 row, int channel, Four sum) const {
+    typedef Four Read;
+    VZ_DEVICE Read read(u64 row, int channel) const {
+        if (UPDATE == StreamUpdate::WRITE || channel >= CHANNELS) return {};
+        return read_four(stream + row * CHANNELS + channel);
+    }
+    VZ_DEVICE void store(const Terms& terms, const Read& before, u64 row, int channel, Four sum) const {
         if (channel >= CHANNELS) return;
         const u64 place = row * CHANNELS + channel;
-        Four before = {{0.0f, 0.0f, 0.0f, 0.0f}}, out;
-        if (UPDATE == StreamUpdate::ADD) before = read_four(stream + place);
+        Four out;
 VZ_UNROLL
         for (int e = 0; e < 4; e++) {
             sum.at[e] += terms.bias.at[e];
@@ -81,7 +90,9 @@ struct Heads {
 
     typedef Four Terms;
     VZ_DEVICE Terms terms(int channel) const { return read_four(bias + channel); }
-    VZ_DEVICE void store(const Terms& terms, u64 slot, int channel, Four sum) const {
+    typedef Nothing Read;
+    VZ_DEVICE Read read(u64, int) const { return {}; }
+    VZ_DEVICE void store(const Terms& terms, const Read&, u64 slot, int channel, Four sum) const {
 VZ_UNROLL
         for (int e = 0; e < 4; e++) {
             const int output = channel + e;

@@ -148,14 +148,20 @@ struct VertexAddRelu {
 
     typedef Four Terms;
     VZ_DEVICE Terms terms(int channel) const { return read_four(bias + channel); }
-    VZ_DEVICE void store(const Terms& terms, u64 row, int channel, Four sum) const {
-        if (channel >= CHANNELS) return;
+    // The sum of both messages.
+    typedef Four Read;
+    VZ_DEVICE Read read(u64 row, int channel) const {
+        if (channel >= CHANNELS) return {};
         const u32 board = (u32)row / EDGES, edge = (u32)row % EDGES;
         const f32* vertices = messages + (u64)board * VERTICES * CHANNELS + channel;
         const Four a = read_four(vertices + ENDS.of[edge][0] * CHANNELS);
         const Four b = read_four(vertices + ENDS.of[edge][1] * CHANNELS);
+        return {{a.at[0] + b.at[0], a.at[1] + b.at[1], a.at[2] + b.at[2], a.at[3] + b.at[3]}};
+    }
+    VZ_DEVICE void store(const Terms& terms, const Read& both, u64 row, int channel, Four sum) const {
+        if (channel >= CHANNELS) return;
 VZ_UNROLL
-        for (int e = 0; e < 4; e++) sum.at[e] = relu(sum.at[e] + terms.at[e] + (a.at[e] + b.at[e]));
+        for (int e = 0; e < 4; e++) sum.at[e] = relu(sum.at[e] + terms.at[e] + both.at[e]);
         write_four<ElementType>(output, row * CHANNELS + channel, sum);
     }
 };

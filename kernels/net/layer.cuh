@@ -356,33 +356,60 @@ VZ_UNROLL
         }
     }
 
-    // Gives the sums to `epilogue`, four consecutive channels of one square at a time.
+    // Gives the sums to `epilogue`, four consecutive channels of one square at a time. What it reads for one column tile (two where each has
+    // few rows) is read before any of that is stored: a read after a store that may be to the same place would wait for it. More reads in
+    // flight would need more than 128 registers of a wgmma, and fewer blocks would run at once.
     template <class Epilogue>
     VZ_DEVICE void finish(const Epilogue& epilogue) const {
-        const int g = lane() / 4, t = lane() % 4;
+        constexpr int TOGETHER = ROW_TILES == 1 ? 2 : 1; // column tiles
 VZ_UNROLL
-        for (int j = 0; j < COLUMN_TILES; j++) {
-            const int channel = (column_block * L::N_TILES + warp_n_tile + j) * 16 + 4 * t;
-            const typename Epilogue::Terms terms = epilogue.terms(channel);
+        for (int first = 0; first < COLUMN_TILES; first += TOGETHER) {
+            typename Epilogue::Read read[TOGETHER][ROW_TILES][2];
 VZ_UNROLL
-            for (int i = 0; i < ROW_TILES; i++) {
+            for (int j = first; j < first + TOGETHER && j < COLUMN_TILES; j++) read_column_tile(epilogue, j, read[j - first]);
 VZ_UNROLL
-                for (int half = 0; half < 2; half++) {
-                    const i64 square = first_row + warp_row + 16 * i + 8 * half + g;
-                    const Four sum = {{
-                        sums[i][2 * j][2 * half], sums[i][2 * j][2 * half + 1], sums[i][2 * j + 1][2 * half],
-                        sums[i][2 * j + 1][2 * half + 1],
-                    }};
-                    if (square < operands.num_rows) epilogue.store(terms, (u64)square, channel, sum);
-                }
+            for (int j = first; j < first + TOGETHER && j < COLUMN_TILES; j++) store_column_tile(epilogue, j, read[j - first]);
+        }
+    }
+
+    // This lane's row of its row tile `i`, and its first channel of column tile `j`.
+    VZ_DEVICE i64 square(int i, int half) const { return first_row + warp_row + 16 * i + 8 * half + lane() / 4; }
+    VZ_DEVICE int channel(int j) const { return (column_block * L::N_TILES + warp_n_tile + j) * 16 + 4 * (lane() % 4); }
+
+    // Rows past the last one read the block's first: no branch parts the reads.
+    template <class Epilogue>
+    VZ_DEVICE void read_column_tile(const Epilogue& epilogue, int j, typename Epilogue::Read (&read)[ROW_TILES][2]) const {
+VZ_UNROLL
+        for (int i = 0; i < ROW_TILES; i++) {
+VZ_UNROLL
+            for (int half = 0; half < 2; half++) {
+                const i64 row = square(i, half);
+                read[i][half] = epilogue.read((u64)(row < operands.num_rows ? row : first_row), channel(j));
+            }
+        }
+    }
+
+    template <class Epilogue>
+    VZ_DEVICE void store_column_tile(const Epilogue& epilogue, int j, const typename Epilogue::Read (&read)[ROW_TILES][2]) const {
+        const typename Epilogue::Terms terms = epilogue.terms(channel(j));
+VZ_UNROLL
+        for (int i = 0; i < ROW_TILES; i++) {
+VZ_UNROLL
+            for (int half = 0; half < 2; half++) {
+                const Four sum = {{
+                    sums[i][2 * j][2 * half], sums[i][2 * j][2 * half + 1], sums[i][2 * j + 1][2 * half],
+                    sums[i][2 * j + 1][2 * half + 1],
+                }};
+                const i64 row = square(i, half);
+                if (row < operands.num_rows) epilogue.store(terms, read[i][half], (u64)row, channel(j), sum);
             }
         }
     }
 };
 
 // Runs layer L; the grid is COLUMN_BLOCKS blocks for every ROWS rows, of THREADS threads with SHARED bytes. Blocks past the last row
-// leave at once. `epilogue` has a type `Terms`, `terms(channel)` and `store(terms, square, channel, four sums)`, which are called for
-// channels past the last one too.
+// leave at once. `epilogue` has the types `Terms` and `Read`, `terms(channel)`, `read(square, channel)` and `store(terms, read, square, channel,
+// four sums)`, which are called for channels past the last one too.
 template <class L, class Input = DirectInput, class Epilogue>
 VZ_DEVICE void run_layer(const Operands& operands, const Epilogue& epilogue) {
     if ((u64)(blockIdx.x / L::COLUMN_BLOCKS) * L::ROWS >= operands.num_rows) return;

@@ -72,7 +72,7 @@ impl TileShape {
         WARP * self.warps()
     }
 
-    /// Registers of a thread, within 40 above to 15 below what the compiler takes: sums, fragments of both operands by mma.sync, addresses.
+    /// Registers of a thread, within 40 above to 30 below what the compiler takes: sums, fragments of both operands by mma.sync, addresses.
     fn registers(self, cores: TensorCores) -> usize {
         let Self { row_tiles, column_tiles, .. } = self;
         let fragments = match cores {
