@@ -50,19 +50,27 @@ VZ_UNROLL
         return terms;
     }
 
+    // The terms of four adjacent sums.
+    struct Terms {
+        Quad<Element> residual, mask;
+    };
+    VZ_DEVICE Terms read(u64 place) const {
+        Terms terms = {};
+        if (residual) terms.residual = *(const Quad<Element>*)(residual + place);
+        if (relu_mask) terms.mask = *(const Quad<Element>*)(relu_mask + place);
+        return terms;
+    }
+
     // Stores the results of four adjacent sums at `place`.
     template <class Out>
-    VZ_DEVICE void store(const ColumnTerms& terms, net::Four sum, u64 place, Out* out) const {
-        Quad<Element> more = {}, gate = {};
-        if (residual) more = *(const Quad<Element>*)(residual + place);
-        if (relu_mask) gate = *(const Quad<Element>*)(relu_mask + place);
+    VZ_DEVICE void store(const ColumnTerms& columns, const Terms& terms, net::Four sum, u64 place, Out* out) const {
         Quad<Out> result;
 VZ_UNROLL
         for (int e = 0; e < 4; e++) {
-            f32 x = sum.at[e] + terms.bias[e];
-            if (residual) x += widen(more.x[e]);
+            f32 x = sum.at[e] + columns.bias[e];
+            if (residual) x += widen(terms.residual.x[e]);
             if (x < min_value) x = min_value;
-            if (relu_mask && !(widen(gate.x[e]) > 0.0f)) x = 0.0f;
+            if (relu_mask && !(widen(terms.mask.x[e]) > 0.0f)) x = 0.0f;
             result.x[e] = narrow<Out>(x);
         }
         *(Quad<Out>*)(out + place) = result;
@@ -129,11 +137,16 @@ VZ_DEVICE void product(const LinearBlock& args, Out* out) {
     main_loop(sums, is_used ? WarpTile::USED : WarpTile::EMPTY, left, right, (depth + DEPTH - 1) / DEPTH);
     const u32 row_step = spread ? area * shape.out_width : shape.out_width;
     const auto store_tile = [&](const EpilogueArgs& by) {
+        typedef EpilogueArgs::ColumnTerms Columns;
+        const auto is_there = [&](const Columns& columns, int row) { return columns.there && first + row < units; };
+        const auto place = [&](const Columns& columns, int row) { return (u64)(first + row) * row_step + columns.place; };
         sums.store_tile(
             [&](int along) { return by.terms(shape, position, first_column + along); },
-            [&](const EpilogueArgs::ColumnTerms& terms, int row, const net::Four& four) {
-                const u32 unit = first + row;
-                if (terms.there && unit < units) by.store(terms, four, (u64)unit * row_step + terms.place, out);
+            [&](const Columns& columns, int row) {
+                return is_there(columns, row) ? by.read(place(columns, row)) : EpilogueArgs::Terms{};
+            },
+            [&](const Columns& columns, const EpilogueArgs::Terms& terms, int row, const net::Four& four) {
+                if (is_there(columns, row)) by.store(columns, terms, four, place(columns, row), out);
             }
         );
     };
@@ -166,8 +179,8 @@ VZ_DEVICE void weight_gradient(const WeightGradientBlock& args) {
     const bool is_used = sums.within(height - first_row, shape.columns - first_column);
     main_loop(sums, is_used ? WarpTile::USED : WarpTile::EMPTY, left, right, (end - begin + DEPTH - 1) / DEPTH);
     sums.store_tile(
-        [&](int along) { return first_column + along; },
-        [&](u32 column, int along, const net::Four& four) {
+        [&](int along) { return first_column + along; }, [](u32, int) { return 0; },
+        [&](u32 column, int, int along, const net::Four& four) {
             const u32 row = first_row + along;
             if (row >= height || column >= shape.columns) return;
             net::write_four(args.parts + ((u64)split * height + row) * shape.columns + column, four);

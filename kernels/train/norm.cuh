@@ -157,19 +157,39 @@ VZ_DEVICE f32 normalised(const f32* stats, u32 width, u32 column, f32 x) {
     return (x - stats[MEAN * width + column]) * stats[SCALE * width + column] + stats[SHIFT * width + column];
 }
 
-// The gradient of the ReLU's input in one element, whose input is `x`, out of the gradient `d` that the block names.
-VZ_DEVICE f32 relu_gradient(const NormBlock& args, u32 column, f32 x, f32 d) {
-    return args.gradient_of == GradientOf::ReluInput || normalised(args.stats, args.width, column, x) > 0.0f ? d : 0.0f;
+// One statistic of VEC columns: two loads, where one load a column would take longer than the numbers that it is for.
+struct alignas(16) StatVector {
+    f32 x[VEC];
+};
+VZ_DEVICE StatVector load_stat(const f32* stats, ColumnStats stat, u32 width, u32 column) {
+    return *(const StatVector*)(stats + stat * width + column);
 }
+
+// The normalisation of VEC columns.
+struct NormVector {
+    StatVector mean, scale, shift;
+
+    VZ_DEVICE NormVector(const f32* stats, u32 width, u32 column)
+        : mean(load_stat(stats, MEAN, width, column)), scale(load_stat(stats, SCALE, width, column)),
+          shift(load_stat(stats, SHIFT, width, column)) {}
+
+    // `normalised` of column `i`.
+    VZ_DEVICE f32 of(int i, f32 x) const { return (x - mean.x[i]) * scale.x[i] + shift.x[i]; }
+
+    // The gradient of the ReLU's input, whose input in column `i` is `x`, out of the gradient `d`.
+    VZ_DEVICE f32 relu_gradient(GradientOf gradient_of, int i, f32 x, f32 d) const {
+        return gradient_of == GradientOf::ReluInput || of(i, x) > 0.0f ? d : 0.0f;
+    }
+};
 
 // out = max(0, (x - mean) scale + shift) for all rows.
 VZ_DEVICE void normalise_relu(const NormBlock& args) {
     const u32 vectors = args.width / VEC;
     for (u64 i = (u64)thread_in_grid(); i < (u64)args.rows * vectors; i += threads_in_grid()) {
-        const u32 column = (u32)(i % vectors) * VEC;
+        const NormVector norm(args.stats, args.width, (u32)(i % vectors) * VEC);
         Vector v = load(args.x + i * VEC);
         for (int j = 0; j < VEC; j++) {
-            const f32 y = normalised(args.stats, args.width, column + j, widen(v.x[j]));
+            const f32 y = norm.of(j, widen(v.x[j]));
             v.x[j] = narrow<Element>(y < 0.0f ? 0.0f : y);
         }
         store(args.out + i * VEC, v);
@@ -180,9 +200,9 @@ VZ_DEVICE void normalise_relu(const NormBlock& args) {
 // parts [chunks, SUMS_PER_COLUMN, width].
 VZ_DEVICE void gradient_sums(const NormBlock& args, f32 (&shared)[ROW_SLOTS][GROUP]) {
     const Element *x = args.x, *d = args.d;
-    const f32* stats = args.stats;
     const u32 width = args.width;
     const Chunk chunk(args.rows, args.chunk_rows, width);
+    const NormVector norm(args.stats, width, chunk.inside ? chunk.column : 0);
     // Both sums in one pass; the second is reduced after the first.
     f32 products[VEC] = {};
     const f32 sum = chunk.sum(shared, [&](u32 row, f32* sums) {
@@ -190,9 +210,9 @@ VZ_DEVICE void gradient_sums(const NormBlock& args, f32 (&shared)[ROW_SLOTS][GRO
         const Vector v = load(x + at), g = load(d + at);
         for (int i = 0; i < VEC; i++) {
             const f32 value = widen(v.x[i]);
-            const f32 dz = relu_gradient(args, chunk.column + i, value, widen(g.x[i]));
+            const f32 dz = norm.relu_gradient(args.gradient_of, i, value, widen(g.x[i]));
             sums[i] += dz;
-            products[i] += dz * (value - stats[MEAN * width + chunk.column + i]);
+            products[i] += dz * (value - norm.mean.x[i]);
         }
     });
     __syncthreads();
@@ -257,14 +277,14 @@ VZ_DEVICE void input_gradient(const NormBlock& args) {
     const f32* stats = args.stats;
     const u32 width = args.width, vectors = width / VEC;
     for (u64 i = (u64)thread_in_grid(); i < (u64)args.rows * vectors; i += threads_in_grid()) {
-        const u32 first = (u32)(i % vectors) * VEC;
+        const u32 column = (u32)(i % vectors) * VEC;
+        const NormVector norm(stats, width, column);
+        const StatVector slope = load_stat(stats, SLOPE, width, column), offset = load_stat(stats, OFFSET, width, column);
         const Vector v = load(args.x + i * VEC), g = load(args.d + i * VEC);
         Vector o = args.residual ? load(args.residual + i * VEC) : zeros();
         for (int j = 0; j < VEC; j++) {
-            const u32 column = first + j;
-            const f32 value = widen(v.x[j]), dz = relu_gradient(args, column, value, widen(g.x[j]));
-            const f32 dx = dz * stats[SCALE * width + column] -
-                (value - stats[MEAN * width + column]) * stats[SLOPE * width + column] - stats[OFFSET * width + column];
+            const f32 value = widen(v.x[j]), dz = norm.relu_gradient(args.gradient_of, j, value, widen(g.x[j]));
+            const f32 dx = dz * norm.scale.x[j] - (value - norm.mean.x[j]) * slope.x[j] - offset.x[j];
             o.x[j] = narrow<Element>(widen(o.x[j]) + dx);
         }
         store(args.out + i * VEC, o);

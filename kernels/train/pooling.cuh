@@ -73,10 +73,11 @@ VZ_DEVICE void pool_forward(const PoolingBlock& of, const PoolArrays& arrays) {
 VZ_DEVICE void norm_bias_relu(const PoolingBlock& of, const PoolArrays& arrays) {
     for_vectors((u64)arrays.boards * of.squares, of.width, [&](u64 row, u32 column, u64 place) {
         const PoolParts parts(of, arrays.scratch, (u32)(row / of.squares), 0);
+        const NormVector norm(arrays.stats, of.width, column);
         Vector v = load(arrays.x + place);
         for (u32 i = 0; i < VEC; i++) {
             const u32 output = column + i - of.first;
-            f32 y = normalised(arrays.stats, of.width, column + i, widen(v.x[i]));
+            f32 y = norm.of((int)i, widen(v.x[i]));
             if (column + i >= of.first && output < of.outputs) y += parts.outputs[output];
             v.x[i] = narrow<Element>(y < 0.0f ? 0.0f : y);
         }

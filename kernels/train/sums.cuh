@@ -168,15 +168,19 @@ VZ_UNROLL
         }
     }
 
-    // Calls store(terms(column), row, sums) for every four adjacent columns; row and column are those in the tile. Pairs of lanes
-    // exchange sums, so that four lanes have 16 columns of a row and stores fill whole sectors.
-    template <class Terms, class Store>
-    VZ_DEVICE void store_tile(Terms terms, Store store) const {
+    // Calls store(terms(column), read(terms, row), row, sums) for every four adjacent columns; row and column are those in the tile.
+    // Pairs of lanes exchange sums, so that four lanes have 16 columns of a row and stores fill whole sectors. `read` is called for all
+    // rows first: a read after a store that may be to the same place would wait for it.
+    template <class Terms, class Read, class Store>
+    VZ_DEVICE void store_tile(Terms terms, Read read, Store store) const {
         const int lane = ::lane();
         const bool odd = lane % 2 == 1;
 VZ_UNROLL
         for (int j = 0; j < COLUMN_TILES; j++) {
             const auto of_columns = terms(first_column + 16 * j + lane % 2 * 8 + lane % 4 / 2 * 4);
+            decltype(read(of_columns, 0)) others[2 * ROW_TILES];
+VZ_UNROLL
+            for (int i = 0; i < 2 * ROW_TILES; i++) others[i] = read(of_columns, first_row + 8 * i + lane / 4);
 VZ_UNROLL
             for (int i = 0; i < 2 * ROW_TILES; i++) {
                 const f32 *low = &at[i / 2][2 * j][i % 2 * 2], *high = &at[i / 2][2 * j + 1][i % 2 * 2];
@@ -187,7 +191,7 @@ VZ_UNROLL
                 const net::Four four = {{
                     odd ? got[0] : kept[0], odd ? got[1] : kept[1], odd ? kept[0] : got[0], odd ? kept[1] : got[1],
                 }};
-                store(of_columns, first_row + 8 * i + lane / 4, four);
+                store(of_columns, others[i], first_row + 8 * i + lane / 4, four);
             }
         }
     }
