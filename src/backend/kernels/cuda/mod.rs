@@ -34,9 +34,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use timing::Timing;
 
-/// The most memory that the driver takes for each multiprocessor: for two programs, the stacks of its 2,048 threads, 1.5 KiB each in
-/// the largest kernel of chess, and the code.
-const STACKS_BYTES: usize = 8 << 20;
+/// The most memory that the driver takes for each multiprocessor: for two programs, the stacks of its 2,048 threads, 2.5 KiB each in
+/// the largest kernel (`simulate_rows` of Blob with eight players), and the code.
+const STACKS_BYTES: usize = 12 << 20;
 
 /// A GPU, and the program that is loaded on it.
 pub struct CudaDevice {
