@@ -306,6 +306,17 @@ mod tests {
     }
 
     #[test]
+    fn a_device_is_busy_while_it_has_passes_to_make() {
+        let busy = |device, parts: Breakdown| {
+            rates(&PassMetrics { device, ..PassMetrics::default() }, 2.0, 1, parts).device_busy
+        };
+        assert_eq!(busy(1.5, Breakdown::of_threads(7.0, [0.25; 4], None)), Some(0.75));
+        assert_eq!(busy(0.0, Breakdown::of_threads(7.0, [0.25; 4], None)), None);
+        let timed = vec![KernelTime { kernel: "dense".into(), launches: 1, seconds: 4.0 }];
+        assert_eq!(busy(0.0, Breakdown::of_threads(7.0, [0.25; 4], Some((timed, 5.0)))), Some(0.8));
+    }
+
+    #[test]
     fn shares_and_rates_follow_from_profiled_passes() {
         let kernels = KernelTime::of([("layer", 0.15), ("select_rows", 0.05)]);
         let parts = PassParts { seconds: [0.001, 0.006, 0.002, 0.001], kernels: kernels.clone() };

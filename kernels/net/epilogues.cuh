@@ -1,11 +1,11 @@
 // The epilogues of layers. Arrays by square have rows of CHANNELS elements, a multiple of four; arrays by channel have entries for all
-// channels of all column blocks. `read` loads all that `store` takes from arrays by square, which may be the ones that it stores to.
+// channels of all column blocks. `read` loads what `store` needs of arrays by square; `store` may write to the same arrays.
 #pragma once
 #include "net/mma.cuh"
 
 namespace net {
 
-// What an epilogue reads that has no array by square.
+// The `Read` of an epilogue that reads no array by square.
 struct Nothing {};
 
 enum class Bias { NONE, ADDED };

@@ -356,9 +356,9 @@ VZ_UNROLL
         }
     }
 
-    // Gives the sums to `epilogue`, four consecutive channels of one square at a time. What it reads for one column tile (two where each has
-    // few rows) is read before any of that is stored: a read after a store that may be to the same place would wait for it. More reads in
-    // flight would need more than 128 registers of a wgmma, and fewer blocks would run at once.
+    // Gives the sums to `epilogue`, four consecutive channels of one square at a time. All reads of a column tile (of two, where a warp has
+    // one row tile) come before its stores: a read after a store that may be to the same place would wait for it. With more reads in flight
+    // a thread of wgmma would need more than 128 registers, and fewer blocks would run at once.
     template <class Epilogue>
     VZ_DEVICE void finish(const Epilogue& epilogue) const {
         constexpr int TOGETHER = ROW_TILES == 1 ? 2 : 1; // column tiles
@@ -408,8 +408,8 @@ VZ_UNROLL
 };
 
 // Runs layer L; the grid is COLUMN_BLOCKS blocks for every ROWS rows, of THREADS threads with SHARED bytes. Blocks past the last row
-// leave at once. `epilogue` has the types `Terms` and `Read`, `terms(channel)`, `read(square, channel)` and `store(terms, read, square, channel,
-// four sums)`, which are called for channels past the last one too.
+// leave at once. `epilogue` has the types `Terms` and `Read`, `terms(channel)`, `read(square, channel)` and
+// `store(terms, read, square, channel, four sums)`, which are called for channels past the last one too.
 template <class L, class Input = DirectInput, class Epilogue>
 VZ_DEVICE void run_layer(const Operands& operands, const Epilogue& epilogue) {
     if ((u64)(blockIdx.x / L::COLUMN_BLOCKS) * L::ROWS >= operands.num_rows) return;

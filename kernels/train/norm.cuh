@@ -152,12 +152,10 @@ VZ_DEVICE Moments synced_moments(const NormBlock& args, u32 column) {
     return all;
 }
 
-// (x - mean) scale + shift, before the ReLU.
-VZ_DEVICE f32 normalised(const f32* stats, u32 width, u32 column, f32 x) {
-    return (x - stats[MEAN * width + column]) * stats[SCALE * width + column] + stats[SHIFT * width + column];
-}
+// A normalised number, before the ReLU.
+VZ_DEVICE f32 normalised(f32 x, f32 mean, f32 scale, f32 shift) { return (x - mean) * scale + shift; }
 
-// One statistic of VEC columns: two loads, where one load a column would take longer than the numbers that it is for.
+// One statistic of VEC columns, which two loads read.
 struct alignas(16) StatVector {
     f32 x[VEC];
 };
@@ -173,8 +171,8 @@ struct NormVector {
         : mean(load_stat(stats, MEAN, width, column)), scale(load_stat(stats, SCALE, width, column)),
           shift(load_stat(stats, SHIFT, width, column)) {}
 
-    // `normalised` of column `i`.
-    VZ_DEVICE f32 of(int i, f32 x) const { return (x - mean.x[i]) * scale.x[i] + shift.x[i]; }
+    // `x` of column `i`, normalised.
+    VZ_DEVICE f32 of(int i, f32 x) const { return normalised(x, mean.x[i], scale.x[i], shift.x[i]); }
 
     // The gradient of the ReLU's input, whose input in column `i` is `x`, out of the gradient `d`.
     VZ_DEVICE f32 relu_gradient(GradientOf gradient_of, int i, f32 x, f32 d) const {

@@ -42,7 +42,10 @@ VZ_DEVICE void pool_forward(const PoolingBlock& of, const PoolArrays& arrays) {
         f32 sum = 0.0f, most = 0.0f;
         for (u32 square = 0; square < of.squares; square++) {
             f32 number = widen(x[((u64)board * of.squares + square) * of.width + channel]);
-            if (stats) number = normalised(stats, of.width, channel, number);
+            if (stats) {
+                const f32* stat = stats + channel;
+                number = normalised(number, stat[MEAN * of.width], stat[SCALE * of.width], stat[SHIFT * of.width]);
+            }
             if (of.statistics == PoolStatistics::ReluMeanMax) number = number < 0.0f ? 0.0f : number;
             sum += number;
             most = number > most ? number : most;

@@ -219,6 +219,12 @@ fn check_slots(selfplay: &SelfPlay, games: &[FinishedGame], polls: usize) {
     }
 }
 
+/// On each GPU the driver says 0.25 ms of every poll.
+fn check_seconds(selfplay: &mut SelfPlay, polls: u32) {
+    let (found, right) = (selfplay.take_metrics().device, f64::from(polls) * 0.25e-3);
+    assert!((found - right).abs() < 1e-9, "{found} seconds of {polls} polls");
+}
+
 #[test]
 fn the_next_passes_are_launched_before_decisions_are_read() {
     for leaves in [Leaves::Constant, Leaves::Resident] {
@@ -257,6 +263,7 @@ fn the_next_passes_are_launched_before_decisions_are_read() {
                 found.iter().map(|(name, number)| (name.as_str(), *number)).collect();
             assert_eq!(found, right, "poll {polls}, {leaves:?}");
         }
+        check_seconds(&mut selfplay, 7);
         // New weights: the poll that is under way is discarded.
         let before: Vec<_> = selfplay.slots().cloned().collect();
         selfplay.set_network(&network, RootCache::default()).expect("attached");
@@ -281,6 +288,7 @@ fn all_gpus_have_their_next_passes_before_any_is_waited_for() {
         let num = found.iter().filter(|(name, _)| name == "end_poll").count();
         assert_eq!(num, if polls == 1 { 4 } else { 2 }, "one poll of each GPU more than is applied");
     }
+    check_seconds(&mut selfplay, 5);
 }
 
 #[test]

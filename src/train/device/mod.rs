@@ -224,7 +224,8 @@ impl<D: Device> DeviceTrainer<D> {
     ) -> Result<UpdateReport> {
         let (plan, num) = (&self.plan, self.replicas.len());
         let share = |i: usize| part * i / num..part * (i + 1) / num;
-        // Before any device sums: an allocation beside a sum that waits for this device may wait for that sum.
+        // Before any device takes part in an all-reduce: an allocation may wait for the kernels of other devices, and an all-reduce
+        // there waits for this device.
         for (i, replica) in self.replicas.iter_mut().enumerate() {
             replica.resize(plan, share(i).len())?;
         }

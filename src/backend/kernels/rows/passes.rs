@@ -112,8 +112,8 @@ impl<D: Device> DeviceRows<D> {
         }
     }
 
-    /// Makes passes one part at a time, waiting for each, then passes whose kernels are timed. None makes more passes than `passes`
-    /// in one poll.
+    /// Makes `passes` passes one part at a time, waiting for each, then others whose kernels are timed. No poll has more than `passes`
+    /// passes.
     pub fn profile_passes(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<PassParts> {
         let mut seconds = [0.0; 4];
         self.prepare_passes()?;
