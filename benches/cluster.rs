@@ -5,16 +5,17 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use std::hint::black_box;
 use std::sync::Arc;
 use vecaz::backend::RootCache;
-use vecaz::backend::device_selfplay::PlayPlan;
 use vecaz::batch::{AnyGame, any_game};
 use vecaz::cluster::chunk::{Chunk, ChunkLimits, ChunkReader, ChunkWriter, Origin};
 use vecaz::cluster::{Incarnation, digest};
 use vecaz::config::{Config, Layers};
 use vecaz::model::NetSpec;
+use vecaz::play::PlayPlan;
+use vecaz::play::{FinishedGame, new_slots};
 use vecaz::replay::Replay;
 use vecaz::run::learner::learner;
 use vecaz::run::network::make_network;
-use vecaz::selfplay::{FinishedGame, SelfPlay, new_slots};
+use vecaz::selfplay::SelfPlay;
 
 const WORKER: Incarnation = Incarnation(77);
 /// The measured games, and the number of games at once.

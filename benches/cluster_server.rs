@@ -13,16 +13,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use vecaz::backend::RootCache;
-use vecaz::backend::device_selfplay::PlayPlan;
 use vecaz::batch::any_game;
 use vecaz::cluster::chunk::{ChunkLimits, ChunkWriter, Origin};
 use vecaz::cluster::server::{Connection, Server, list_of};
 use vecaz::cluster::{Incarnation, digest};
 use vecaz::config::Layers;
 use vecaz::model::NetSpec;
+use vecaz::play::PlayPlan;
+use vecaz::play::new_slots;
 use vecaz::run::learner::learner;
 use vecaz::run::network::make_network;
-use vecaz::selfplay::{SelfPlay, new_slots};
+use vecaz::selfplay::SelfPlay;
 
 const SETTING: &str = "[game]\nname = 'hex'\nsize = 13\n[net]\nblocks = 1\nchannels = 16\n[search]\nsimulations = 4\n\
                        cache_entries = 0\n[selfplay]\ngames = 16";

@@ -17,9 +17,9 @@ use vecaz::config::{NetConfig, TrainConfig, TrainPrecision};
 use vecaz::error::{Error, Result};
 use vecaz::game::Turn;
 use vecaz::net::NetSpec;
+use vecaz::play::Sample;
 use vecaz::replay::{BatchPlan, Replay, Symmetries};
 use vecaz::rng::{Key, Purpose};
-use vecaz::selfplay::Sample;
 use vecaz::train::Trainer;
 use vecaz::train::device::{DeviceReplay, DeviceTrainer};
 

@@ -7,7 +7,6 @@
 
 mod starts;
 
-use crate::backend::device_selfplay::PlayPlan;
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{Backend, Placement, PlyPlan, RootCache, TreeSnapshot, make};
 use crate::batch::AnyGame;
@@ -15,6 +14,7 @@ use crate::config::{Algorithm, Config, DeviceName, SearchEngine};
 use crate::error::Result;
 use crate::game::Sizes;
 use crate::net::Network;
+use crate::play::PlayPlan;
 use crate::search::SearchParams;
 use crate::search::eval_cache::EvalCache;
 use crate::search::root::{Exploration, RowKey};

@@ -4,7 +4,7 @@
 //! training.
 
 use crate::backend::decisions::DecisionBlock;
-use crate::backend::device_selfplay::{Copied, PassDriver, PlayPlan, SlotStart};
+use crate::backend::device_selfplay::{Copied, PassDriver};
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{Backend, DevicePasses, Placement, PlyPlan, RootCache, RowBudget, make};
 use crate::batch::AnyGame;
@@ -16,6 +16,7 @@ use crate::net::double_buffer::{NetOutputs, ObsBuffer};
 use crate::pass::{
     PassBuffers, PassMetrics, StageTimer, begin_pass, end_pass, launch_passes, simulate_many, simulate_within,
 };
+use crate::play::{PlayPlan, SlotStart};
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::search::{PassStats, SearchParams};
 use crate::stop::Stop;

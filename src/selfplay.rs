@@ -7,14 +7,11 @@
 
 mod decisions;
 mod double_buffer;
-mod record;
-mod sample;
-mod slot;
 mod shard;
 mod shard_queue;
 
 use crate::backend;
-use crate::backend::device_selfplay::{PassDriver, PlayPlan};
+use crate::backend::device_selfplay::PassDriver;
 use crate::backend::pass_parts::PassParts;
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{Backend, Placement, RootCache};
@@ -25,43 +22,16 @@ use crate::game::Sizes;
 use crate::kernel_times::KernelTime;
 use crate::net::{DoubleBufferedNetwork, Network};
 use crate::pass::PassMetrics;
+use crate::play::{FinishedGame, GameSlot, PlayPlan, new_slots};
 use crate::search::SearchParams;
 use crate::search::eval_cache::{EntryShape, EvalCache};
 use crate::searcher::Searcher;
 use crate::stop::Stop;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 use shard::Shard;
 use shard_queue::ShardQueue;
 use std::sync::Arc;
 use std::time::Instant;
-
-pub use record::GameRecord;
-pub use sample::Sample;
-pub(crate) use sample::{is_policy, is_value};
-pub use slot::{GameSlot, Proof, new_slots};
-
-/// One finished game.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct FinishedGame {
-    /// The slot it was played in.
-    #[serde(alias = "lane")]
-    pub slot: u64,
-    /// Its number in the slot.
-    pub game: u64,
-    /// Everything played and dealt, opening included.
-    pub actions: Vec<u16>,
-    /// Plies at the front that were drawn at random.
-    pub opening: u32,
-    /// The result. `[P]`
-    pub returns: Vec<f32>,
-    /// Its samples.
-    #[serde(skip)]
-    pub samples: Vec<Sample>,
-    /// A result that is saved as a file of its own; see [`crate::game::Game::finding`].
-    #[serde(skip)]
-    pub finding: Option<serde_json::Value>,
-}
 
 /// How batches reach the network.
 enum Batching {

@@ -23,8 +23,9 @@ use vecaz::config::{
 use vecaz::game::{self, Game, GameVisitor};
 use vecaz::model::{NetSpec, Weights};
 use vecaz::net::{CandleNet, HashNet, IoShape, Network, NetworkDesc, UniformNet};
+use vecaz::play::{FinishedGame, GameSlot};
 use vecaz::rng::{Key, Purpose};
-use vecaz::selfplay::{FinishedGame, GameSlot, SelfPlay};
+use vecaz::selfplay::SelfPlay;
 use vecaz::train::device::DeviceTrainer;
 use vecaz::train::{Losses, TrainBatch, Trainer};
 

@@ -10,10 +10,11 @@ use vecaz::config::{Algorithm, ChanceRule, Config, Fpu, Layers, SearchConfig};
 use vecaz::game::Turn;
 use vecaz::isa::Isa;
 use vecaz::net::HashNet;
+use vecaz::play::FinishedGame;
 use vecaz::rng::{Key, Purpose};
 use vecaz::search::root::{Exploration, RootSummary, RowKey};
 use vecaz::searcher::SearchRequest;
-use vecaz::selfplay::{FinishedGame, SelfPlay};
+use vecaz::selfplay::SelfPlay;
 
 /// Games with their settings and the plies at which they are searched.
 const GAMES: [(&str, &str, &[usize]); 9] = [

@@ -9,11 +9,12 @@ use vecaz::batch::{AnyGame, any_game};
 use vecaz::config::{Config, Layers};
 use vecaz::game::{Sizes, Turn};
 use vecaz::net::{HashNet, IoShape};
+use vecaz::play::FinishedGame;
 use vecaz::root_cache::{self, CachePlan, Openings, PlannedTree};
 use vecaz::search::SearchParams;
 use vecaz::search::root::{Exploration, RootSummary, RowKey};
 use vecaz::searcher::Searcher;
-use vecaz::selfplay::{FinishedGame, SelfPlay, backend_plan};
+use vecaz::selfplay::{SelfPlay, backend_plan};
 use vecaz::stop::Stop;
 use vecaz::tree::ROOT;
 

@@ -85,7 +85,7 @@ VZ_DEVICE_CALL void open_game(const PlayNumbers& play, SlotRow& row, Stepped& ga
     }
 }
 
-// Twin of `sum_determinisations` in src/act.rs, of the D rows from `first` on.
+// Twin of `sum_determinisations` in src/play/act.rs, of the D rows from `first` on.
 VZ_DEVICE void sum_determinisations(const Rows& rows, Summary* parts, u32 first, u32 d, Summary& out) {
     // No barrier follows: each lane reads below only what it wrote itself. Where lanes repeat, those past the edges may read
     // entries that are not written yet; their results are not used.

@@ -1,8 +1,8 @@
 //! The decisions of a device in a poll, read in place from the bytes that its kernels wrote, without a copy or an allocation a decision.
 //! The arrays of a summary are those of `Summary` in `kernels/search/root.cuh`.
 
-use super::device_selfplay::DecidedPly;
 use crate::device_struct::device_struct;
+use crate::play::DecidedPly;
 use bytemuck::{Pod, Zeroable};
 
 device_struct! {

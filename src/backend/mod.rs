@@ -18,11 +18,12 @@ pub mod make;
 use crate::error::Result;
 use crate::game::Sizes;
 use crate::net::NetworkDesc;
+use crate::play::{PlayPlan, SlotStart};
 use crate::search::PassStats;
 use crate::search::eval_cache::EvalCache;
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use decisions::DecisionBlock;
-use device_selfplay::{Copied, PlayPlan, SlotStart};
+use device_selfplay::Copied;
 use pass_parts::PassParts;
 use std::sync::Arc;
 

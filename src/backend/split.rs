@@ -4,7 +4,7 @@
 //! all devices at the same time, one thread each, without communication.
 
 use super::decisions::DecisionBlock;
-use super::device_selfplay::{Copied, PlayPlan, SlotStart};
+use super::device_selfplay::Copied;
 use super::pass_parts::PassParts;
 use super::plan::BackendPlan;
 use super::{Backend, DevicePasses, PassStages, PlyPlan, RootCache, RowBudget, TreeRows, TreeSnapshot};
@@ -12,6 +12,7 @@ use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
 use crate::net::NetworkDesc;
+use crate::play::{PlayPlan, SlotStart};
 use crate::search::PassStats;
 use crate::search::eval_cache::EvalCache;
 use crate::search::root::RootSummary;

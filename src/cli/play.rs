@@ -1,11 +1,11 @@
 //! `vecaz play`: a game against a network in the terminal.
 
 use super::source::{Source, start_threads};
-use crate::act::sum_determinisations;
 use crate::batch::Playthrough;
 use crate::error::{Error, Result};
 use crate::eval::arena::determinised;
 use crate::game::Turn;
+use crate::play::act::sum_determinisations;
 use crate::report::layout::{fill, sentence_width};
 use crate::report::progress::print;
 use crate::rng::{Key, Purpose};

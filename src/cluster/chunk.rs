@@ -8,10 +8,10 @@
 //! Everything in a chunk is checked: sizes and counts against [`ChunkLimits`] before memory is allocated, games by replay.
 
 use super::{Incarnation, PROTOCOL};
-use crate::backend::device_selfplay::PlayPlan;
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};
-use crate::selfplay::{FinishedGame, GameRecord};
+use crate::play::PlayPlan;
+use crate::play::{FinishedGame, GameRecord};
 use bytemuck::{Pod, Zeroable};
 use zstd::bulk::{Compressor, Decompressor};
 

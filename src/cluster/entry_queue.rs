@@ -4,7 +4,7 @@
 use super::received::StreamId;
 use super::strict::poll::PartitionPoll;
 use crate::error::Result;
-use crate::selfplay::{FinishedGame, Sample};
+use crate::play::{FinishedGame, Sample};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};

@@ -5,7 +5,7 @@
 
 use crate::batch::AnyGame;
 use crate::config::{ClusterConfig, Config};
-use crate::selfplay::GameRecord;
+use crate::play::GameRecord;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 

@@ -125,7 +125,7 @@ impl Contestant {
                     if d == 1 {
                         return parts[0].actions[parts[0].best];
                     }
-                    crate::act::sum_determinisations(parts, &mut sum);
+                    crate::play::act::sum_determinisations(parts, &mut sum);
                     sum.actions[sum.best]
                 });
                 Ok(chosen.collect())

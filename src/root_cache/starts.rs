@@ -1,8 +1,8 @@
 //! The positions in which games begin, and the share of games that begin in each.
 
-use crate::backend::device_selfplay::PlayPlan;
 use crate::batch::AnyGame;
 use crate::game::{History, Turn};
+use crate::play::PlayPlan;
 use std::collections::BTreeMap;
 
 /// The distribution of the number of random opening plies.

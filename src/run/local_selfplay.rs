@@ -2,16 +2,17 @@
 
 use super::factory::ComponentFactory;
 use crate::backend::RootCache;
-use crate::backend::device_selfplay::PlayPlan;
 use crate::batch::AnyGame;
 use crate::config::Config;
 use crate::error::Result;
 use crate::net::Network;
 use crate::pass::PassMetrics;
+use crate::play::PlayPlan;
+use crate::play::{FinishedGame, GameSlot};
 use crate::report::metrics::RootCacheUse;
 use crate::root_cache::{self, CachePlan};
 use crate::search::eval_cache::EvalCache;
-use crate::selfplay::{FinishedGame, GameSlot, SelfPlay, backend_plan};
+use crate::selfplay::{SelfPlay, backend_plan};
 use crate::stop::Stop;
 use std::sync::Arc;
 use std::time::Instant;

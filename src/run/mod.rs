@@ -28,6 +28,7 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::files::{FileDigest, create_subfolder, remove_temporaries, write_atomic};
 use crate::net::{NetSpec, Network};
+use crate::play::FinishedGame;
 use crate::replay::Replay;
 use crate::report::REPORT;
 use crate::report::html::Report;
@@ -35,7 +36,6 @@ use crate::report::metrics::{self, EpochRecord, MetricsLog, RootCacheUse, Streng
 use crate::report::progress::Progress;
 use crate::report::prometheus::{Exporter, MetricsText};
 use crate::report::tensorboard::EventWriter;
-use crate::selfplay::FinishedGame;
 use crate::stop::Stop;
 use crate::weights::NetFile;
 use checkpoint::{Checkpoint, CheckpointState, Counters};

@@ -10,8 +10,9 @@ use crate::batch::{AnyGame, any_game};
 use crate::config::Config;
 use crate::error::Result;
 use crate::net::NetSpec;
+use crate::play::GameSlot;
 use crate::replay::Replay;
-use crate::selfplay::{GameSlot, check_nodes};
+use crate::selfplay::check_nodes;
 use std::sync::Arc;
 
 /// The components of a configuration, made and checked before anything is written.

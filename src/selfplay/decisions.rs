@@ -1,8 +1,8 @@
 //! Applies the decisions of a device to the host's game slots, on all threads.
 
-use super::GameSlot;
 use crate::backend::decisions::{Decision, DecisionBlock};
 use crate::error::Result;
+use crate::play::GameSlot;
 use crate::threads;
 use std::ops::Range;
 
@@ -49,9 +49,9 @@ pub(super) fn apply_decisions<T: Send>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::slot::new_slot;
     use super::*;
     use crate::backend::decisions::SummaryFormat;
+    use crate::play::slot::new_slot;
 
     const FORMAT: SummaryFormat = SummaryFormat { players: 2, padded_edges: 8 };
 

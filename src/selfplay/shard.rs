@@ -1,16 +1,17 @@
 //! One shard: some game slots and the searcher of their rows; one thread at a time makes its passes.
 
-use super::FinishedGame;
 use super::decisions::{apply_decisions, threads_for};
-use super::slot::{GameSlot, is_fast};
-use crate::act::{ActionChoice, choose, sum_determinisations};
 use crate::backend::decisions::Decision;
-use crate::backend::device_selfplay::{DecidedPly, PassDriver, PlayPlan, SlotStart};
+use crate::backend::device_selfplay::PassDriver;
 use crate::backend::{CachedTree, PlyPlan, RootCache, RowBudget};
 use crate::batch::AnyGame;
 use crate::error::Result;
 use crate::game::Turn;
 use crate::net::Network;
+use crate::play::FinishedGame;
+use crate::play::act::{ActionChoice, choose, sum_determinisations};
+use crate::play::slot::{GameSlot, is_fast};
+use crate::play::{DecidedPly, PlayPlan, SlotStart};
 use crate::rng::Purpose;
 use crate::search::root::{Exploration, RootSummary};
 use crate::searcher::{PollPasses, Searcher};

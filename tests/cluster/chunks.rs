@@ -6,9 +6,9 @@ use vecaz::cluster::Incarnation;
 pub use vecaz::cluster::chunk::HEADER_BYTES;
 use vecaz::cluster::chunk::{Chunk, FULL_CHUNK, Refusal};
 use vecaz::game::Turn;
+use vecaz::play::FinishedGame;
 use vecaz::rng::{Key, Purpose, RngStream};
 use vecaz::search::root::RowKey;
-use vecaz::selfplay::FinishedGame;
 
 const WORKER: Incarnation = Incarnation(0x1234_5678_9abc_def0);
 /// Place of the checksum in the header.
@@ -185,7 +185,7 @@ fn check(setting: &Setting, finished: &FinishedGame) -> Result<(), String> {
                 }
             }
             Turn::Player(player) => {
-                let fits = |sample: &&vecaz::selfplay::Sample| {
+                let fits = |sample: &&vecaz::play::Sample| {
                     sample.state == play.state() && sample.player == player && sample.actions == legal
                 };
                 if let Some(sample) = samples.next_if(fits) {

@@ -13,11 +13,11 @@ use vecaz::cluster::strict::epoch_slots::EpochSlots;
 use vecaz::cluster::strict::partitions;
 use vecaz::cluster::worker::Worker;
 use vecaz::config::Layers;
+use vecaz::play::{GameSlot, new_slots};
 use vecaz::report::metrics::EpochRecord;
 use vecaz::report::workers::{WorkerCounts, WorkerShare};
 use vecaz::rng::{Key, Purpose, RngStream};
 use vecaz::run::memory::peak_bytes;
-use vecaz::selfplay::{GameSlot, new_slots};
 
 fn random() -> RngStream {
     Key::new(14, Purpose::Evaluation).stream()

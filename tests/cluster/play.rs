@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 use vecaz::backend::RootCache;
-use vecaz::backend::device_selfplay::PlayPlan;
 use vecaz::batch::{AnyGame, any_game};
 use vecaz::cluster::Incarnation;
 use vecaz::cluster::chunk::{ChunkLimits, ChunkReader, ChunkWriter, Origin};
 use vecaz::cluster::digest;
 use vecaz::config::{Config, Layers};
 use vecaz::net::{IoShape, NetSpec, UniformNet};
+use vecaz::play::PlayPlan;
+use vecaz::play::{FinishedGame, new_slots};
 use vecaz::run::learner::learner;
-use vecaz::selfplay::{FinishedGame, SelfPlay, new_slots};
+use vecaz::selfplay::SelfPlay;
 use vecaz::weights::NetFile;
 
 /// A configuration with its game and the bounds that follow from them.

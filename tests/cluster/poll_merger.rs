@@ -11,8 +11,9 @@ use vecaz::cluster::strict::poll::{PartitionPoll, Recorder, SlotPlies, limits, m
 use vecaz::cluster::strict::poll_merger::{Offered, PollMerger};
 use vecaz::config::{Config, SelfPlayConfig};
 use vecaz::net::{IoShape, UniformNet};
+use vecaz::play::{FinishedGame, GameRecord, GameSlot, new_slots};
 use vecaz::rng::{Key, Purpose};
-use vecaz::selfplay::{FinishedGame, GameRecord, GameSlot, SelfPlay, new_slots};
+use vecaz::selfplay::SelfPlay;
 
 const WORKER: Incarnation = Incarnation(5);
 const VERSION: u64 = 3;

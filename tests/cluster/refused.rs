@@ -9,9 +9,9 @@ use vecaz::cluster::learner::{Begin, LearnerFactory, LearnerPlay};
 use vecaz::cluster::received::{Received, StreamId};
 use vecaz::cluster::server::bytes_of;
 use vecaz::cluster::strict::poll::{SlotPlies, limits, seal};
+use vecaz::play::GameRecord;
 use vecaz::run::factory::ComponentFactory;
 use vecaz::run::workers::{Workers, WorkersSetup};
-use vecaz::selfplay::GameRecord;
 
 /// The version of the weights.
 const EPOCH: u64 = 1;

@@ -18,7 +18,8 @@ use vecaz::backend::{Backend, RootCache};
 use vecaz::batch::any_game;
 use vecaz::config::{Config, DeviceName, Layers};
 use vecaz::net::{IoShape, UniformNet};
-use vecaz::selfplay::{FinishedGame, SelfPlay};
+use vecaz::play::FinishedGame;
+use vecaz::selfplay::SelfPlay;
 
 /// Passes of a poll, and slots.
 const PASSES: usize = 3;

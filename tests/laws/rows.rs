@@ -4,7 +4,6 @@ use super::support::{io_shape, plan, search};
 use super::{BOTH, algorithm, config};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
-use vecaz::act::sum_determinisations;
 use vecaz::backend::RootCache;
 use vecaz::backend::cpu::CpuBackend;
 use vecaz::batch::{Playthrough, any_game};
@@ -13,10 +12,12 @@ use vecaz::game::backgammon::Backgammon;
 use vecaz::game::connect_four::ConnectFour;
 use vecaz::game::{Game, Turn};
 use vecaz::net::{HashNet, IoShape, Network};
+use vecaz::play::act::sum_determinisations;
+use vecaz::play::{FinishedGame, GameSlot};
 use vecaz::rng::{Key, Purpose};
 use vecaz::search::root::{Exploration, RootSummary, RowKey};
 use vecaz::searcher::SearchRequest;
-use vecaz::selfplay::{FinishedGame, GameSlot, SelfPlay};
+use vecaz::selfplay::SelfPlay;
 
 fn openings<G: Game>(game: &G, num: u64) -> Vec<SearchRequest> {
     let any = any_game(G::NAME, &game.options()).expect("registered");

@@ -6,9 +6,9 @@ use super::packing::pack_snapshot;
 use super::polls::{PollCounts, Polls};
 use crate::backend::RootCache;
 use crate::backend::decisions::DecisionBlock;
-use crate::backend::device_selfplay::{PlayPlan, SlotStart};
 use crate::device_struct::{device_enum, device_struct};
 use crate::error::Result;
+use crate::play::{PlayPlan, SlotStart};
 use bytemuck::{Pod, Zeroable};
 
 /// Bytes for the decisions of two polls: an eighth of what the trees take, but at least and at most this, and in any case those of

@@ -11,10 +11,10 @@ use super::layout::{
 use super::polls::PollHeader;
 use super::pooling::PoolingBlock;
 use crate::backend::decisions::{DecisionHead, SummaryHead};
-use crate::backend::device_selfplay;
 use crate::config::{Algorithm, ChanceRule, Fpu};
 use crate::device_struct::{DeviceType, check_header};
 use crate::model::{ChannelEffect, PoolStatistics};
+use crate::play::plan;
 use crate::search::root::RowKey;
 use crate::search::{MctsSolver, SearchParams, backup, select};
 use crate::simd;
@@ -34,7 +34,7 @@ fn generated_header_of_the_search_kernels_is_up_to_date() {
         backup::device_constants(),
         backup::VirtualLoss::definition(),
         select::device_constants(),
-        device_selfplay::device_constants(),
+        plan::device_constants(),
         layout::device_constants(),
         simd::device_constants(),
         arrays::device_constants(),

@@ -30,7 +30,7 @@ mod snapshots; // one row between device and host
 
 use super::cpu::principal_variation;
 use super::decisions::DecisionBlock;
-use super::device_selfplay::{Copied, PlayPlan, SlotStart};
+use super::device_selfplay::Copied;
 use super::pass_parts::PassParts;
 use super::plan::BackendPlan;
 use super::{Backend, DevicePasses, PassStages, PlyPlan, RootCache, RowBudget, TreeRows, TreeSnapshot};
@@ -38,6 +38,7 @@ use crate::batch::AnyGame;
 use crate::error::Result;
 use crate::game::Sizes;
 use crate::net::NetworkDesc;
+use crate::play::{PlayPlan, SlotStart};
 use crate::search::PassStats;
 use crate::search::root::RootSummary;
 use device::Device;

@@ -2,7 +2,7 @@
 
 use super::partitions;
 use crate::batch::AnyGame;
-use crate::selfplay::GameSlot;
+use crate::play::GameSlot;
 use std::ops::Range;
 
 /// The field of the number of finished games, next to those of the partitions.

@@ -7,7 +7,7 @@ use super::super::bounds::{RECORD, poll_bytes};
 use crate::batch::AnyGame;
 use crate::cluster::chunk::{Chunk, ChunkLimits, ChunkReader, Contents, MAX_ITEM_BYTES, Sealer};
 use crate::error::{Error, Result};
-use crate::selfplay::{FinishedGame, GameRecord, GameSlot};
+use crate::play::{FinishedGame, GameRecord, GameSlot};
 use serde::{Deserialize, Serialize};
 
 pub use super::super::bounds::max_records;

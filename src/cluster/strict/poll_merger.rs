@@ -3,9 +3,9 @@
 use super::super::bounds::MAX_BUFFER_BYTES;
 use super::poll::{PartitionPoll, max_records};
 use super::{POLLS_AHEAD, partitions};
-use crate::backend::device_selfplay::PlayPlan;
 use crate::batch::AnyGame;
-use crate::selfplay::{FinishedGame, GameSlot};
+use crate::play::PlayPlan;
+use crate::play::{FinishedGame, GameSlot};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;

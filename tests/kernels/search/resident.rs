@@ -16,8 +16,9 @@ use vecaz::backend::{Backend, DevicePasses, PlyPlan, RootCache, TreeRows, cpu_ba
 use vecaz::batch::{AnyGame, any_game};
 use vecaz::config::{Algorithm, Config, DeviceName, Precision};
 use vecaz::net::{NetSpec, Network, NetworkDesc};
+use vecaz::play::GameSlot;
 use vecaz::rng::{Key, Purpose};
-use vecaz::selfplay::{GameSlot, SelfPlay};
+use vecaz::selfplay::SelfPlay;
 use vecaz::{Error, Result};
 
 /// A network for a game, in small.

@@ -7,7 +7,6 @@ use super::shared::Shared;
 use crate::host_device::HostDevice;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use vecaz::Result;
-use vecaz::backend::device_selfplay::{PlayPlan, SlotStart};
 use vecaz::backend::kernels::KernelBackend;
 use vecaz::backend::kernels::network::{ObsFormat, SlotOrder};
 use vecaz::backend::plan::BackendPlan;
@@ -16,9 +15,11 @@ use vecaz::batch::{AnyGame, any_game};
 use vecaz::config::{Config, Layers};
 use vecaz::net::{HashNet, IoShape, Network, UniformNet};
 use vecaz::pass::PassMetrics;
+use vecaz::play::{FinishedGame, GameSlot};
+use vecaz::play::{PlayPlan, SlotStart};
 use vecaz::root_cache::{self, CachePlan};
 use vecaz::search::root::{Exploration, RowKey};
-use vecaz::selfplay::{FinishedGame, GameSlot, SelfPlay, backend_plan};
+use vecaz::selfplay::{SelfPlay, backend_plan};
 use vecaz::stop::Stop;
 
 /// Who evaluator.

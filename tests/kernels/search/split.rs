@@ -5,7 +5,6 @@ use super::networks::OnDevice;
 use super::resident::{self, Make};
 use super::selfplay::{CASES, Evaluator, config, on_one_device, play};
 use crate::host_device::HostDevice;
-use vecaz::backend::device_selfplay::PlayPlan;
 use vecaz::backend::kernels::KernelBackend;
 use vecaz::backend::kernels::network::{ObsFormat, SlotOrder};
 use vecaz::backend::plan::BackendPlan;
@@ -15,6 +14,7 @@ use vecaz::batch::{AnyGame, any_game};
 use vecaz::config::{Config, DeviceName};
 use vecaz::net::{HashNet, IoShape, UniformNet};
 use vecaz::pass::PassMetrics;
+use vecaz::play::PlayPlan;
 use vecaz::selfplay::SelfPlay;
 use vecaz::{Error, Result};
 

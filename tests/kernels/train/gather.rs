@@ -10,9 +10,9 @@ use vecaz::batch::{AnyGame, Playthrough, any_game};
 use vecaz::config::{Arch, NetConfig, TrainConfig};
 use vecaz::game::{NAMES, Turn};
 use vecaz::net::NetSpec;
+use vecaz::play::Sample;
 use vecaz::replay::{BatchPlan, Replay, Symmetries};
 use vecaz::rng::{Key, Purpose, RngStream};
-use vecaz::selfplay::Sample;
 use vecaz::train::TrainBatch;
 use vecaz::train::device::{DeviceReplay, DeviceTrainer, Residence, Samples};
 

@@ -4,7 +4,6 @@
 use super::{DeviceRows, PassGraphs, Result};
 use crate::backend::RootCache;
 use crate::backend::decisions::DecisionBlock;
-use crate::backend::device_selfplay::{PlayPlan, SlotStart};
 use crate::backend::kernels::arrays::SearchArrays;
 use crate::backend::kernels::device::Device;
 use crate::backend::kernels::game_slots::{DeviceGameSlots, PackedStarts};
@@ -15,6 +14,7 @@ use crate::backend::kernels::polls::PollCounts;
 use crate::backend::pass_parts::PassParts;
 use crate::error::Error;
 use crate::kernel_times::KernelTime;
+use crate::play::{PlayPlan, SlotStart};
 use std::time::Instant;
 
 /// Passes in one graph where many are made: a search of 200 simulations is some 20 calls.

@@ -1,7 +1,9 @@
 //! One game slot: the game in progress, its random opening, its chance outcomes, its samples.
 
-use super::{FinishedGame, Sample};
-use crate::backend::device_selfplay::{DecidedPly, MAX_OPENING_ATTEMPTS, PlayPlan, SlotStart};
+use super::decided_ply::DecidedPly;
+use super::finished_game::FinishedGame;
+use super::plan::{MAX_OPENING_ATTEMPTS, PlayPlan};
+use super::sample::Sample;
 use crate::batch::AnyGame;
 use crate::game::{History, Turn};
 use crate::rng::{Key, Purpose};
@@ -39,7 +41,22 @@ pub enum Proof {
     Exact,
 }
 
-pub(super) fn new_slot(slot: u64) -> GameSlot {
+/// The state of a game slot when it is attached to a device.
+#[derive(Clone, Copy, Debug)]
+pub struct SlotStart<'a> {
+    /// Its number over the whole run.
+    pub slot: u64,
+    /// Games finished in it.
+    pub game: u64,
+    /// Plies played and dealt so far.
+    pub plies: u32,
+    /// Plies at the front that were drawn at random.
+    pub opening: u32,
+    /// The present state, hidden information included.
+    pub state: &'a [u8],
+}
+
+pub(crate) fn new_slot(slot: u64) -> GameSlot {
     GameSlot { slot, ..GameSlot::default() }
 }
 
@@ -54,7 +71,7 @@ pub fn new_slots(first: u64, count: usize, game: &dyn AnyGame, plan: &PlayPlan) 
 }
 
 impl GameSlot {
-    pub(super) fn key(&self, plan: &PlayPlan, determinisation: u64) -> RowKey {
+    pub(crate) fn key(&self, plan: &PlayPlan, determinisation: u64) -> RowKey {
         RowKey {
             seed: plan.seed,
             slot: self.slot,
@@ -64,7 +81,7 @@ impl GameSlot {
         }
     }
 
-    pub(super) fn start(&self) -> SlotStart<'_> {
+    pub(crate) fn start(&self) -> SlotStart<'_> {
         let Self { slot, game, opening, ref state, .. } = *self;
         SlotStart { slot, game, plies: self.actions.len() as u32, opening, state }
     }
@@ -165,7 +182,7 @@ impl GameSlot {
     }
 
     /// Plays a decided ply as [`GameSlot::play_on`], and opens the next game where this one is over, which is returned.
-    pub(super) fn play(
+    pub(crate) fn play(
         &mut self,
         game: &dyn AnyGame,
         plan: &PlayPlan,
@@ -231,7 +248,7 @@ impl GameSlot {
 }
 
 /// True where a ply has the small budget and makes no sample (playout cap randomisation).
-pub(super) fn is_fast(plan: &PlayPlan, key: RowKey) -> bool {
+pub(crate) fn is_fast(plan: &PlayPlan, key: RowKey) -> bool {
     plan.playout_cap_prob > 0.0 && key.key(Purpose::Budget).stream().uniform() < plan.playout_cap_prob
 }
 

@@ -1,8 +1,10 @@
 //! Records of finished games: the data that does not follow from a game's key and the rules, and the replay that computes the rest.
 
+use super::decided_ply::DecidedPly;
+use super::finished_game::FinishedGame;
+use super::plan::PlayPlan;
+use super::sample::{Sample, is_policy, is_value};
 use super::slot::{GameSlot, Proof, is_fast, new_slot};
-use super::{FinishedGame, Sample, is_policy, is_value};
-use crate::backend::device_selfplay::{DecidedPly, PlayPlan};
 use crate::batch::AnyGame;
 use crate::game::Turn;
 use serde::{Deserialize, Serialize};

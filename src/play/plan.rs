@@ -1,0 +1,49 @@
+//! The plan of self-play: the part of a configuration by which games are played.
+
+use crate::config::Config;
+use crate::device_struct::device_constants;
+use crate::game::Sizes;
+
+device_constants! {
+    fn device_constants;
+    /// Random openings that are tried until one does not end the game; a game then starts without one.
+    pub const MAX_OPENING_ATTEMPTS: u64 = 100;
+}
+
+/// The configuration of self-play.
+#[derive(Clone, Copy, Debug)]
+pub struct PlayPlan {
+    /// The run's seed.
+    pub seed: u64,
+    /// S.
+    pub simulations: u32,
+    /// D.
+    pub determinisations: usize,
+    /// The most plies of a random opening.
+    pub opening_plies: u32,
+    /// Share of games without a random opening.
+    pub opening_none: f32,
+    /// Plies after the opening whose actions are drawn from the policy target.
+    pub temperature_plies: u32,
+    /// Share of plies with the small budget (playout cap randomisation).
+    pub playout_cap_prob: f32,
+    /// S of a ply with the small budget.
+    pub fast_simulations: u32,
+}
+
+impl PlayPlan {
+    /// The plan of a configuration for a game of these sizes.
+    pub fn new(config: &Config, sizes: &Sizes) -> Self {
+        let (search, selfplay) = (&config.search, &config.selfplay);
+        Self {
+            seed: config.run.seed,
+            simulations: search.simulations,
+            determinisations: if sizes.hidden_information { search.determinisations as usize } else { 1 },
+            opening_plies: selfplay.opening_plies,
+            opening_none: selfplay.opening_none,
+            temperature_plies: selfplay.temperature_plies,
+            playout_cap_prob: selfplay.playout_cap_prob,
+            fast_simulations: selfplay.fast_simulations,
+        }
+    }
+}
