@@ -17,15 +17,15 @@ use cudarc::driver::{CudaContext, DriverError};
 use half::bf16;
 use serde_json::{Value, json};
 use std::time::Instant;
-use vecaz::backend::kernels::cuda::{CudaDevice, CudaLibrary};
-use vecaz::backend::kernels::device::{Arg, Device, LaunchShape};
 use vecaz::backend::kernels::forward::{
     Arithmetic, DeviceForward, ElementType, PEAK_BLOCK, PEAK_PRODUCTS, peak_program,
 };
 use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
-use vecaz::backend::kernels::store::Store;
 use vecaz::batch::any_game;
 use vecaz::config::{Arch, NetConfig, TensorCores};
+use vecaz::device::cuda::{CudaDevice, CudaLibrary};
+use vecaz::device::store::Store;
+use vecaz::device::{Arg, Device, LaunchShape};
 use vecaz::error::{Error, Result};
 use vecaz::model::NetSpec;
 use vecaz::rng::{Key, Purpose};

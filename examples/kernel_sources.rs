@@ -5,11 +5,11 @@
 //!     cargo run --release --example kernel_sources > programs.jsonl
 
 use serde_json::json;
-use vecaz::backend::kernels::device::{Limits, Program};
 use vecaz::backend::kernels::forward::{self, Arithmetic, ElementType};
-use vecaz::backend::kernels::source::{GAME_UNITS, has_game, program, training};
 use vecaz::batch::any_game;
+use vecaz::batch::programs::{GAME_UNITS, has_game, program, training};
 use vecaz::config::{Arch, TensorCores, TrainPrecision};
+use vecaz::device::{Limits, Program};
 use vecaz::error::Result;
 use vecaz::game::{NAMES, ObsShape};
 use vecaz::model::NetSpec;

@@ -16,13 +16,13 @@ use parity::{BATCH, GAMES, HALF, PART, RESIDENT, RESIDENT_LEAVES, networks};
 use rayon::prelude::*;
 use std::io::BufRead;
 use std::path::Path;
-use vecaz::backend::kernels::cuda::code_for;
-use vecaz::backend::kernels::device::{Limits, Program};
 use vecaz::backend::kernels::forward::{self, Arithmetic, ElementType};
-use vecaz::backend::kernels::source::{self, GAME_UNITS, program, training};
-use vecaz::backend::kernels::store::Store;
+use vecaz::batch::programs::{GAME_UNITS, program, training};
 use vecaz::batch::{AnyGame, any_game};
 use vecaz::config::{Arch, DeviceName, NetConfig, Precision, TensorCores, TrainPrecision};
+use vecaz::device::cuda::code_for;
+use vecaz::device::store::Store;
+use vecaz::device::{Limits, Program};
 use vecaz::error::{Error, Result};
 use vecaz::model::NetSpec;
 
@@ -101,11 +101,11 @@ fn parity_programs(limits: Limits) -> Result<Vec<Program>> {
     for (name, options) in GAMES.into_iter().chain(beside_games) {
         let game = any_game(name, &options.parse().expect("TOML"))?;
         for unit in ["search", "passes", "batch"] {
-            all.push(source::program(game.as_ref(), unit)?);
+            all.push(program(game.as_ref(), unit)?);
         }
     }
     for precision in [TrainPrecision::F32, TrainPrecision::Bf16, TrainPrecision::F16] {
-        all.push(source::training(None, precision)?);
+        all.push(training(None, precision)?);
     }
     let mma = |element_type| Arithmetic { element_type, cores: TensorCores::Mma };
     for beside in &RESIDENT {

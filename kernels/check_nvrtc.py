@@ -69,7 +69,7 @@ def compile_one(task):
     names, texts = zip(*program["headers"])
     source, name = program["source"].encode(), b"program.cu"
     call(nvrtc.nvrtcCreateProgram, ctypes.byref(unit), source, name, len(names), strings(texts), strings(names))
-    # The options of src/backend/kernels/cuda/compile.rs.
+    # The options of src/device/cuda/compile.rs.
     options = ["--std=c++17", "--fmad=false", "--generate-line-info", f"--gpu-architecture=sm_{arch}"]
     if "architecture" in program or program["unit"] == "train":
         options.append("--ptxas-options=-v")

@@ -1,7 +1,7 @@
 // The base of every kernel source: integer types, bit operations, the thread's index in the grid, histories.
 //
 // Compiles with NVRTC and, unchanged, as host C++17. Needs no standard library and no CUDA headers. Constants with the prefix VZ_
-// that are not defined here are those of the game (src/backend/kernels/source.rs).
+// that are not defined here are those of the game (src/batch/programs.rs).
 #pragma once
 
 typedef unsigned char u8;

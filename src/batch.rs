@@ -6,6 +6,7 @@
 //! one call each. Knows games and no trees.
 
 mod playthrough;
+pub mod programs; // kernels that depend on a game's rules
 
 pub use playthrough::Playthrough;
 

@@ -50,8 +50,8 @@ mod device_struct; // structs, enums and constants that kernels share with Rust,
 pub mod math; // exp, ln, pow: the same bits on every backend
 pub mod simd; // vector registers of each instruction set
 pub mod rng; // counter-based random numbers
-pub mod kernel_times; // seconds by kernel and by copy on a device
 pub mod config; // what was typed -> a checked, resolved configuration
+pub mod device; // GPUs: driver, compiled programs, sums over several
 pub mod game; // trait Game, the registry, the rules
 pub mod batch; // one game -> N games
 pub mod tree; // the arrays of B trees

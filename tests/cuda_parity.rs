@@ -10,16 +10,16 @@ use parity::{BATCH, GAMES, HALF, PART, RESIDENT, RESIDENT_LEAVES, ResidentCase, 
 use std::sync::Arc;
 use vecaz::backend::RootCache;
 use vecaz::backend::kernels::batch::DeviceBatch;
-use vecaz::backend::kernels::cuda::CudaDevice;
 use vecaz::backend::kernels::cuda_network;
-use vecaz::backend::kernels::device::Device;
 use vecaz::backend::kernels::forward::{Arithmetic, DeviceForward, ElementType};
 use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
-use vecaz::backend::kernels::store::Store;
 use vecaz::batch::{AnyGame, GameBatch, any_game};
 use vecaz::config::{
     Arch, Config, DeviceName, Layers, NetConfig, Precision, TensorCores, TrainConfig, TrainPrecision,
 };
+use vecaz::device::Device;
+use vecaz::device::cuda::CudaDevice;
+use vecaz::device::store::Store;
 use vecaz::game::{self, Game, GameVisitor};
 use vecaz::model::{NetSpec, Weights};
 use vecaz::net::{CandleNet, HashNet, IoShape, Network, NetworkDesc, UniformNet};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Instant;
 use tempfile::TempDir;
-use vecaz::kernel_times::KernelTime;
+use vecaz::device::kernel_times::KernelTime;
 use vecaz::report::scaling_plot::ScalingRow;
 
 const VERBS: [&str; 3] = ["first", "rates", "deep"];

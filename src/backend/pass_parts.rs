@@ -1,6 +1,6 @@
 //! Seconds of the stages of passes that a device makes by itself.
 
-use crate::kernel_times::KernelTime;
+use crate::device::kernel_times::KernelTime;
 
 /// Mean seconds of the stages of some passes, and the kernels of others.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,8 +1,8 @@
 //! Networks with two alternating batches: a device evaluates one while the caller fills the other.
 
 use super::number::bf16_bits;
+use crate::device::kernel_times::KernelTime;
 use crate::error::Result;
-use crate::kernel_times::KernelTime;
 
 /// A buffer for the observations of some leaves, in the number format in which they are copied to the device.
 #[derive(Debug)]
@@ -97,7 +97,7 @@ pub trait DoubleBufferedNetwork: Send {
     /// Starts to time every launch and every copy by itself, until [`Self::end_timing`]. No batch may be under evaluation.
     fn begin_timing(&mut self);
 
-    /// The times of kernels and copies ([`crate::kernel_times::COPY_IN`], [`crate::kernel_times::COPY_OUT`]) of both batches, the
+    /// The times of kernels and copies ([`crate::device::kernel_times::COPY_IN`], [`crate::device::kernel_times::COPY_OUT`]) of both batches, the
     /// longest first.
     ///
     /// # Errors

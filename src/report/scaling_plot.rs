@@ -1,8 +1,8 @@
 //! The rows of `vecaz bench-scaling` and their output: JSON, CSV, a plot of simulations/s over N.
 
 use super::chart::{Axis, LineChart, Series};
+use crate::device::kernel_times::KernelTime;
 use crate::error::{Error, Result};
-use crate::kernel_times::KernelTime;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -1,12 +1,12 @@
 //! Training of a run's network: fused on the CPU or on one or several GPUs, or by candle.
 
 use super::network::{NetExecutor, select_executor};
-use crate::backend::kernels::collective::LinkedDevice;
-use crate::backend::kernels::device::Device;
-use crate::backend::kernels::source::has_game;
-use crate::backend::kernels::{OnDevices, on_cuda};
 use crate::batch::AnyGame;
+use crate::batch::programs::has_game;
 use crate::config::{Config, DeviceName};
+use crate::device::Device;
+use crate::device::collective::LinkedDevice;
+use crate::device::{OnDevices, on_cuda};
 use crate::error::Result;
 use crate::net::{NetSpec, Weights};
 use crate::replay::{BatchPlan, Replay};

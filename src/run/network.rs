@@ -1,8 +1,9 @@
 //! Selection of a run's network executor and its device.
 
-use crate::backend::kernels::{check_devices, cuda_network};
+use crate::backend::kernels::cuda_network;
 use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, Executor, NetConfig, Precision, TensorCores};
+use crate::device::check_devices;
 use crate::error::{Error, Result};
 use crate::model::{Model, Tower};
 use crate::net::cpu::{CpuNet, check_precision, choose_isa};

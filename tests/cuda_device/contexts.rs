@@ -2,8 +2,8 @@
 
 use super::{GOOD, SHAPE, count, driver, loaded, numbers, program};
 use std::thread;
-use vecaz::backend::kernels::cuda::CudaDevice;
-use vecaz::backend::kernels::device::{Arg, Device};
+use vecaz::device::cuda::CudaDevice;
+use vecaz::device::{Arg, Device};
 
 /// Does `work` on a thread that has no context yet.
 fn elsewhere<T: Send>(work: impl FnOnce() -> T + Send) -> T {

@@ -1,4 +1,4 @@
-// A stand-in for the part of a CUDA driver that src/backend/kernels/cuda calls, on the host's memory, with knobs for failures. It
+// A stand-in for the part of a CUDA driver that src/device/cuda calls, on the host's memory, with knobs for failures. It
 // runs two kernels of its own, whatever program is loaded: `record`, which stores its arguments and its launch shape, and `crash`.
 // Further kernels are given by the test (driver_add_kernel), which runs them itself (driver_run).
 //

@@ -5,9 +5,9 @@ use libloading::Library;
 use std::sync::{Arc, LazyLock};
 use std::thread;
 use vecaz::Result;
-use vecaz::backend::kernels::collective::{Collective, DataType, LinkedDevice};
-use vecaz::backend::kernels::cuda::{CudaDevice, linked};
-use vecaz::backend::kernels::device::Device;
+use vecaz::device::Device;
+use vecaz::device::collective::{Collective, DataType, LinkedDevice};
+use vecaz::device::cuda::{CudaDevice, linked};
 
 /// The stand-in for NCCL, loaded before its first use.
 static NCCL: LazyLock<Library> = LazyLock::new(|| stand_in("libnccl.so.2", "nccl.c"));

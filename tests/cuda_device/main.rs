@@ -8,9 +8,9 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{LazyLock, Mutex, MutexGuard};
-use vecaz::backend::kernels::cuda::{CudaDevice, CudaLibrary};
-use vecaz::backend::kernels::device::{Arg, Device, GpuCode, LaunchShape, Pinned, Program};
-use vecaz::backend::kernels::store::Store;
+use vecaz::device::cuda::{CudaDevice, CudaLibrary};
+use vecaz::device::store::Store;
+use vecaz::device::{Arg, Device, GpuCode, LaunchShape, Pinned, Program};
 
 mod contexts;
 mod linked;

@@ -1,4 +1,4 @@
-// A stand-in for the part of NCCL that src/backend/kernels/cuda/nccl.rs calls, on the memory of driver.c, with knobs for failures.
+// A stand-in for the part of NCCL that src/device/cuda/nccl.rs calls, on the memory of driver.c, with knobs for failures.
 // A sum is made within its call, which therefore waits for the calls of all other GPUs, or at the end of the group of its calls.
 #include <sched.h>
 #include <stdlib.h>

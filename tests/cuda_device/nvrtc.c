@@ -1,4 +1,4 @@
-// A stand-in for the part of NVIDIA's compiler that src/backend/kernels/cuda/compile.rs calls, for machines without it: machine code
+// A stand-in for the part of NVIDIA's compiler that src/device/cuda/compile.rs calls, for machines without it: machine code
 // is the ELF magic and the source, and a source with the word `missing` does not compile.
 #include <stdio.h>
 #include <stdlib.h>

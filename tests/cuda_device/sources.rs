@@ -5,10 +5,11 @@ use super::COMPILER;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::LazyLock;
-use vecaz::backend::kernels::cuda::code_for;
-use vecaz::backend::kernels::source::{FOLDER_VARIABLE, program};
 use vecaz::batch::any_game;
+use vecaz::batch::programs::program;
 use vecaz::config::DeviceName;
+use vecaz::device::cuda::code_for;
+use vecaz::device::source::FOLDER_VARIABLE;
 
 const NAME: &str = "sources::kernels_are_compiled_from_the_folder_that_the_variable_names";
 

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use vecaz::backend::kernels::device::Program;
+use vecaz::device::Program;
 
 /// No contraction: the results are to be those of Rust to the bit. Nothing is visible to other libraries but what says so.
 const FLAGS: [&str; 4] = ["-std=c++17", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden"];

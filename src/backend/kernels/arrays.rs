@@ -1,9 +1,9 @@
 //! The arrays of all rows on the device, and the launchers: one for each kernel of `kernels/search.cu` and `kernels/passes.cu`, with
 //! the kernel's name.
 
-use super::device::{Arg, Device, LaunchShape, Program, WARP};
 use super::game_slots::{DeviceGameSlots, GameSlots};
 use super::layout::{PARAMS_PADDING, ParameterBlock, RowArrays, RowBytes, SearchLayout, Totals, TreeParts};
+use crate::device::{Arg, Device, LaunchShape, Program, WARP};
 use crate::device_struct::device_constants;
 use crate::error::Result;
 use crate::search::SearchParams;

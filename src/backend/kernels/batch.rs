@@ -1,8 +1,8 @@
 //! N games on a device, without trees: the device's [`crate::batch::GameBatch`], with the kernels of `kernels/batch.cu`.
 
-use super::device::{Arg, Device, LaunchShape, WARP};
-use super::source;
 use crate::batch::AnyGame;
+use crate::batch::programs::program;
+use crate::device::{Arg, Device, LaunchShape, WARP};
 use crate::device_struct::device_struct;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
@@ -95,13 +95,13 @@ impl<D: Device> DeviceBatch<D> {
     /// N games at their start on `device`, whose program is replaced.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for more than [`MAX_GAMES`]; as [`source::program`] and the device.
+    /// [`Error::Unsupported`] for more than [`MAX_GAMES`]; as [`program`] and the device.
     pub fn new(mut device: D, game: &dyn AnyGame, num_games: usize) -> Result<Self> {
         if num_games > MAX_GAMES {
             let why = format!("a batch holds at most {MAX_GAMES}");
             return Err(Error::unsupported(format!("{num_games} games"), why));
         }
-        device.load(&source::program(game, "batch")?)?;
+        device.load(&program(game, "batch")?)?;
         let (sizes, state_bytes, n) = (game.sizes(), game.state_size(), num_games);
         let history = if sizes.uses_history { sizes.max_plies } else { 0 };
         let of = |entries: usize, bytes: usize| device.alloc((n * entries * bytes).max(8));

@@ -1,11 +1,11 @@
 //! The N game slots of self-play on the device: their structs, which `kernels/search/layout.cuh` is generated from, and their arrays.
 
-use super::device::Device;
 use super::layout::{SearchLayout, TreeParts};
 use super::packing::pack_snapshot;
 use super::polls::{PollCounts, Polls};
 use crate::backend::RootCache;
 use crate::backend::decisions::DecisionBlock;
+use crate::device::Device;
 use crate::device_struct::{device_enum, device_struct};
 use crate::error::Result;
 use crate::play::{PlayPlan, SlotStart};

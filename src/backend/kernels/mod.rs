@@ -1,17 +1,11 @@
-//! Games, trees and search as kernels: the same work as [`super::cpu`], done by a [`device::Device`]. The kernels' sources are
+//! Games, trees and search as kernels: the same work as [`super::cpu`], done by a [`Device`]. The kernels' sources are
 //! under `kernels/`; Rust is the truth that they are checked against.
 //!
 //! States, trees and observations stay on the device. Commands to rows are gathered ([`queue`]) and launched for many
 //! rows at once ([`arrays`]); a network runs on the host, through [`Backend`], or where the observations are
 //! ([`DevicePasses::take_network`], [`DevicePasses::simulate_constant_net`]), which copies one small block for any number of passes.
 
-pub mod device;
-pub mod collective; // sums over devices
-pub mod store; // compiled programs on disk
-mod open; // a GPU, where this build can
-#[cfg(feature = "cuda")]
-pub mod cuda; // kernels on an NVIDIA GPU
-pub mod source;
+mod open; // backends and networks on a GPU
 pub mod memory; // what a plan takes on a device
 #[cfg(test)]
 mod generated;
@@ -35,18 +29,19 @@ use super::pass_parts::PassParts;
 use super::plan::BackendPlan;
 use super::{Backend, DevicePasses, PassStages, PlyPlan, RootCache, RowBudget, TreeRows, TreeSnapshot};
 use crate::batch::AnyGame;
+use crate::batch::programs::program;
+use crate::device::Device;
 use crate::error::Result;
 use crate::game::Sizes;
 use crate::net::NetworkDesc;
 use crate::play::{PlayPlan, SlotStart};
 use crate::search::PassStats;
 use crate::search::root::RootSummary;
-use device::Device;
 use forward::{Arithmetic, DeviceForward, ForwardPlan};
 use layout::{BeginCommand, SearchLayout, Totals};
 use memory::DeviceNeed;
 use network::{DeviceNetwork, all_finite};
-pub use open::{OnDevices, check_devices, cuda_backend, cuda_network, on_cuda};
+pub use open::{cuda_backend, cuda_network};
 use rows::DeviceRows;
 
 /// B rows of one game on a device.
@@ -89,8 +84,8 @@ impl<D: Device> KernelBackend<D> {
         let sizes = game.sizes();
         let layout = SearchLayout::new(&plan, &sizes, game.state_size());
         DeviceNeed::of_rows(&layout).check(device.free_bytes()? as u64)?;
-        device.load(&source::program(game, "search")?)?;
-        let passes = source::program(game, "passes")?;
+        device.load(&program(game, "search")?)?;
+        let passes = program(game, "passes")?;
         Ok(Self {
             sizes,
             rows: DeviceRows::new(device, layout, plan, &sizes, passes)?,

@@ -1,6 +1,6 @@
 //! Networks that evaluate positions on the device that holds the observations.
 
-use super::device::Device;
+use crate::device::Device;
 use crate::error::{Error, Result};
 
 /// Number format in which a network takes observations.

@@ -5,8 +5,8 @@
 //! for that copy alone, then copies as many decisions as the header says, concurrently with the launches of the next poll. So that nothing is
 //! overwritten on the way, two polls in turn have a header on the host and room for decisions on the device each.
 
-use super::device::{Device, Pinned};
 use super::layout::Totals;
+use crate::device::{Device, Pinned};
 use crate::device_struct::device_struct;
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};

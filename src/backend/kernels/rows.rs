@@ -4,7 +4,6 @@
 mod passes; // whole passes on the device
 
 use super::arrays::SearchArrays;
-use super::device::{Device, Program};
 use super::game_slots::DeviceGameSlots;
 use super::layout::{BeginCommand, RootRow, SearchLayout, Totals, keep_limit};
 use super::memory::NetworkNeed;
@@ -15,6 +14,7 @@ use crate::backend::TreeSnapshot;
 use crate::backend::device_selfplay::Copied;
 use crate::backend::plan::BackendPlan;
 use crate::config::Algorithm;
+use crate::device::{Device, Program};
 use crate::error::{Error, Result};
 use crate::game::Sizes;
 use crate::search::root::{RootSummary, SequentialHalvingSchedule};

@@ -1,10 +1,10 @@
 //! Copies of one row's tree between device and host.
 
 use super::arrays::{DeviceTree, SearchArrays};
-use super::device::Device;
 use super::layout::SearchLayout;
 use super::packing::pack_snapshot;
 use crate::backend::TreeSnapshot;
+use crate::device::Device;
 use crate::error::Result;
 use crate::tree::{Tree, TreeShape};
 

@@ -3,7 +3,7 @@
 use super::constants::{NUM_LOSSES, NUM_STATS, SUMS_PER_COLUMN};
 use super::layers::{Norm, TrainLayer, TrainLayers, Unit, VertexLayers};
 use super::tiling::splits;
-use crate::backend::kernels::device::Device;
+use crate::device::Device;
 use crate::error::Result;
 use crate::model::NetSpec;
 

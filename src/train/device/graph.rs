@@ -5,7 +5,7 @@ use super::arrays::GraphArrays;
 use super::blocks::{MessageBlock, TriangleTerms};
 use super::layers::VertexLayers;
 use super::passes::{InputGradient, TrainPass, elementwise};
-use crate::backend::kernels::device::{Arg, Device};
+use crate::device::{Arg, Device};
 use crate::error::Result;
 
 /// Both parts of an edge network: its layers and its arrays.

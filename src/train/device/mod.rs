@@ -25,10 +25,10 @@ mod tiling;
 
 use super::state::TrainerSnapshot;
 use super::{Losses, TrainBatch, Trainer};
-use crate::backend::kernels::collective::LinkedDevice;
-use crate::backend::kernels::device::Device;
 use crate::batch::AnyGame;
 use crate::config::{TrainConfig, TrainPrecision};
+use crate::device::Device;
+use crate::device::collective::LinkedDevice;
 use crate::error::{Error, Result};
 use crate::model::{NetSpec, Weights};
 use crate::replay::{BatchPlan, Replay};

@@ -7,7 +7,7 @@ use super::constants::{BLOCK, GROUP, VEC};
 use super::layers::{LinearShape, Norm, TrainLayers};
 use super::process_group::ProcessGroup;
 use super::tiling::{Tiling, splits};
-use crate::backend::kernels::device::{Arg, Device, LaunchShape, Limits, WARP};
+use crate::device::{Arg, Device, LaunchShape, Limits, WARP};
 use crate::error::Result;
 use crate::model::ResidualGrad;
 

@@ -5,8 +5,8 @@ use super::blocks::PoolArrays;
 use super::constants::BLOCK;
 use super::layers::Pooled;
 use super::passes::{TrainPass, blocks, elementwise};
-use crate::backend::kernels::device::{Arg, Device, LaunchShape};
 use crate::backend::kernels::pooling::PoolingBlock;
+use crate::device::{Arg, Device, LaunchShape};
 use crate::error::Result;
 
 impl<D: Device> TrainPass<'_, D> {

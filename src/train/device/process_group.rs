@@ -2,8 +2,8 @@
 
 use super::constants::NUM_SYNCED;
 use super::layers::TrainLayers;
-use crate::backend::kernels::collective::{Collective, DataType};
-use crate::backend::kernels::device::Device;
+use crate::device::Device;
+use crate::device::collective::{Collective, DataType};
 use crate::error::Result;
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -11,11 +11,11 @@ use super::layers::{TrainLayer, TrainLayers};
 use super::passes::{PassBuffers, TrainPass, blocks, elementwise, warps};
 use super::process_group::{LinkGuard, ProcessGroup};
 use super::step::{LossBlock, Settings, UpdateReport};
-use crate::backend::kernels::collective::{DataType, LinkedDevice};
-use crate::backend::kernels::device::{Arg, Device, Limits};
-use crate::backend::kernels::source;
 use crate::batch::AnyGame;
+use crate::batch::programs::training;
 use crate::config::{TrainConfig, TrainPrecision};
+use crate::device::collective::{DataType, LinkedDevice};
+use crate::device::{Arg, Device, Limits};
 use crate::error::Result;
 use crate::model::{Model, NetSpec};
 use crate::train::state::TrainerSnapshot;
@@ -79,7 +79,7 @@ impl<D: Device> Replica<D> {
         if config.precision == TrainPrecision::Bf16 && limits.capability < 80 {
             tracing::warn!("this GPU's tensor cores have no bf16: train.precision = \"f16\" is faster on it");
         }
-        device.load(&source::training(game, config.precision)?)?;
+        device.load(&training(game, config.precision)?)?;
         let shapes: Vec<_> = layers.linears().flat_map(|layer| [layer.forward, layer.backward]).collect();
         let count = model.num_parameters();
         let shared = PassBuffers {

@@ -2,8 +2,8 @@
 
 use super::arrays::Samples;
 use super::passes::warps;
-use crate::backend::kernels::device::{Arg, Device};
 use crate::batch::AnyGame;
+use crate::device::{Arg, Device};
 use crate::device_struct::device_struct;
 use crate::error::Result;
 use crate::game::Sizes;

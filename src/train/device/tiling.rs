@@ -3,7 +3,7 @@
 
 use super::constants::{COPIES_PER_STEP, COPY_BYTES, STAGES, TILE_THREADS};
 use super::layers::LinearShape;
-use crate::backend::kernels::device::{LaunchShape, Limits};
+use crate::device::{LaunchShape, Limits};
 use crate::model::Connectivity;
 
 /// Blocks that keep a large GPU busy: two for each multiprocessor.

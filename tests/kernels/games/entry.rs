@@ -5,8 +5,8 @@ use bytemuck::Zeroable;
 use libloading::Library;
 use std::ffi::c_void;
 use std::marker::PhantomData;
-use vecaz::backend::kernels::source;
 use vecaz::batch::any_game;
+use vecaz::batch::programs::program;
 use vecaz::game::{Game, History, Sizes, Turn};
 
 macro_rules! entry_points {
@@ -69,7 +69,7 @@ pub struct Kernel<G: Game> {
 impl<G: Game> Kernel<G> {
     pub fn new(game: &G) -> Self {
         let any = any_game(G::NAME, &game.options()).expect("the game's own options");
-        let program = source::program(&*any, "batch").expect("a game with kernels");
+        let program = program(&*any, "batch").expect("a game with kernels");
         let library =
             host_compiler::library(&program, CODE, Effort::Little).unwrap_or_else(|what| panic!("{what}"));
         let entry = EntryPoints::load(&library);

@@ -7,7 +7,7 @@ mod entry;
 mod play;
 mod twins;
 
-use vecaz::backend::kernels::source;
+use vecaz::batch::programs::has_game;
 use vecaz::game::{self, Game, GameVisitor};
 
 /// A test for each game that plays it with every options text.
@@ -97,6 +97,6 @@ fn play(name: &str, options: &str) {
 
 #[test]
 fn every_game_with_kernels_is_compared() {
-    let with_kernels: Vec<&str> = game::NAMES.iter().copied().filter(|game| source::has_game(game)).collect();
+    let with_kernels: Vec<&str> = game::NAMES.iter().copied().filter(|game| has_game(game)).collect();
     assert_eq!(COVERED, with_kernels, "one line per game that has kernels, in the order of the registry");
 }

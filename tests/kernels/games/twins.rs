@@ -3,8 +3,8 @@
 use crate::host_compiler::{self, Effort};
 use libloading::{Library, Symbol};
 use std::sync::LazyLock;
-use vecaz::backend::kernels::device::{GpuCode, Program};
-use vecaz::backend::kernels::source::FILES;
+use vecaz::device::source::FILES;
+use vecaz::device::{GpuCode, Program};
 use vecaz::game::board;
 use vecaz::math;
 use vecaz::rng::{self, Key, Purpose};

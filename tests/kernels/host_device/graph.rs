@@ -3,7 +3,7 @@
 use super::module::Arguments;
 use libloading::Library;
 use std::sync::Weak;
-use vecaz::backend::kernels::device::LaunchShape;
+use vecaz::device::LaunchShape;
 
 /// A node of a graph: a launch with its arguments' bytes, or work of a host network.
 pub enum CapturedNode {

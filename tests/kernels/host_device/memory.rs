@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 use vecaz::Result;
-use vecaz::backend::kernels::device::Pinned;
+use vecaz::device::Pinned;
 
 /// Bytes that lie after every buffer and must never change.
 const GUARD: [u8; 64] = [0xA7; 64];

@@ -15,8 +15,8 @@ use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
 use std::sync::Arc;
 use std::time::Instant;
-use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Limits, Program};
-use vecaz::kernel_times::{COPY_IN, COPY_OUT, KernelTime};
+use vecaz::device::kernel_times::{COPY_IN, COPY_OUT, KernelTime};
+use vecaz::device::{Arg, Device, LaunchShape, Limits, Program};
 use vecaz::{Error, Result};
 
 /// The host as a device.

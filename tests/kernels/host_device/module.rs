@@ -4,7 +4,7 @@ use super::memory::HostBuffer;
 use libloading::{Library, Symbol};
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::sync::Arc;
-use vecaz::backend::kernels::device::{Arg, LaunchShape};
+use vecaz::device::{Arg, LaunchShape};
 
 type LaunchFn = unsafe extern "C" fn(
     *const c_char,

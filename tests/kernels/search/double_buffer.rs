@@ -9,7 +9,7 @@ use vecaz::backend::RootCache;
 use vecaz::backend::kernels::forward::DeviceEvaluator;
 use vecaz::batch::any_game;
 use vecaz::config::{Config, Precision};
-use vecaz::kernel_times::{COPY_IN, COPY_OUT, KernelTime};
+use vecaz::device::kernel_times::{COPY_IN, COPY_OUT, KernelTime};
 use vecaz::net::double_buffer::{DoubleBufferedNetwork, NetOutputs, ObsBuffer};
 use vecaz::net::{IoShape, Network};
 use vecaz::selfplay::SelfPlay;

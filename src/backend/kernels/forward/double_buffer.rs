@@ -3,10 +3,10 @@
 //! host's work.
 
 use super::{Arithmetic, DeviceForward};
-use crate::backend::kernels::device::{Device, Pinned};
 use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots, all_finite};
+use crate::device::kernel_times::KernelTime;
+use crate::device::{Device, Pinned};
 use crate::error::{Error, Result};
-use crate::kernel_times::KernelTime;
 use crate::net::double_buffer::{NetOutputs, ObsBuffer};
 use crate::net::{DoubleBufferedNetwork, IoShape, NetworkDesc};
 

@@ -3,7 +3,7 @@
 
 use super::blocks::LayerBlock;
 use super::{BoardRange, DeviceForward, ForwardLayer, LayerSpec};
-use crate::backend::kernels::device::{Arg, Device, Limits};
+use crate::device::{Arg, Device, Limits};
 use crate::error::{Error, Result};
 use crate::model::Tower;
 

@@ -3,9 +3,9 @@
 
 use super::double_buffer::DoubleBufferedForward;
 use super::{Arithmetic, DeviceForward};
-use crate::backend::kernels::device::Device;
 use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use crate::config::Devices;
+use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::net::double_buffer::ObsBuffer;
 use crate::net::{DoubleBufferedNetwork, IoShape, Network, NetworkDesc};

@@ -3,8 +3,8 @@
 
 use super::element_type::{Arithmetic, ElementType};
 use super::tile::{BlockCost, BlockWork, MMA_TILE, TileShape, WARPGROUP, tiles};
-use crate::backend::kernels::device::{LaunchShape, Limits};
 use crate::config::TensorCores;
+use crate::device::{LaunchShape, Limits};
 use crate::error::{Error, Result};
 
 /// Words of a row that one mma instruction takes.

@@ -2,8 +2,8 @@
 
 use super::edge::EdgeGraph;
 use super::{Arithmetic, ForwardLayer, LayerSpec, padded_channels, slot_order};
-use crate::backend::kernels::device::Limits;
 use crate::backend::kernels::network::SlotOrder;
+use crate::device::Limits;
 use crate::error::{Error, Result};
 use crate::model::{ActivationShape, Model, NetSpec, Tower};
 

@@ -19,11 +19,11 @@ mod pooling; // biases and scales of channels out of a whole board
 mod evaluator; // for callers on the host
 mod double_buffer; // for callers on the host that prepare one batch while another is evaluated
 
-use super::device::{Arg, Device, GpuCode, LaunchShape, Limits, Program, WARP};
 use super::memory::NetworkNeed;
 use super::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
-use super::source;
 use crate::config::TensorCores;
+use crate::device::source;
+use crate::device::{Arg, Device, GpuCode, LaunchShape, Limits, Program, WARP};
 use crate::error::{Error, Result};
 use crate::model::{ActivationShape, GlobalPooling, LayerKind, NetSpec, Weights, taps_on_board};
 use blocks::{Boards, LayerBlock, ValuesBlock};

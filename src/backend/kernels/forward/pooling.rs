@@ -4,8 +4,8 @@
 use super::blocks::{LayerBlock, PoolArrays};
 use super::pack::LayerPlace;
 use super::{BLOCK, BoardRange, DeviceForward, ForwardLayers};
-use crate::backend::kernels::device::{Arg, Device};
 use crate::backend::kernels::pooling::PoolingBlock;
+use crate::device::{Arg, Device};
 use crate::error::Result;
 use crate::model::GlobalPooling;
 

@@ -6,8 +6,8 @@
 //! fitted to a measurement.
 
 use super::element_type::{Arithmetic, ElementType};
-use crate::backend::kernels::device::{Limits, WARP};
 use crate::config::TensorCores;
+use crate::device::{Limits, WARP};
 
 /// Warps of a warpgroup, which issue wgmma together.
 pub(super) const WARPGROUP: usize = 4;

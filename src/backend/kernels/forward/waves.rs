@@ -3,9 +3,9 @@
 use super::layers::ForwardLayers;
 use super::slot_order::LIVE_SHARES;
 use super::{Arithmetic, ElementType, ForwardLayer};
-use crate::backend::kernels::device::Limits;
 use crate::backend::kernels::network::SlotOrder;
 use crate::config::{Arch, NetConfig, TensorCores};
+use crate::device::Limits;
 use crate::model::NetSpec;
 
 const DOCUMENT: &str = include_str!("../../../../docs/gpu-waves.md");

@@ -5,15 +5,15 @@ use super::{DeviceRows, PassGraphs, Result};
 use crate::backend::RootCache;
 use crate::backend::decisions::DecisionBlock;
 use crate::backend::kernels::arrays::SearchArrays;
-use crate::backend::kernels::device::Device;
 use crate::backend::kernels::game_slots::{DeviceGameSlots, PackedStarts};
 use crate::backend::kernels::layout::Totals;
 use crate::backend::kernels::memory::{DeviceNeed, NetworkNeed};
 use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
 use crate::backend::kernels::polls::PollCounts;
 use crate::backend::pass_parts::PassParts;
+use crate::device::Device;
+use crate::device::kernel_times::KernelTime;
 use crate::error::Error;
-use crate::kernel_times::KernelTime;
 use crate::play::{PlayPlan, SlotStart};
 use std::time::Instant;
 

@@ -6,8 +6,8 @@
 use super::driver::error_text;
 use super::libraries::CudaLibrary;
 use super::{CudaBuffer, CudaDevice};
-use crate::backend::kernels::collective::{Collective, DataType, LinkedDevice};
-use crate::backend::kernels::device::Device;
+use crate::device::collective::{Collective, DataType, LinkedDevice};
+use crate::device::interface::Device;
 use crate::error::{Error, Result};
 use cudarc::driver::sys;
 use libloading::Library;

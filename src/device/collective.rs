@@ -1,6 +1,6 @@
 //! Sums over several devices, which training on them needs: gradients and the statistics of normalisations.
 
-use super::device::Device;
+use super::interface::Device;
 use crate::error::Result;
 use std::sync::Arc;
 

@@ -10,12 +10,12 @@ mod nccl;
 mod pinned;
 mod timing;
 
-use super::device::{Arg, Device, LaunchShape, Limits, Program};
-use super::source::{FOLDER_VARIABLE, SourceFolder};
-use super::store::Store;
 use crate::config::DeviceName;
+use crate::device::interface::{Arg, Device, LaunchShape, Limits, Program};
+use crate::device::kernel_times::{COPY_IN, COPY_OUT, KernelTime};
+use crate::device::source::{FOLDER_VARIABLE, SourceFolder};
+use crate::device::store::Store;
 use crate::error::{Error, Result};
-use crate::kernel_times::{COPY_IN, COPY_OUT, KernelTime};
 use compile::{CompileTarget, Compiler};
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DevicePtr, DriverError, sys};
 pub use driver::check_driver;

@@ -1,7 +1,7 @@
 //! Programs loaded on a GPU, and their kernels.
 
-use super::super::device::LaunchShape;
 use super::driver::finish;
+use crate::device::interface::LaunchShape;
 use cudarc::driver::{CudaStream, DriverError, result, sys};
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};

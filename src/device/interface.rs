@@ -1,7 +1,7 @@
 //! The devices that run kernels: a GPU, or in the tests the host, with the same sources compiled as C++.
 
+use super::kernel_times::KernelTime;
 use crate::error::Result;
-use crate::kernel_times::KernelTime;
 use bytemuck::NoUninit;
 
 /// Threads of a warp, on every GPU.

@@ -1,6 +1,6 @@
 //! Times of single launches, by events before and after each.
 
-use crate::kernel_times::KernelTime;
+use crate::device::kernel_times::KernelTime;
 use cudarc::driver::{CudaEvent, CudaStream, DriverError, sys};
 use std::cell::RefCell;
 

@@ -2,7 +2,7 @@
 //! and how to get it. No function of a library may be called before it is loaded here: cudarc looks functions up at their first
 //! call and panics where the library is missing.
 
-use crate::backend::kernels::store::user_cache;
+use crate::device::store::user_cache;
 use crate::error::{Error, Result};
 use cudarc::driver::sys;
 use libloading::Library;

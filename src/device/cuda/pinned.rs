@@ -1,8 +1,8 @@
 //! Page-locked host memory, which the GPU copies to and from while the host continues.
 
-use super::super::device::Pinned;
 use super::{CudaDevice, driver, error_text};
 use crate::config::DeviceName;
+use crate::device::interface::Pinned;
 use crate::error::Result;
 use cudarc::driver::{CudaEvent, CudaStream, DriverError, HostSlice, PinnedHostSlice, SyncOnDrop};
 

@@ -1,7 +1,7 @@
 //! Kernel sources -> machine code for one architecture, by NVRTC.
 
 use super::libraries::CudaLibrary;
-use crate::backend::kernels::device::{GpuCode, Program};
+use crate::device::interface::{GpuCode, Program};
 use crate::error::{Error, Result};
 use cudarc::nvrtc::sys;
 use std::ffi::{CStr, CString, c_char, c_int};
