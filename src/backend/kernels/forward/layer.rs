@@ -94,12 +94,6 @@ impl ForwardLayer {
         self.block_cost(limits).launch(self.blocks(rows), limits.multiprocessors as usize)
     }
 
-    /// The computed waves of a launch for `rows` squares: its blocks over those that the device runs at once.
-    pub fn waves(&self, rows: usize, limits: Limits) -> f64 {
-        let at_once = self.block_cost(limits).resident * limits.multiprocessors as usize;
-        self.blocks(rows) as f64 / at_once as f64
-    }
-
     /// Rows and columns of the product that one block computes.
     pub fn block_shape(&self) -> [usize; 2] {
         [self.tile.rows(), self.tile.columns()]

@@ -11,7 +11,7 @@ mod layer; // one layer's kernel
 mod layers; // all layers of a network
 mod slot_order; // whether compacting slots lowers the cost
 #[cfg(test)]
-mod waves; // the table of docs/gpu-waves.md
+mod tests;
 mod pack; // weights as the kernels read them
 pub(super) mod blocks; // parameter blocks of the kernels
 mod edge; // vertices and heads of an edge network

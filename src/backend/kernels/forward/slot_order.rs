@@ -8,7 +8,7 @@ use crate::backend::kernels::network::SlotOrder;
 
 /// Shares of slots whose leaf needs the network, equally likely. Self-play of Connect Four with a network without training needs it for
 /// 0.95 of the leaves with 64 simulations and for 0.93 with 400, since games end; trained ones reach more ends.
-pub(super) const LIVE_SHARES: [f64; 4] = [0.87, 0.90, 0.93, 0.96];
+const LIVE_SHARES: [f64; 4] = [0.87, 0.90, 0.93, 0.96];
 /// Cycles of `number_leaves` without rows: its launch, two dependent loads and a prefix sum. Assumed.
 const NUMBERING_LATENCY: f64 = 5000.0;
 /// Cycles of a thread of it for each of its rows: loads that overlap, one store. Assumed.
