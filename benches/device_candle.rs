@@ -10,8 +10,6 @@ use candle_core::{Device as CandleDevice, Tensor};
 use clap::Parser;
 use serde_json::json;
 use std::time::Instant;
-use vecaz::backend::kernels::forward::{DeviceForward, ElementType};
-use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::batch::any_game;
 use vecaz::config::NetConfig;
 use vecaz::device::Device;
@@ -21,6 +19,8 @@ use vecaz::error::{Error, Result};
 use vecaz::model::{NetSpec, Weights};
 use vecaz::net::CandleNet;
 use vecaz::net::candle::BatchNormMode;
+use vecaz::net::gpu::network::{DeviceNetwork, ObsFormat, Slots};
+use vecaz::net::gpu::{DeviceForward, ElementType};
 use vecaz::rng::{Key, Purpose};
 
 /// Element types of vecaz's kernels, in which candle's f32 is the reference.

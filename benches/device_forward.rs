@@ -17,10 +17,6 @@ use cudarc::driver::{CudaContext, DriverError};
 use half::bf16;
 use serde_json::{Value, json};
 use std::time::Instant;
-use vecaz::backend::kernels::forward::{
-    Arithmetic, DeviceForward, ElementType, PEAK_BLOCK, PEAK_PRODUCTS, peak_program,
-};
-use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::batch::any_game;
 use vecaz::config::{Arch, NetConfig, TensorCores};
 use vecaz::device::cuda::{CudaDevice, CudaLibrary};
@@ -28,6 +24,8 @@ use vecaz::device::store::Store;
 use vecaz::device::{Arg, Device, LaunchShape};
 use vecaz::error::{Error, Result};
 use vecaz::model::NetSpec;
+use vecaz::net::gpu::network::{DeviceNetwork, ObsFormat, Slots};
+use vecaz::net::gpu::{Arithmetic, DeviceForward, ElementType, PEAK_BLOCK, PEAK_PRODUCTS, peak_program};
 use vecaz::rng::{Key, Purpose};
 
 /// Networks: architecture, blocks, channels.

@@ -5,7 +5,6 @@
 //!     cargo run --release --example kernel_sources > programs.jsonl
 
 use serde_json::json;
-use vecaz::backend::kernels::forward::{self, Arithmetic, ElementType};
 use vecaz::batch::any_game;
 use vecaz::batch::programs::{GAME_UNITS, has_game, program, training};
 use vecaz::config::{Arch, TensorCores, TrainPrecision};
@@ -13,6 +12,8 @@ use vecaz::device::{Limits, Program};
 use vecaz::error::Result;
 use vecaz::game::{NAMES, ObsShape};
 use vecaz::model::NetSpec;
+use vecaz::net::gpu;
+use vecaz::net::gpu::{Arithmetic, ElementType};
 
 /// Settings other than the defaults, which compile other branches of the sources or have the largest arrays.
 const VARIANTS: &[(&str, &str)] = &[
@@ -73,12 +74,12 @@ fn print_networks() -> Result<()> {
         };
         for (capability, multiprocessors) in GENERATIONS {
             let limits = Limits::of(capability, multiprocessors);
-            let program = forward::program(&spec, element_type, slots, limits)?;
+            let program = gpu::program(&spec, element_type, slots, limits)?;
             print_network(label, &capability.to_string(), &program);
             // Also with wgmma on Hopper.
             let arithmetic = Arithmetic { element_type, cores: TensorCores::Wgmma };
             if arithmetic.on(capability).is_ok() {
-                let program = forward::program(&spec, arithmetic, slots, limits)?;
+                let program = gpu::program(&spec, arithmetic, slots, limits)?;
                 print_network(&format!("{label}, wgmma"), &format!("{capability}a"), &program);
             }
         }
@@ -87,7 +88,7 @@ fn print_networks() -> Result<()> {
         print_network(
             "the tensor cores' peak",
             &capability.to_string(),
-            &forward::peak_program(ElementType::F16),
+            &gpu::peak_program(ElementType::F16),
         );
     }
     Ok(())

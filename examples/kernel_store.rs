@@ -16,7 +16,6 @@ use parity::{BATCH, GAMES, HALF, PART, RESIDENT, RESIDENT_LEAVES, networks};
 use rayon::prelude::*;
 use std::io::BufRead;
 use std::path::Path;
-use vecaz::backend::kernels::forward::{self, Arithmetic, ElementType};
 use vecaz::batch::programs::{GAME_UNITS, program, training};
 use vecaz::batch::{AnyGame, any_game};
 use vecaz::config::{Arch, DeviceName, NetConfig, Precision, TensorCores, TrainPrecision};
@@ -25,12 +24,14 @@ use vecaz::device::store::Store;
 use vecaz::device::{Limits, Program};
 use vecaz::error::{Error, Result};
 use vecaz::model::NetSpec;
+use vecaz::net::gpu;
+use vecaz::net::gpu::{Arithmetic, ElementType};
 
 /// The programs of one line.
 fn programs(line: &str, limits: Limits) -> Result<Vec<Program>> {
     match line {
         "parity" => return parity_programs(limits),
-        "peak bf16" => return Ok(vec![forward::peak_program(ElementType::Bf16)]),
+        "peak bf16" => return Ok(vec![gpu::peak_program(ElementType::Bf16)]),
         _ => {}
     }
     let mut parts = line.split('|').map(str::trim);
@@ -52,7 +53,7 @@ fn programs(line: &str, limits: Limits) -> Result<Vec<Program>> {
             let cores = parsed::<TensorCores>(cores.first().unwrap_or(&"mma")).map_err(invalid)?;
             let arithmetic = Arithmetic::of(precision, cores, limits.capability)?;
             let slots = slots.split(',').map(|n| n.parse::<usize>().map_err(|e| invalid(e.to_string())));
-            slots.map(|slots| forward::program(&spec, arithmetic, slots?, limits)).collect()
+            slots.map(|slots| gpu::program(&spec, arithmetic, slots?, limits)).collect()
         }
         _ => Err(invalid("expected nothing, a network or training after the second bar".into())),
     }
@@ -116,20 +117,20 @@ fn parity_programs(limits: Limits) -> Result<Vec<Program>> {
         // As many slots as leaves for trees on the device; the next power of two for trees on the host.
         let leaves = beside.slots * RESIDENT_LEAVES;
         for slots in [leaves, leaves.next_power_of_two()] {
-            all.push(forward::program(&spec, mma(beside.element_type), slots, limits)?);
+            all.push(gpu::program(&spec, mma(beside.element_type), slots, limits)?);
         }
     }
     for spec in networks() {
         for element_type in [ElementType::F16, ElementType::Bf16, ElementType::Tf32, ElementType::F32] {
             for slots in [BATCH, PART, HALF] {
-                all.push(forward::program(&spec, mma(element_type), slots, limits)?);
+                all.push(gpu::program(&spec, mma(element_type), slots, limits)?);
             }
         }
         if limits.capability == 90 {
             for element_type in [ElementType::F16, ElementType::Bf16] {
                 for slots in [BATCH, 1] {
                     let by = Arithmetic { element_type, cores: TensorCores::Wgmma };
-                    all.push(forward::program(&spec, by, slots, limits)?);
+                    all.push(gpu::program(&spec, by, slots, limits)?);
                 }
             }
         }

@@ -1,4 +1,4 @@
-// The forward of a network, one kernel a layer, launched by src/backend/kernels/forward. This file has what all networks share; their
+// The forward of a network, one kernel a layer, launched by src/net/gpu. This file has what all networks share; their
 // blocks are in net_tower.cu or net_edge.cu. The launcher defines the constants: the layers' shapes as VZ_STEM, VZ_TOWER and VZ_DENSE,
 // the sizes of a game's observations, logits and values.
 #include "math.cuh"

@@ -40,7 +40,7 @@ VZ_KERNEL take_observations(const f32* obs, u32 boards, u32 channels, u32 area, 
     }
 }
 
-// Each product has three tile shapes; src/train/device/tiling.rs chooses one per launch.
+// Each product has three tile shapes; src/net/gpu_train/tiling.rs chooses one per launch.
 
 // A layer forward, or backward to its input.
 VZ_BLOCK_KERNEL(train::TILE_THREADS) linear_wide(VZ_BY_VALUE train::LinearBlock args) {

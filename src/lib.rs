@@ -60,12 +60,12 @@ pub mod model; // one description of a network: a list of layers
 pub mod net; // what executes it: observations -> logits, values
 pub mod play; // self-play's rules on one game slot: plan, slot, sample, record, act
 pub mod replay; // ring buffer of samples
+pub mod train; // loss and optimiser step
 pub mod backend; // where the arrays live
 pub mod pass; // one lockstep pass: select, evaluate, expand, backup on all rows
 pub mod searcher; // positions -> search results
 pub mod root_cache; // trees of the positions in which many games begin
 pub mod selfplay; // the stream of passes over N games
-pub mod train; // loss and optimiser step
 pub mod weights; // safetensors: save, load, export
 pub mod eval; // exact solvers, matches, Elo
 pub mod report; // what people see: tables, progress, metrics, plots, report.html

@@ -10,9 +10,6 @@ use parity::{BATCH, GAMES, HALF, PART, RESIDENT, RESIDENT_LEAVES, ResidentCase, 
 use std::sync::Arc;
 use vecaz::backend::RootCache;
 use vecaz::backend::kernels::batch::DeviceBatch;
-use vecaz::backend::kernels::cuda_network;
-use vecaz::backend::kernels::forward::{Arithmetic, DeviceForward, ElementType};
-use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::batch::{AnyGame, GameBatch, any_game};
 use vecaz::config::{
     Arch, Config, DeviceName, Layers, NetConfig, Precision, TensorCores, TrainConfig, TrainPrecision,
@@ -22,6 +19,9 @@ use vecaz::device::cuda::CudaDevice;
 use vecaz::device::store::Store;
 use vecaz::game::{self, Game, GameVisitor};
 use vecaz::model::{NetSpec, Weights};
+use vecaz::net::gpu::cuda_network;
+use vecaz::net::gpu::network::{DeviceNetwork, ObsFormat, Slots};
+use vecaz::net::gpu::{Arithmetic, DeviceForward, ElementType};
 use vecaz::net::{CandleNet, HashNet, IoShape, Network, NetworkDesc, UniformNet};
 use vecaz::play::{FinishedGame, GameSlot};
 use vecaz::rng::{Key, Purpose};

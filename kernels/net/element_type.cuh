@@ -1,7 +1,7 @@
 // Element types of activations and weights. Layers count memory in 32-bit words, of two 16-bit elements or one of 32 bits: one
 // tensor-core instruction takes eight words of a row in either.
 //
-// Twin of src/backend/kernels/forward/element_type.rs.
+// Twin of src/net/gpu/element_type.rs.
 #pragma once
 #include "common.cuh"
 

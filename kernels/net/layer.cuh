@@ -8,7 +8,7 @@
 // nor be copied to another layout (im2col):
 // - A block of threads takes a tile of up to 256 consecutive squares of all boards, wherever boards begin (no rows are wasted, whatever
 //   the board's size), and all or up to 128 of the output channels. The launcher chooses the tile by a computed cost
-//   (src/backend/kernels/forward/tile.rs). Its squares and W + 1 on either side go to shared memory once;
+//   (src/net/gpu/tile.rs). Its squares and W + 1 on either side go to shared memory once;
 //   the nine taps read them there at nine offsets. A tap off the board reads a row of zeros: ldmatrix takes an address for
 //   each row, so this costs one selection a row and tap.
 // - Weights stream from L2, laid out as the instruction's fragments, in weight tiles of one tap and 64 channels (16 KiB), three in
@@ -33,7 +33,7 @@
 
 namespace net {
 
-// A layer's shape. Twin of `ForwardLayer::constants` in src/backend/kernels/forward/layer.rs, which chooses it.
+// A layer's shape. Twin of `ForwardLayer::constants` in src/net/gpu/layer.rs, which chooses it.
 template <
     class ElementType_, int TAPS_, int HEIGHT_, int WIDTH_, int ROW_WORDS_, int K_TILE_WORDS_, int K_TILES_, int WARP_ROWS_,
     int WARP_COLUMNS_, int ROW_TILES_, int COLUMN_TILES_, int COLUMN_BLOCKS_, int STAGES_, int WARPS_PER_MMA_, int THREADS_,

@@ -48,7 +48,7 @@ VZ_DEVICE u64 describe(SmemAddr first) {
 }
 
 // The position of word `word` of 8 of column `column` among 16 elements of 16 columns, as `describe` has it. Column 4 t + e of the
-// layer is column 2 t + e % 2 of core matrix e / 2. Twin of `core_matrix_offset` in src/backend/kernels/forward/layer.rs.
+// layer is column 2 t + e % 2 of core matrix e / 2. Twin of `core_matrix_offset` in src/net/gpu/layer.rs.
 VZ_DEVICE int core_matrix_offset(int column, int word) {
     const int in_block = column / 4 * 2 + column % 2, block = column / 2 % 2;
     return block * (int)(NEXT_COLUMNS / 4) + word / 4 * (int)(NEXT_NUMBERS / 4) + in_block * 4 + word % 4;

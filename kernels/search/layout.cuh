@@ -34,6 +34,7 @@ constexpr i32 NO_SLOT = -1; // The absent evaluation slot: the leaf needs no eva
 constexpr int LANES = 8; // Lanes of the row loops: partial sums of a sum over edges.
 
 constexpr int ROW_BLOCK = 128; // Threads of a block whose warps work each on its own row.
+
 constexpr int COUNTING_THREADS = 512; // The most threads of the one block that counts rows or numbers leaves.
 
 // The search algorithm: the selection rule and the policy target.

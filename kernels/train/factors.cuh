@@ -40,7 +40,7 @@ struct LinearShape : LinearShapeFields {
 };
 
 // The K index of a product, in the order of all sums: taps, then inputs; for a convolution chunks of inputs, then taps, then inputs
-// of the chunk. Twin of `order` in src/train/device/layers.rs.
+// of the chunk. Twin of `order` in src/net/gpu_train/layers.rs.
 struct Depth {
     u32 begin, width; // of the chunk
     u32 tap;

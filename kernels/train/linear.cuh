@@ -21,7 +21,7 @@
 // stay in L1. Without that, L2 would have to deliver 7.7 or 9.7 TB/s. For the same reason a tile of the gradient of weights has
 // four (or eight) taps of 32 inputs: 10,300 (or 6,300) bytes from L2.
 // 128 x 32 reaches 0.24 of the peak. It is for few columns, where a wider tile would be partly empty or memory is the limit, and
-// for few rows, where there are too few blocks (src/train/device/tiling.rs). In f32 a step is K = 16 with the same bytes; at 128
+// for few rows, where there are too few blocks (src/net/gpu_train/tiling.rs). In f32 a step is K = 16 with the same bytes; at 128
 // multiply-adds per cycle, arithmetic takes 2,048 cycles for 128 x 128 and is the limit.
 #pragma once
 #include "train/sums.cuh"

@@ -5,7 +5,7 @@
 
 namespace train {
 
-// A block's output tile: its grid of warps and the size of a warp's tile. Twin of src/train/device/tiling.rs.
+// A block's output tile: its grid of warps and the size of a warp's tile. Twin of src/net/gpu_train/tiling.rs.
 template <int WARP_ROWS_, int WARP_COLUMNS_, int ROW_TILES_, int COLUMN_TILES_>
 struct Tiling {
     static constexpr int WARP_ROWS = WARP_ROWS_, WARP_COLUMNS = WARP_COLUMNS_;

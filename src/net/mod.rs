@@ -12,6 +12,8 @@ pub mod pooling; // biases and scales of channels from a whole board
 mod register_tile; // the micro-kernel of matrix products
 pub mod cpu_train; // fused training passes
 pub mod cpu; // the fused CPU forward
+pub mod gpu; // the fused forward on a GPU
+pub mod gpu_train; // fused training passes on a GPU
 pub mod double_buffer; // two alternating batches
 
 pub use crate::model::{IoShape, NetSpec, Weights};

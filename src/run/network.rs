@@ -1,12 +1,12 @@
 //! Selection of a run's network executor and its device.
 
-use crate::backend::kernels::cuda_network;
 use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, Executor, NetConfig, Precision, TensorCores};
 use crate::device::check_devices;
 use crate::error::{Error, Result};
 use crate::model::{Model, Tower};
 use crate::net::cpu::{CpuNet, check_precision, choose_isa};
+use crate::net::gpu::cuda_network;
 use crate::net::{CandleNet, NetSpec, Network, NetworkDesc, Weights};
 use crate::weights::pack;
 use candle_core::Device;

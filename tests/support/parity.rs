@@ -1,10 +1,10 @@
 //! The games and networks of `tests/cuda_parity.rs`; `examples/kernel_store.rs` compiles their programs beforehand for a machine
 //! whose first minute is for tests.
 
-use vecaz::backend::kernels::forward::ElementType;
 use vecaz::config::Arch;
 use vecaz::game::ObsShape;
 use vecaz::model::NetSpec;
+use vecaz::net::gpu::ElementType;
 
 /// Games with settings that keep them short, and others that make large arrays.
 pub const GAMES: [(&str, &str); 15] = [

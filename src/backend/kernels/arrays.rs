@@ -6,6 +6,7 @@ use super::layout::{PARAMS_PADDING, ParameterBlock, RowArrays, RowBytes, SearchL
 use crate::device::{Arg, Device, LaunchShape, Program, WARP};
 use crate::device_struct::device_constants;
 use crate::error::Result;
+use crate::net::gpu::slot_order::COUNTING_THREADS;
 use crate::search::SearchParams;
 use bytemuck::Zeroable;
 
@@ -16,8 +17,6 @@ device_constants! {
     fn device_constants;
     /// Threads of a block whose warps work each on its own row.
     const ROW_BLOCK: u32 as "int" = 128;
-    /// The most threads of the one block that counts rows or numbers leaves.
-    pub(super) const COUNTING_THREADS: usize as "int" = 512;
 }
 
 /// Threads of the block that copies one tree.

@@ -1,19 +1,17 @@
-//! Compares `kernels/search/layout.cuh` and `kernels/pooling/layout.cuh` with the Rust types that they are generated from.
+//! Compares `kernels/search/layout.cuh` and `kernels/batch/layout.cuh` with the Rust types that they are generated from.
 
 use super::arrays;
 use super::batch::BatchBlock;
-use super::forward::blocks::{Boards, LayerBlock, PoolArrays, ValuesBlock};
 use super::game_slots::{DecisionQueue, GameSlots, PlayNumbers, SlotRow, SlotTask};
 use super::layout::{
     self, AdvanceCommand, BeginCommand, Leaf, ParameterBlock, RootRow, RowCounts, SetRootCommand, Totals,
     TreeParts,
 };
 use super::polls::PollHeader;
-use super::pooling::PoolingBlock;
 use crate::backend::decisions::{DecisionHead, SummaryHead};
 use crate::config::{Algorithm, ChanceRule, Fpu};
 use crate::device_struct::{DeviceType, check_header};
-use crate::model::{ChannelEffect, PoolStatistics};
+use crate::net::gpu::slot_order;
 use crate::play::plan;
 use crate::search::root::RowKey;
 use crate::search::{MctsSolver, SearchParams, backup, select};
@@ -38,6 +36,7 @@ fn generated_header_of_the_search_kernels_is_up_to_date() {
         layout::device_constants(),
         simd::device_constants(),
         arrays::device_constants(),
+        slot_order::device_constants(),
         Algorithm::definition(),
         ChanceRule::definition(),
         Fpu::definition(),
@@ -69,23 +68,6 @@ fn generated_header_of_the_search_kernels_is_up_to_date() {
 }
 
 #[test]
-fn generated_header_of_the_forward_kernels_is_up_to_date() {
-    let definitions = [
-        Boards::definition().base("BoardRange"),
-        LayerBlock::definition(),
-        ValuesBlock::definition(),
-        PoolArrays::definition(),
-    ];
-    check_header("net/layout.cuh", "net", "", &definitions);
-}
-
-#[test]
 fn generated_header_of_the_batch_kernels_is_up_to_date() {
     check_header("batch/layout.cuh", "batch", "", &[BatchBlock::definition()]);
-}
-
-#[test]
-fn generated_header_of_the_pooling_kernels_is_up_to_date() {
-    let definitions = [PoolStatistics::definition(), ChannelEffect::definition(), PoolingBlock::definition()];
-    check_header("pooling/layout.cuh", "pooling", "", &definitions);
 }

@@ -3,26 +3,9 @@
 use super::game_slots::max_game_slot_bytes;
 use super::layout::SearchLayout;
 use crate::error::{Error, Result};
+use crate::net::gpu::network_need::NetworkNeed;
 
 const MIB: u64 = 1 << 20;
-
-/// The memory of a resident network.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NetworkNeed {
-    /// Bytes of its packed weights.
-    pub parameters: u64,
-    /// Bytes of one board's activations.
-    pub board: u64,
-    /// The most boards whose activations exist at the same time.
-    pub max_boards: usize,
-}
-
-impl NetworkNeed {
-    /// Bytes for `slots` evaluation slots.
-    pub fn bytes(&self, slots: usize) -> u64 {
-        self.parameters + self.board * slots.min(self.max_boards) as u64
-    }
-}
 
 /// The memory of rows, their game slots and their network.
 #[derive(Clone, Copy, Debug)]

@@ -5,16 +5,13 @@
 //! rows at once ([`arrays`]); a network runs on the host, through [`Backend`], or where the observations are
 //! ([`DevicePasses::take_network`], [`DevicePasses::simulate_constant_net`]), which copies one small block for any number of passes.
 
-mod open; // backends and networks on a GPU
+mod open; // a backend on a GPU
 pub mod memory; // what a plan takes on a device
 #[cfg(test)]
 mod generated;
 pub mod layout; // the structs that kernels share with Rust, sizes of arrays
 pub mod arrays; // the arrays, and a launcher for each kernel
 pub mod queue; // commands to rows, gathered
-pub mod network; // networks on the device
-pub mod pooling; // pooling layers as kernels see them
-pub mod forward; // the network's own kernels
 pub mod batch; // games without trees
 pub mod game_slots; // self-play driven by the device
 mod polls; // its counts and decisions on their way to the host
@@ -34,14 +31,14 @@ use crate::device::Device;
 use crate::error::Result;
 use crate::game::Sizes;
 use crate::net::NetworkDesc;
+use crate::net::gpu::network::{DeviceNetwork, all_finite};
+use crate::net::gpu::{Arithmetic, DeviceForward, ForwardPlan};
 use crate::play::{PlayPlan, SlotStart};
 use crate::search::PassStats;
 use crate::search::root::RootSummary;
-use forward::{Arithmetic, DeviceForward, ForwardPlan};
 use layout::{BeginCommand, SearchLayout, Totals};
 use memory::DeviceNeed;
-use network::{DeviceNetwork, all_finite};
-pub use open::{cuda_backend, cuda_network};
+pub use open::cuda_backend;
 use rows::DeviceRows;
 
 /// B rows of one game on a device.

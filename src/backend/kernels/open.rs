@@ -1,15 +1,12 @@
-//! Backends and networks on a GPU.
+//! A backend on a GPU.
 
 use super::KernelBackend;
-use super::forward::DeviceEvaluator;
 use crate::backend::Backend;
 use crate::backend::plan::BackendPlan;
 use crate::batch::AnyGame;
-use crate::config::{DeviceName, Devices};
 use crate::device::collective::LinkedDevice;
-use crate::device::{Device, OnDevices, WithOpener, on_cuda, with_cuda};
+use crate::device::{Device, OnDevices, on_cuda};
 use crate::error::Result;
-use crate::net::{Network, NetworkDesc};
 
 /// A backend with the games and trees of `game` on GPU number `number`.
 ///
@@ -31,24 +28,4 @@ pub fn cuda_backend(game: &dyn AnyGame, plan: BackendPlan, number: u32) -> Resul
     made.into_iter()
         .next()
         .ok_or_else(|| crate::Error::unsupported("a backend on a GPU", "no GPU was opened"))
-}
-
-//NET
-/// The network of `parts` on the GPUs `devices`, in our kernels. The first of them is opened at the first forward; backends on any
-/// of them may have the resident network.
-///
-/// # Errors
-/// [`crate::Error::Unsupported`] where this build has no CUDA.
-pub fn cuda_network(parts: NetworkDesc, devices: Devices) -> Result<Box<dyn Network>> {
-    struct Make(NetworkDesc, Devices);
-    impl WithOpener for Make {
-        type Out = Box<dyn Network>;
-        fn run<D: Device + 'static>(self, open: impl Fn() -> Result<D> + Send + Sync + 'static) -> Self::Out {
-            Box::new(DeviceEvaluator::new(self.0, self.1, open))
-        }
-    }
-    match devices.first() {
-        DeviceName::Cuda(number) => with_cuda(number, Make(parts, devices)),
-        DeviceName::Cpu => Err(crate::Error::unsupported("the network's GPU kernels", "cpu is no GPU")),
-    }
 }

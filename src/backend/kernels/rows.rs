@@ -6,7 +6,6 @@ mod passes; // whole passes on the device
 use super::arrays::SearchArrays;
 use super::game_slots::DeviceGameSlots;
 use super::layout::{BeginCommand, RootRow, SearchLayout, Totals, keep_limit};
-use super::memory::NetworkNeed;
 use super::packing::pack;
 use super::queue::{CommandBatch, Queue, RootBatch};
 use super::snapshots::{self, UploadedSnapshot};
@@ -17,6 +16,7 @@ use crate::config::Algorithm;
 use crate::device::{Device, Program};
 use crate::error::{Error, Result};
 use crate::game::Sizes;
+use crate::net::gpu::network_need::NetworkNeed;
 use crate::search::root::{RootSummary, SequentialHalvingSchedule};
 use crate::search::{MctsSolver, SearchParams};
 use bytemuck::Zeroable;

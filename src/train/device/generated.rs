@@ -1,16 +1,16 @@
 //! Compares `kernels/train/layout.cuh` and `kernels/gather/layout.cuh` with the Rust types that they are generated from.
 
-use super::blocks::{
-    Activation, GradientOf, LinearBlock, MessageBlock, NormBlock, PoolArrays, TriangleTerms, UpdateBlock,
-    WeightGradientBlock,
-};
-use super::constants;
-use super::layers::LinearShape;
 use super::samples::GatherBlock;
 use super::step::{LossBlock, Settings, UpdateReport};
 use crate::device_struct::{DeviceType, check_header};
 use crate::model;
 use crate::model::Connectivity;
+use crate::net::gpu_train::blocks::{
+    Activation, GradientOf, LinearBlock, MessageBlock, NormBlock, PoolArrays, TriangleTerms, UpdateBlock,
+    WeightGradientBlock,
+};
+use crate::net::gpu_train::constants;
+use crate::net::gpu_train::layers::LinearShape;
 
 /// Types of the addresses that Rust does not define.
 const PREAMBLE: &str = "

@@ -8,20 +8,11 @@
 //! Several devices of one machine train one network (`replica.rs`): each part of a batch is split over them row by row, as evenly as
 //! it can be, and every sample counts alike, whatever the size of its share. Normalisation is that of the whole part.
 
-mod arrays;
-pub mod blocks; // parameter blocks of the kernels
-mod constants; // shared with the kernels
 #[cfg(test)]
 mod generated;
-mod graph; // message passing of an edge network
-mod layers;
 mod replica; // one device of those that train
-mod passes;
-mod pooling; // biases and scales of channels out of a whole board
 mod samples;
 mod step;
-mod process_group; // the communicator of the devices
-mod tiling;
 
 use super::state::TrainerSnapshot;
 use super::{Losses, TrainBatch, Trainer};
@@ -31,18 +22,16 @@ use crate::device::Device;
 use crate::device::collective::LinkedDevice;
 use crate::error::{Error, Result};
 use crate::model::{NetSpec, Weights};
+use crate::net::gpu_train::process_group::LinkGuard;
+use crate::net::gpu_train::{Samples, TrainLayers};
 use crate::replay::{BatchPlan, Replay};
 use crate::threads;
-pub use arrays::Samples;
-pub use layers::{LinearShape, TrainLayer, TrainLayers};
-use process_group::LinkGuard;
 use replica::{Replica, TrainPlan};
 pub use samples::{DeviceReplay, Residence};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use step::Settings;
 pub use step::{LossScale, UpdateReport};
-pub use tiling::Tiling;
 
 /// A network in training on a device, or on several, with its optimiser.
 pub struct DeviceTrainer<D: Device> {

@@ -3,13 +3,7 @@
 //! Several devices hold the same parameters, moments and statistics, to the bit. Each makes its rows of a batch; sums of batch
 //! normalisation and the gradient are all-reduced, so that an update is that of one device but for the order of sums. All then make the same update by themselves.
 
-use super::arrays::{Samples, TrainArrays};
-use super::blocks::UpdateBlock;
-use super::constants::{BLOCK, SQUARED};
 use super::element_bytes;
-use super::layers::{TrainLayer, TrainLayers};
-use super::passes::{PassBuffers, TrainPass, blocks, elementwise, warps};
-use super::process_group::{LinkGuard, ProcessGroup};
 use super::step::{LossBlock, Settings, UpdateReport};
 use crate::batch::AnyGame;
 use crate::batch::programs::training;
@@ -18,6 +12,12 @@ use crate::device::collective::{DataType, LinkedDevice};
 use crate::device::{Arg, Device, Limits};
 use crate::error::Result;
 use crate::model::{Model, NetSpec};
+use crate::net::gpu_train::arrays::{Samples, TrainArrays};
+use crate::net::gpu_train::blocks::UpdateBlock;
+use crate::net::gpu_train::constants::{BLOCK, SQUARED};
+use crate::net::gpu_train::layers::{TrainLayer, TrainLayers};
+use crate::net::gpu_train::passes::{PassBuffers, TrainPass, blocks, elementwise, warps};
+use crate::net::gpu_train::process_group::{LinkGuard, ProcessGroup};
 use crate::train::state::TrainerSnapshot;
 
 /// The plan of an update, equal on all devices.

@@ -1,12 +1,12 @@
 //! Samples on the device: a whole batch from the host, or drawn there from a copy of the replay.
 
-use super::arrays::Samples;
-use super::passes::warps;
 use crate::batch::AnyGame;
 use crate::device::{Arg, Device};
 use crate::device_struct::device_struct;
 use crate::error::Result;
 use crate::game::Sizes;
+use crate::net::gpu_train::arrays::Samples;
+use crate::net::gpu_train::passes::warps;
 use crate::replay::{BatchPlan, Replay, ReplayArrays, Symmetries};
 use crate::train::TrainBatch;
 use bytemuck::{NoUninit, cast_slice};

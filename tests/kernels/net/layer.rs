@@ -2,10 +2,10 @@
 
 use super::{download_words, host, upload};
 use crate::host_device::{HostBuffer, HostDevice};
-use vecaz::backend::kernels::forward::{ElementType, ForwardLayer, LayerSpec, padded_channels};
 use vecaz::config::TensorCores;
 use vecaz::device::source;
 use vecaz::device::{Arg, Device, LaunchShape, Program};
+use vecaz::net::gpu::{ElementType, ForwardLayer, LayerSpec, padded_channels};
 use vecaz::rng::{Key, Purpose, RngStream};
 
 type Module = <HostDevice as Device>::Module;

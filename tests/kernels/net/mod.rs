@@ -8,12 +8,12 @@ use crate::host_compiler::Effort;
 use crate::host_device::{HostBuffer, HostDevice};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use vecaz::Error;
-use vecaz::backend::kernels::forward::{Arithmetic, DeviceForward, ElementType, ForwardPlan};
-use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::config::Arch;
 use vecaz::device::{Device, Limits};
 use vecaz::game::ObsShape;
 use vecaz::model::{NetSpec, Weights};
+use vecaz::net::gpu::network::{DeviceNetwork, ObsFormat, Slots};
+use vecaz::net::gpu::{Arithmetic, DeviceForward, ElementType, ForwardPlan};
 use vecaz::net::reference;
 use vecaz::rng::{Key, Purpose};
 

@@ -3,10 +3,10 @@
 use super::{Case, ElementType, ask, bits, case, check_outputs, edge, host, mlp, resnet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use vecaz::Error;
-use vecaz::backend::kernels::forward::{Arithmetic, DeviceForward};
-use vecaz::backend::kernels::network::DeviceNetwork;
 use vecaz::config::{Precision, TensorCores};
 use vecaz::device::Limits;
+use vecaz::net::gpu::network::DeviceNetwork;
+use vecaz::net::gpu::{Arithmetic, DeviceForward};
 
 fn by_warpgroups(element_type: ElementType) -> Arithmetic {
     Arithmetic { element_type, cores: TensorCores::Wgmma }

@@ -3,9 +3,9 @@
 use super::scenario::{Facts, Limit, Scenario, assert_same, cpu, facts, finish, kernels, tree_bytes};
 use super::{BOTH, Noisy, config, scenario};
 use crate::host_device::{HostBuffer, HostDevice};
-use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
 use vecaz::backend::{Backend, DevicePasses, PlyPlan, TreeRows};
 use vecaz::config::Algorithm;
+use vecaz::net::gpu::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
 use vecaz::net::{HashNet, Network, UniformNet};
 use vecaz::{Error, Result};
 

@@ -3,12 +3,12 @@
 use super::{batch, config, on_device, spec, specs, weights};
 use crate::host_device::HostDevice;
 use half::{bf16, f16};
-use vecaz::backend::kernels::forward::DeviceEvaluator;
 use vecaz::batch::programs::training;
 use vecaz::config::{Arch, DeviceName, OptimizerKind, Precision, TensorCores, TrainConfig, TrainPrecision};
 use vecaz::device::{Arg, Device, LaunchShape};
 use vecaz::game::ObsShape;
 use vecaz::model::{NetSpec, Weights};
+use vecaz::net::gpu::DeviceEvaluator;
 use vecaz::net::{Network, NetworkDesc};
 use vecaz::rng::{Key, Purpose};
 use vecaz::train::device::DeviceTrainer;

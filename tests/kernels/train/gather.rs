@@ -10,11 +10,12 @@ use vecaz::config::{Arch, NetConfig, TrainConfig};
 use vecaz::device::Device;
 use vecaz::game::{NAMES, Turn};
 use vecaz::net::NetSpec;
+use vecaz::net::gpu_train::Samples;
 use vecaz::play::Sample;
 use vecaz::replay::{BatchPlan, Replay, Symmetries};
 use vecaz::rng::{Key, Purpose, RngStream};
 use vecaz::train::TrainBatch;
-use vecaz::train::device::{DeviceReplay, DeviceTrainer, Residence, Samples};
+use vecaz::train::device::{DeviceReplay, DeviceTrainer, Residence};
 
 /// Samples that the ring holds, and those of a batch.
 pub const CAPACITY: usize = 90;

@@ -11,10 +11,11 @@ use vecaz::device::{Arg, Device, LaunchShape, Limits};
 use vecaz::game::ObsShape;
 use vecaz::model::Connectivity;
 use vecaz::model::{NetSpec, Weights};
+use vecaz::net::gpu_train::blocks::{Activation, LinearBlock, WeightGradientBlock};
+use vecaz::net::gpu_train::{LinearShape, Tiling};
 use vecaz::rng::{Key, Purpose, RngStream};
 use vecaz::train::Trainer;
-use vecaz::train::device::blocks::{Activation, LinearBlock, WeightGradientBlock};
-use vecaz::train::device::{DeviceTrainer, LinearShape, Tiling};
+use vecaz::train::device::DeviceTrainer;
 
 /// A layer with random operands.
 struct Case {

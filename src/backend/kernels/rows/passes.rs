@@ -7,13 +7,14 @@ use crate::backend::decisions::DecisionBlock;
 use crate::backend::kernels::arrays::SearchArrays;
 use crate::backend::kernels::game_slots::{DeviceGameSlots, PackedStarts};
 use crate::backend::kernels::layout::Totals;
-use crate::backend::kernels::memory::{DeviceNeed, NetworkNeed};
-use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
+use crate::backend::kernels::memory::DeviceNeed;
 use crate::backend::kernels::polls::PollCounts;
 use crate::backend::pass_parts::PassParts;
 use crate::device::Device;
 use crate::device::kernel_times::KernelTime;
 use crate::error::Error;
+use crate::net::gpu::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
+use crate::net::gpu::network_need::NetworkNeed;
 use crate::play::{PlayPlan, SlotStart};
 use std::time::Instant;
 

@@ -8,7 +8,7 @@ device_struct! {
     /// The boards of a launch: slots of the batch, of which those below `*live` are evaluated. The grid of a captured launch is for all
     /// of them.
     #[derive(Clone, Copy, Debug, NoUninit)]
-    pub(in crate::backend::kernels) struct Boards {
+    pub(crate) struct Boards {
         /// How many slots of the batch are to be evaluated; 0: all. `[1]`
         pub live: u64 as "const u32*",
         /// Boards.
@@ -21,7 +21,7 @@ device_struct! {
 device_struct! {
     /// One layer of the network.
     #[derive(Clone, Copy, Debug, NoUninit)]
-    pub(in crate::backend::kernels) struct LayerBlock {
+    pub(crate) struct LayerBlock {
         /// `[rows, ROW_WORDS]`, rows being squares board by board
         pub input: u64 as "const u32*",
         /// `[COLUMN_BLOCKS, K_TILES, TAPS, WEIGHT_TILE_WORDS]`
@@ -50,7 +50,7 @@ device_struct! {
 device_struct! {
     /// The last layer of the value head.
     #[derive(Clone, Copy, Debug, NoUninit)]
-    pub(in crate::backend::kernels) struct ValuesBlock {
+    pub(crate) struct ValuesBlock {
         /// `[slots, hidden units]`
         pub hidden: u64 as "const f32*",
         /// `[values, hidden units]`
@@ -71,7 +71,7 @@ device_struct! {
 device_struct! {
     /// The arrays of a pooling layer.
     #[derive(Clone, Copy, Debug, NoUninit)]
-    pub(in crate::backend::kernels) struct PoolArrays {
+    pub(crate) struct PoolArrays {
         /// The sums of the convolution before it. `[boards, squares, channels]`
         pub x: u64 as "const f32*",
         /// The hidden layer's weight `[inputs, hidden]` and bias, where there is one; the output's weight, and its bias if it is a scale.

@@ -17,7 +17,7 @@ pub fn chunk_rows(rows: usize) -> usize {
     rows.div_ceil(MAX_CHUNKS).max(CHUNK_ROWS)
 }
 
-/// The samples of one pass, as [`crate::train::TrainBatch`] has them.
+/// The samples of one pass: observations and the targets of policy and value.
 pub struct Samples<B> {
     /// `[B, F]`
     pub obs: B,

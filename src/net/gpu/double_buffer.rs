@@ -2,8 +2,8 @@
 //! the device evaluates the other. Each batch has its stream, its arrays and pinned host memory, so that copies overlap with the
 //! host's work.
 
+use super::network::{DeviceNetwork, ObsFormat, Slots, all_finite};
 use super::{Arithmetic, DeviceForward};
-use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots, all_finite};
 use crate::device::kernel_times::KernelTime;
 use crate::device::{Device, Pinned};
 use crate::error::{Error, Result};

@@ -1,8 +1,8 @@
 //! The tiles and slots that are chosen by computed cost, for Connect Four's networks on an H200.
 
 use super::layers::ForwardLayers;
+use super::network::SlotOrder;
 use super::{Arithmetic, ElementType, ForwardLayer};
-use crate::backend::kernels::network::SlotOrder;
 use crate::config::{Arch, NetConfig, TensorCores};
 use crate::device::Limits;
 use crate::model::NetSpec;

@@ -1,8 +1,8 @@
 //! All layers of a network with their tiles, for a number of slots.
 
 use super::edge::EdgeGraph;
+use super::network::SlotOrder;
 use super::{Arithmetic, ForwardLayer, LayerSpec, padded_channels, slot_order};
-use crate::backend::kernels::network::SlotOrder;
 use crate::device::Limits;
 use crate::error::{Error, Result};
 use crate::model::{ActivationShape, Model, NetSpec, Tower};

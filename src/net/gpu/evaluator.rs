@@ -1,9 +1,9 @@
 //! The network's own kernels for callers on the host: observations are copied to the device, logits and values back. A backend on the
-//! same device takes the weights instead and copies nothing ([`crate::backend::DevicePasses::take_network`]).
+//! same device takes the weights instead and copies nothing.
 
 use super::double_buffer::DoubleBufferedForward;
+use super::network::{DeviceNetwork, ObsFormat, Slots};
 use super::{Arithmetic, DeviceForward};
-use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use crate::config::Devices;
 use crate::device::Device;
 use crate::error::{Error, Result};

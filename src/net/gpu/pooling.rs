@@ -3,8 +3,8 @@
 
 use super::blocks::{LayerBlock, PoolArrays};
 use super::pack::LayerPlace;
+use super::pooling_block::PoolingBlock;
 use super::{BLOCK, BoardRange, DeviceForward, ForwardLayers};
-use crate::backend::kernels::pooling::PoolingBlock;
 use crate::device::{Arg, Device};
 use crate::error::Result;
 use crate::model::GlobalPooling;

@@ -3,8 +3,14 @@
 //! Blocks past the last live slot leave at once, but a launch's time goes in whole waves, so that fewer rows gain nothing where the
 //! busiest multiprocessor keeps as many blocks: always where all slots are one wave, and for some numbers of slots above.
 
-use crate::backend::kernels::arrays::COUNTING_THREADS;
-use crate::backend::kernels::network::SlotOrder;
+use super::network::SlotOrder;
+use crate::device_struct::device_constants;
+
+device_constants! {
+    fn device_constants;
+    /// The most threads of the one block that counts rows or numbers leaves.
+    pub(crate) const COUNTING_THREADS: usize as "int" = 512;
+}
 
 /// Shares of slots whose leaf needs the network, equally likely. Self-play of Connect Four with a network without training needs it for
 /// 0.95 of the leaves with 64 simulations and for 0.93 with 400, since games end; trained ones reach more ends.

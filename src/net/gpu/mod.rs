@@ -5,22 +5,26 @@
 //! the device, so that it can be captured in a graph; new weights overwrite the old ones in place. Logits and values of a board
 //! are the same to the bit in any slot of any batch.
 
+pub mod network; // a network whose input and output stay on a device
+pub mod network_need; // the memory that it needs
+mod open; // a network on a GPU
 mod element_type;
 mod tile; // the tiles of a layer and their computed cost
 mod layer; // one layer's kernel
 mod layers; // all layers of a network
-mod slot_order; // whether compacting slots lowers the cost
+pub(crate) mod slot_order; // whether compacting slots lowers the cost
+#[cfg(test)]
+mod generated;
 #[cfg(test)]
 mod tests;
 mod pack; // weights as the kernels read them
-pub(super) mod blocks; // parameter blocks of the kernels
+pub(crate) mod blocks; // parameter blocks of the kernels
 mod edge; // vertices and heads of an edge network
+pub mod pooling_block; // pooling layers as kernels see them, of networks and of training
 mod pooling; // biases and scales of channels out of a whole board
 mod evaluator; // for callers on the host
 mod double_buffer; // for callers on the host that prepare one batch while another is evaluated
 
-use super::memory::NetworkNeed;
-use super::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
 use crate::config::TensorCores;
 use crate::device::source;
 use crate::device::{Arg, Device, GpuCode, LaunchShape, Limits, Program, WARP};
@@ -31,6 +35,9 @@ pub use element_type::{Arithmetic, ElementType};
 pub use evaluator::DeviceEvaluator;
 pub use layer::{ForwardLayer, LayerSpec, padded_channels};
 use layers::ForwardLayers;
+use network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
+use network_need::NetworkNeed;
+pub use open::cuda_network;
 use pack::{LayerPlace, PackedParameters};
 
 /// Threads of a block of all kernels but those of layers.

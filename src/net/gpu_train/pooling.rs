@@ -5,9 +5,9 @@ use super::blocks::PoolArrays;
 use super::constants::BLOCK;
 use super::layers::Pooled;
 use super::passes::{TrainPass, blocks, elementwise};
-use crate::backend::kernels::pooling::PoolingBlock;
 use crate::device::{Arg, Device, LaunchShape};
 use crate::error::Result;
+use crate::net::gpu::pooling_block::PoolingBlock;
 
 impl<D: Device> TrainPass<'_, D> {
     /// A kernel of the pooling layer `pooled`, which reads rows of `width`.
