@@ -8,7 +8,7 @@ use clap::Parser;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Instant;
-use vecaz::backend::kernels::batch::DeviceBatch;
+use vecaz::backend::gpu::batch::DeviceBatch;
 use vecaz::batch::any_game;
 use vecaz::device::cuda::CudaDevice;
 use vecaz::device::store::Store;

@@ -1,4 +1,4 @@
-// N games as arrays on the device, without trees. Twin of src/batch.rs `GameBatch`; launched by src/backend/kernels/batch.rs.
+// N games as arrays on the device, without trees. Twin of src/batch.rs `GameBatch`; launched by src/backend/gpu/batch.rs.
 //
 // One thread plays one game; there is no barrier. A finished game is replaced by a new one at once, so no state is terminal.
 #include "batch/layout.cuh"

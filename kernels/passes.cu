@@ -1,5 +1,5 @@
 // Whole passes in one launch, where all leaves get the same logits and values; the launcher of the same name is in
-// src/backend/kernels/arrays.rs. Apart from search.cu, since it takes longer to compile than all of that, and a search with a network
+// src/backend/gpu/arrays.rs. Apart from search.cu, since it takes longer to compile than all of that, and a search with a network
 // does not use it.
 #include "search/expand.cuh"
 #include "search/play.cuh"

@@ -1,4 +1,4 @@
-// The kernels of a search: one warp a row, or one a leaf. src/backend/kernels/arrays.rs has a launcher of the same name for each.
+// The kernels of a search: one warp a row, or one a leaf. src/backend/gpu/arrays.rs has a launcher of the same name for each.
 // The first argument of every kernel is the parameter block (`Rows` in tree.cuh).
 #include "search/count.cuh"
 #include "search/expand.cuh"

@@ -9,7 +9,7 @@ use parity::{BATCH, GAMES, HALF, PART, RESIDENT, RESIDENT_LEAVES, ResidentCase, 
 
 use std::sync::Arc;
 use vecaz::backend::RootCache;
-use vecaz::backend::kernels::batch::DeviceBatch;
+use vecaz::backend::gpu::batch::DeviceBatch;
 use vecaz::batch::{AnyGame, GameBatch, any_game};
 use vecaz::config::{
     Arch, Config, DeviceName, Layers, NetConfig, Precision, TensorCores, TrainConfig, TrainPrecision,

@@ -1,7 +1,7 @@
 //! Which backend serves which device and engine.
 
 use super::plan::BackendPlan;
-use super::{Backend, cpu, kernels, reference, split};
+use super::{Backend, cpu, gpu, reference, split};
 use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, Devices, SearchEngine};
 use crate::error::Result;
@@ -41,7 +41,7 @@ impl Placement {
 /// device.
 ///
 /// # Errors
-/// Those of [`cpu_backend`] and [`kernels::cuda_backend`]; for several devices those of [`split::SplitBackend::new`].
+/// Those of [`cpu_backend`] and [`gpu::cuda_backend`]; for several devices those of [`split::SplitBackend::new`].
 pub fn make(
     game: &dyn AnyGame,
     plan: BackendPlan,
@@ -51,7 +51,7 @@ pub fn make(
     let on = |device: DeviceName, plan| match (device, placement.engine) {
         (DeviceName::Cpu, SearchEngine::Batched) => cpu_backend(game, plan),
         (DeviceName::Cpu, SearchEngine::Reference) => reference_backend(game, plan),
-        (DeviceName::Cuda(number), _) => kernels::cuda_backend(game, plan, number),
+        (DeviceName::Cuda(number), _) => gpu::cuda_backend(game, plan, number),
     };
     match placement.devices.all() {
         [device] => on(*device, plan),

@@ -11,7 +11,7 @@ mod leaf_dedup;
 pub mod cpu;
 mod scalar;
 pub mod reference;
-pub mod kernels;
+pub mod gpu;
 pub mod split;
 pub mod make;
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use vecaz::backend::Backend;
-use vecaz::backend::kernels::KernelBackend;
+use vecaz::backend::gpu::KernelBackend;
 use vecaz::backend::plan::BackendPlan;
 use vecaz::batch::AnyGame;
 use vecaz::config::{Config, DeviceName, NetConfig};

@@ -4,7 +4,7 @@ use super::entry::CODE;
 use crate::host_compiler::Effort;
 use crate::host_device::HostDevice;
 use bytemuck::cast_slice;
-use vecaz::backend::kernels::batch::{DeviceBatch, Stepped};
+use vecaz::backend::gpu::batch::{DeviceBatch, Stepped};
 use vecaz::batch::{AnyGame, GameBatch, any_game};
 use vecaz::game::{Game, Turn};
 use vecaz::rng::{Key, Purpose};

@@ -14,7 +14,7 @@ use crate::host_device::HostDevice;
 use scenario::{Limit, Scenario, both, compare};
 use vecaz::Error;
 use vecaz::backend::TreeRows;
-use vecaz::backend::kernels::KernelBackend;
+use vecaz::backend::gpu::KernelBackend;
 use vecaz::backend::plan::{BackendPlan, Reuse};
 use vecaz::batch::any_game;
 use vecaz::config::{Algorithm, ChanceRule, Fpu, SearchConfig};

@@ -8,7 +8,7 @@ use super::{Noisy, scenario};
 use crate::host_device::{HostBuffer, HostDevice};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use vecaz::backend::kernels::KernelBackend;
+use vecaz::backend::gpu::KernelBackend;
 use vecaz::backend::plan::BackendPlan;
 use vecaz::backend::{Backend, DevicePasses, PlyPlan, RootCache, TreeRows, cpu_backend};
 use vecaz::batch::{AnyGame, any_game};

@@ -3,7 +3,7 @@
 use crate::host_compiler::Effort;
 use crate::host_device::HostDevice;
 use std::sync::Arc;
-use vecaz::backend::kernels::KernelBackend;
+use vecaz::backend::gpu::KernelBackend;
 use vecaz::backend::plan::{BackendPlan, Reuse};
 use vecaz::backend::{Backend, PlyPlan, TreeSnapshot, cpu_backend};
 use vecaz::batch::{AnyGame, Playthrough, any_game};

@@ -7,7 +7,7 @@ use super::shared::Shared;
 use crate::host_device::HostDevice;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use vecaz::Result;
-use vecaz::backend::kernels::KernelBackend;
+use vecaz::backend::gpu::KernelBackend;
 use vecaz::backend::plan::BackendPlan;
 use vecaz::backend::{Backend, DevicePasses, PlyPlan, RootCache, TreeRows};
 use vecaz::batch::{AnyGame, any_game};

@@ -5,7 +5,7 @@ use super::networks::OnDevice;
 use super::resident::{self, Make};
 use super::selfplay::{CASES, Evaluator, config, on_one_device, play};
 use crate::host_device::HostDevice;
-use vecaz::backend::kernels::KernelBackend;
+use vecaz::backend::gpu::KernelBackend;
 use vecaz::backend::plan::BackendPlan;
 use vecaz::backend::split::SplitBackend;
 use vecaz::backend::{Backend, cpu_backend};

@@ -4,11 +4,11 @@
 use super::{DeviceRows, PassGraphs, Result};
 use crate::backend::RootCache;
 use crate::backend::decisions::DecisionBlock;
-use crate::backend::kernels::arrays::SearchArrays;
-use crate::backend::kernels::game_slots::{DeviceGameSlots, PackedStarts};
-use crate::backend::kernels::layout::Totals;
-use crate::backend::kernels::memory::DeviceNeed;
-use crate::backend::kernels::polls::PollCounts;
+use crate::backend::gpu::arrays::SearchArrays;
+use crate::backend::gpu::game_slots::{DeviceGameSlots, PackedStarts};
+use crate::backend::gpu::layout::Totals;
+use crate::backend::gpu::memory::DeviceNeed;
+use crate::backend::gpu::polls::PollCounts;
 use crate::backend::pass_parts::PassParts;
 use crate::device::Device;
 use crate::device::kernel_times::KernelTime;

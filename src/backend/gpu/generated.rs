@@ -3,9 +3,9 @@
 use super::arrays;
 use super::batch::BatchBlock;
 use super::game_slots::{DecisionQueue, GameSlots, PlayNumbers, SlotRow, SlotTask};
+use super::layout;
 use super::layout::{
-    self, AdvanceCommand, BeginCommand, Leaf, ParameterBlock, RootRow, RowCounts, SetRootCommand, Totals,
-    TreeParts,
+    AdvanceCommand, BeginCommand, Leaf, ParameterBlock, RootRow, RowCounts, SetRootCommand, Totals, TreeParts,
 };
 use super::polls::PollHeader;
 use crate::backend::decisions::{DecisionHead, SummaryHead};

@@ -1,30 +1,16 @@
-//! Games, trees and search as kernels: the same work as [`super::cpu`], done by a [`Device`]. The kernels' sources are
-//! under `kernels/`; Rust is the truth that they are checked against.
-//!
-//! States, trees and observations stay on the device. Commands to rows are gathered ([`queue`]) and launched for many
-//! rows at once ([`arrays`]); a network runs on the host, through [`Backend`], or where the observations are
-//! ([`DevicePasses::take_network`], [`DevicePasses::simulate_constant_net`]), which copies one small block for any number of passes.
+//! B rows of one game on a device, as a backend.
 
-mod open; // a backend on a GPU
-pub mod memory; // what a plan takes on a device
-#[cfg(test)]
-mod generated;
-pub mod layout; // the structs that kernels share with Rust, sizes of arrays
-pub mod arrays; // the arrays, and a launcher for each kernel
-pub mod queue; // commands to rows, gathered
-pub mod batch; // games without trees
-pub mod game_slots; // self-play driven by the device
-mod polls; // its counts and decisions on their way to the host
-mod rows; // all of it together, with failures
-mod packing; // several arrays in one buffer
-mod snapshots; // one row between device and host
-
-use super::cpu::principal_variation;
-use super::decisions::DecisionBlock;
-use super::device_selfplay::Copied;
-use super::pass_parts::PassParts;
-use super::plan::BackendPlan;
-use super::{Backend, DevicePasses, PassStages, PlyPlan, RootCache, RowBudget, TreeRows, TreeSnapshot};
+use super::layout::{BeginCommand, SearchLayout, Totals};
+use super::memory::DeviceNeed;
+use super::rows::DeviceRows;
+use crate::backend::cpu::principal_variation;
+use crate::backend::decisions::DecisionBlock;
+use crate::backend::device_selfplay::Copied;
+use crate::backend::pass_parts::PassParts;
+use crate::backend::plan::BackendPlan;
+use crate::backend::{
+    Backend, DevicePasses, PassStages, PlyPlan, RootCache, RowBudget, TreeRows, TreeSnapshot,
+};
 use crate::batch::AnyGame;
 use crate::batch::programs::program;
 use crate::device::Device;
@@ -36,10 +22,6 @@ use crate::net::gpu::{Arithmetic, DeviceForward, ForwardPlan};
 use crate::play::{PlayPlan, SlotStart};
 use crate::search::PassStats;
 use crate::search::root::RootSummary;
-use layout::{BeginCommand, SearchLayout, Totals};
-use memory::DeviceNeed;
-pub use open::cuda_backend;
-use rows::DeviceRows;
 
 /// B rows of one game on a device.
 pub struct KernelBackend<D: Device> {

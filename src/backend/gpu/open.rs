@@ -1,6 +1,6 @@
 //! A backend on a GPU.
 
-use super::KernelBackend;
+use super::kernel_backend::KernelBackend;
 use crate::backend::Backend;
 use crate::backend::plan::BackendPlan;
 use crate::batch::AnyGame;
