@@ -235,6 +235,24 @@ impl Error {
     pub fn unsupported(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self::Unsupported { what: what.into(), why: why.into() }
     }
+
+    /// An [`Error::Unsupported`] about `what`, which needs a cargo feature that this build does not have.
+    pub fn without_feature(what: impl Into<String>, feature: &str) -> Self {
+        Self::unsupported(what, Self::feature_is_off(feature))
+    }
+
+    /// An [`Error::Config`] about a flag with the value `got`, which needs a cargo feature that this build does not have.
+    pub fn flag_without_feature(flag: &'static str, got: &str, feature: &str) -> Self {
+        Self::config(flag, got, format!("no such flag: {}", Self::feature_is_off(feature)))
+    }
+
+    /// Says that this build does not have a cargo feature, and how to get one that has it.
+    pub(crate) fn feature_is_off(feature: &str) -> String {
+        format!(
+            "this program was built without the feature {feature} (--no-default-features); `cargo build --release` builds one \
+             with it"
+        )
+    }
 }
 
 /// The beginning of an error about `key`, which is a configuration key or a flag.

@@ -70,6 +70,7 @@ pub mod weights; // safetensors: save, load, export
 pub mod eval; // exact solvers, matches, Elo
 pub mod report; // what people see: tables, progress, metrics, plots, report.html
 pub mod run; // self-play -> replay -> train -> evaluate -> checkpoint
+#[cfg(feature = "cluster")]
 pub mod cluster; // many machines: workers play, one learner trains
 pub mod scaling; // how fast self-play is, and where the time goes
 pub mod cli; // the subcommands; `main.rs` calls it

@@ -143,9 +143,25 @@ fn devices_that_cannot_be_are_refused() {
                 assert!(!Path::new("no_such_run").exists());
             }
         } else {
-            let how = "expected cpu: this program was built without CUDA (--no-default-features)";
+            let how = "expected cpu: this program was built without the feature cuda (--no-default-features)";
             assert_refused(&arguments, &format!("config key {key}, {how}"));
         }
+    }
+}
+
+#[test]
+fn what_a_build_lacks_is_refused_with_the_name_of_the_feature() {
+    let url = "redis://127.0.0.1:1/none";
+    for (feature, is_on, arguments) in [
+        ("cluster", cfg!(feature = "cluster"), &["work", url, "--threads", "2"][..]),
+        ("cluster", cfg!(feature = "cluster"), &["top", url, "--once"]),
+        ("cluster", cfg!(feature = "cluster"), &["run", "--cluster", url]),
+        ("http", cfg!(feature = "http"), &["run", "--metrics", "127.0.0.1"]),
+        ("charts", cfg!(feature = "charts"), &["bench-scaling", "--plot", "none/plot.svg"]),
+    ] {
+        let line = refusal(vecaz(arguments).current_dir(tempfile::tempdir().expect("a folder").path()));
+        let says_so = line.contains(&format!("built without the feature {feature} (--no-default-features)"));
+        assert_eq!(says_so, !is_on, "{arguments:?}: {line}");
     }
 }
 

@@ -143,7 +143,10 @@ mod tests {
             let resolved = Layers::default().text(text, name).and_then(Layers::resolve);
             match name.ends_with("_gpu") && !cfg!(feature = "cuda") {
                 true => {
-                    assert!(resolved.expect_err(name).to_string().contains("built without CUDA"), "{name}")
+                    assert!(
+                        resolved.expect_err(name).to_string().contains("built without the feature cuda"),
+                        "{name}"
+                    )
                 }
                 false => drop(resolved.expect(name)),
             }

@@ -13,14 +13,25 @@ pub mod inspect;
 pub mod play;
 pub mod run;
 pub mod verify;
+#[cfg(feature = "cluster")]
 pub mod top;
+#[cfg(feature = "cluster")]
 pub mod work;
 
 mod address_space;
 mod layers;
+#[cfg(feature = "cluster")]
+mod learner;
+#[cfg(not(feature = "cluster"))]
+mod no_cluster;
 mod source;
 mod output;
 mod signals;
+
+#[cfg(not(feature = "cluster"))]
+use no_cluster::learner;
+#[cfg(not(feature = "cluster"))]
+pub use no_cluster::{top, work};
 
 pub use layers::{Base, ConfigArgs, built_in_config};
 pub use output::JsonTarget;

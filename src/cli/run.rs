@@ -1,16 +1,14 @@
 //! `vecaz run`: self-play, training, evaluation, checkpoints.
 
+use super::learner::learner_factory;
 use super::source::{saved_layers, start_threads};
 use super::{Base, ConfigArgs};
 use crate::batch::any_game;
-use crate::cluster::address::{Address, password};
-use crate::cluster::learner::{Begin, LearnerFactory, LearnerPlay};
-use crate::cluster::server::Server;
 use crate::config::{Config, Layers, NetConfig};
 use crate::error::{Error, Result};
 use crate::model::NetSpec;
+use crate::report::exporter::Exporter;
 use crate::report::progress::{Progress, Verbosity};
-use crate::report::prometheus::Exporter;
 use crate::root_cache;
 use crate::run::factory::{ComponentFactory, DefaultFactory};
 use crate::run::network::select_executor;
@@ -108,13 +106,11 @@ impl RunArgs {
     }
 
     /// The factory of the run's components: for this machine alone, or with workers on others.
-    fn factory(&self, begin: Begin) -> Result<Box<dyn ComponentFactory>> {
-        let Some(url) = &self.cluster else { return Ok(Box::new(DefaultFactory)) };
-        let password = password(self.password_file.as_deref())?;
-        let server = Server::new(Address::typed("--cluster", url)?, password.as_deref())?;
-        let play = if self.play == 0 { LearnerPlay::Idle } else { LearnerPlay::Plays };
-        let password_file = self.password_file.clone();
-        Ok(Box::new(LearnerFactory { server, play, begin, password_file }))
+    fn factory(&self) -> Result<Box<dyn ComponentFactory>> {
+        match &self.cluster {
+            Some(url) => learner_factory(url, self),
+            None => Ok(Box::new(DefaultFactory)),
+        }
     }
 }
 
@@ -131,7 +127,7 @@ pub fn execute(args: RunArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
             let layers = args.layers(Base::Saved(saved.clone()))?;
             let config = layers.clone().resolve()?;
             check_same_run(&saved.resolve()?, &config)?;
-            let factory = args.factory(Begin::Resumed)?;
+            let factory = args.factory()?;
             let resume = |config: Config| {
                 let threads = start_threads(config.run.threads)?;
                 describe(&config, dir, threads, factory.as_ref(), &progress)?;
@@ -142,7 +138,7 @@ pub fn execute(args: RunArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
         None => {
             let layers = args.layers(Base::BuiltIn)?;
             let config = layers.clone().resolve()?;
-            let factory = args.factory(Begin::New)?;
+            let factory = args.factory()?;
             let (dir, _numbered) = match &args.out {
                 Some(dir) => (dir.clone(), None),
                 None => {
@@ -322,21 +318,6 @@ mod tests {
             let message =
                 parse(line).layers(Base::BuiltIn).and_then(Layers::resolve).expect_err(line).to_string();
             assert!(message.contains(part), "{line}: {message}");
-        }
-    }
-
-    #[test]
-    fn resume_arguments_are_the_flags_of_the_cluster() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let secret = folder.path().join("secret.txt");
-        fs::write(&secret, "secret\n").expect("written");
-        let with_file =
-            format!(" --cluster rediss://me@host:7000/r --play 0 --password-file {}", secret.display());
-        for flags in
-            ["", " --cluster redis://host:6379/r", " --cluster redis://host:6379/r --play 0", &with_file]
-        {
-            let factory = parse(&format!("run --out runs/r{flags}")).factory(Begin::New).expect("valid");
-            assert_eq!(factory.resume_arguments(), flags);
         }
     }
 

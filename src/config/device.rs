@@ -22,8 +22,7 @@ impl DeviceName {
         if self == Self::Cpu || cfg!(feature = "cuda") {
             return Ok(());
         }
-        let expected = "cpu: this program was built without CUDA (--no-default-features); `cargo build --release` builds one with it";
-        Err(Error::config(key, self, expected))
+        Err(Error::config(key, self, format!("cpu: {}", Error::feature_is_off("cuda"))))
     }
 }
 

@@ -81,5 +81,5 @@ pub fn check_devices(devices: &Devices) -> Result<()> {
 
 #[cfg(not(feature = "cuda"))]
 fn without_cuda(number: u32) -> crate::Error {
-    crate::Error::unsupported(format!("cuda:{number}"), "this program was built without CUDA")
+    crate::Error::without_feature(format!("cuda:{number}"), "cuda")
 }

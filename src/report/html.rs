@@ -1,7 +1,7 @@
 //! `report.html`: a self-contained page about a run, rewritten after each epoch from all its records.
 
-use super::chart::{self, Axis, LineChart, compact};
-use super::epoch_charts::epoch_charts;
+use super::charts::{page_charts, page_style};
+use super::compact::compact;
 use super::metrics::{EpochRecord, RootCacheUse, Strength};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -67,22 +67,10 @@ impl Report<'_> {
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <title>{title}</title>\n<style>{STYLE}{}</style>\n</head>\n<body>\n<h1>{title}</h1>\n",
-            chart::page_style()
+            page_style()
         );
         page += &facts(self.records);
-        page += "<fieldset>Over\n\
-            <label><input type=\"radio\" name=\"over\" id=\"by-minutes\" checked> minutes</label>\n\
-            <label><input type=\"radio\" name=\"over\" id=\"by-epochs\"> epochs</label>\n</fieldset>\n";
-        let minutes = Horizontal {
-            class: "by-minutes",
-            label: "minutes",
-            axis: Axis::FromZero,
-            of: EpochRecord::minutes,
-        };
-        let epochs =
-            Horizontal { class: "by-epochs", label: "epoch", axis: Axis::Whole, of: |r| r.epoch as f64 };
-        page += &self.charts(&minutes)?;
-        page += &self.charts(&epochs)?;
+        page += &page_charts(self.config, self.records, self.random_outcome_error, escape)?;
         page += &epoch_table(self.records);
         if let Some(workers) = self.records.last().and_then(|record| record.workers.as_ref()) {
             page += &workers.html(escape);
@@ -91,35 +79,6 @@ impl Report<'_> {
         page += "</body>\n</html>\n";
         Ok(page)
     }
-
-    /// All charts over `x`, each with a sentence about its meaning; those without a point are omitted.
-    fn charts(&self, x: &Horizontal) -> Result<String> {
-        let mut html = format!("<div class=\"charts {}\">\n", x.class);
-        for spec in epoch_charts(&self.config.eval.opponent, self.random_outcome_error) {
-            let chart = LineChart {
-                title: spec.title,
-                x_label: x.label,
-                x_axis: x.axis,
-                y_axis: Axis::FromZero,
-                series: spec.series(self.records, x.of),
-                reference: spec.reference,
-                size: (560, 320),
-            };
-            if !chart.is_empty() {
-                let (svg, caption) = (chart.svg()?, escape(&spec.meaning));
-                let _ = write!(html, "<figure>\n{svg}<figcaption>{caption}</figcaption>\n</figure>\n");
-            }
-        }
-        Ok(html + "</div>\n")
-    }
-}
-
-/// The horizontal axis of all charts.
-struct Horizontal {
-    class: &'static str,
-    label: &'static str,
-    axis: Axis,
-    of: fn(&EpochRecord) -> f64,
 }
 
 fn percent_text(share: f64) -> String {
@@ -240,7 +199,7 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "charts"))]
 mod tests {
     use super::super::metrics::sample_records;
     use super::super::workers::{WorkerCounts, WorkerShare};

@@ -12,8 +12,17 @@ pub mod html;
 pub mod scaling_plot;
 pub mod workers;
 
-mod chart;
-mod epoch_charts;
+#[cfg(feature = "charts")]
+pub mod charts;
+#[cfg(not(feature = "charts"))]
+#[path = "no_charts.rs"]
+pub mod charts;
+mod compact;
+#[cfg(feature = "http")]
+pub mod exporter;
+#[cfg(not(feature = "http"))]
+#[path = "no_exporter.rs"]
+pub mod exporter;
 mod work;
 
 pub use html::FILE_NAME as REPORT;

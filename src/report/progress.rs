@@ -3,7 +3,7 @@
 //! The table goes to stdout. Progress goes to stderr: bars if both are terminals and diagnostics, which would break the bars, are off;
 //! otherwise lines at intervals.
 
-use super::chart::compact;
+use super::compact::compact;
 use super::layout::{Column, Table, sentence_width, width, wrap};
 use super::metrics::EpochRecord;
 pub use super::work::RunEta;

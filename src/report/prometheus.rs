@@ -1,16 +1,8 @@
-//! Metrics in the text format of Prometheus, version 0.0.4, and the HTTP server that answers with them.
+//! Metrics in the text format of Prometheus, version 0.0.4.
 
 use super::metrics::EpochRecord;
 use super::workers::WorkerCounts;
-use crate::error::{Error, Result};
 use std::fmt::Write;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
-use tiny_http::{Header, Response, Server};
-
-/// The format's media type.
-const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +15,7 @@ pub enum MetricKind {
 
 /// Metrics in the text format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MetricsText(String);
+pub struct MetricsText(pub(super) String);
 
 impl MetricsText {
     /// Adds a metric with one value.
@@ -164,94 +156,9 @@ impl MetricsText {
     }
 }
 
-/// An HTTP server that answers every request with the newest metrics, until it is dropped.
-pub struct Exporter {
-    text: Arc<Mutex<String>>,
-    server: Arc<Server>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Exporter {
-    /// Listens at `address`: a port on the loopback interface, or an address with a port.
-    ///
-    /// # Errors
-    /// [`Error::Config`] for any other text, [`Error::Unsupported`] where the system refuses to listen there.
-    pub fn serve(address: &str) -> Result<Self> {
-        let at = address.parse::<SocketAddr>();
-        let at =
-            at.or_else(|_| address.parse().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port))));
-        let at = at.map_err(|_| {
-            Error::config("--metrics", address, "a port, or an address with one such as 0.0.0.0:9464")
-        })?;
-        let server =
-            Server::http(at).map_err(|e| Error::unsupported(format!("metrics at {at}"), e.to_string()))?;
-        let (server, text) = (Arc::new(server), Arc::<Mutex<String>>::default());
-        let (answering, newest) = (server.clone(), text.clone());
-        let thread = thread::Builder::new().name("metrics".into()).spawn(move || {
-            for request in answering.incoming_requests() {
-                let text = newest.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                let header = Header::from_bytes("Content-Type", MEDIA_TYPE);
-                let response = header.into_iter().fold(Response::from_string(text), Response::with_header);
-                // A client that has closed its connection gets no answer.
-                let _ = request.respond(response);
-            }
-        });
-        let thread = thread.map_err(|e| Error::unsupported("a thread for metrics", e.to_string()))?;
-        Ok(Self { text, server, thread: Some(thread) })
-    }
-
-    /// The address at which the server listens.
-    pub fn address(&self) -> String {
-        self.server.server_addr().to_string()
-    }
-
-    /// Replaces the metrics.
-    pub fn set(&self, text: MetricsText) {
-        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text.0;
-    }
-}
-
-impl Drop for Exporter {
-    fn drop(&mut self) {
-        self.server.unblock();
-        if let Some(thread) = self.thread.take() {
-            // The thread has reported its panic.
-            let _ = thread.join();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{Read, Write as _};
-    use std::net::TcpStream;
-
-    #[test]
-    fn requests_are_answered_with_the_newest_metrics() {
-        let exporter = Exporter::serve("127.0.0.1:0").expect("a free port");
-        let records = [(1, 20), (2, 30)].map(|(epoch, games)| EpochRecord {
-            epoch,
-            games,
-            seconds: 1.5,
-            ..EpochRecord::default()
-        });
-        exporter.set(MetricsText::of_run(&records));
-        let mut stream = TcpStream::connect(exporter.address()).expect("it listens");
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("sent");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("an answer");
-        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-        for part in [
-            "Content-Type: text/plain; version=0.0.4",
-            "# HELP vecaz_games_total Games finished.\n# TYPE vecaz_games_total counter\nvecaz_games_total 50\n",
-            "# TYPE vecaz_selfplay_seconds gauge\nvecaz_selfplay_seconds 0\n",
-            "vecaz_seconds_total 1.5\n",
-        ] {
-            assert!(answer.contains(part), "{part}: {answer}");
-        }
-        drop(exporter);
-    }
 
     #[test]
     fn the_learner_waits_while_it_neither_trains_nor_evaluates() {
@@ -279,13 +186,5 @@ mod tests {
             text.0,
             "# HELP vecaz_x What.\n# TYPE vecaz_x gauge\nvecaz_x{name=\"a\\\"b\\\\c\\nd\"} 0.25\n"
         );
-    }
-
-    #[test]
-    fn a_wrong_address_is_refused() {
-        for address in ["x", "1.2.3.4", "99999", ""] {
-            let error = Exporter::serve(address).map(drop).expect_err(address).to_string();
-            assert!(error.contains("--metrics") && error.contains("0.0.0.0:9464"), "{error}");
-        }
     }
 }

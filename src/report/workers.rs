@@ -1,6 +1,6 @@
 //! The counts of workers in an epoch, as the learner of a run records them, and their table in the report.
 
-use super::chart::compact;
+use super::compact::compact;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! The charts of a run's report: titles, sentences for the reader, and the metrics of their lines.
 
 use super::chart::Series;
-use super::metrics::{EpochLosses, EpochRecord, Strength};
+use crate::report::metrics::{EpochLosses, EpochRecord, Strength};
 
 /// All charts, in the order of the page. `random_outcome_error`: the fraction of the solved positions where uniformly random play
 /// changes the outcome, if there are positions.

@@ -1,6 +1,7 @@
 //! Line charts as SVG, for the report and the scaling plot.
 
 use crate::error::{Error, Result};
+use crate::report::compact::compact;
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
 
@@ -24,7 +25,7 @@ const GRID: RGBColor = RGBColor(232, 232, 232);
 
 /// Style rules of a page with charts: its variables `--axis`, `--line` and `--paper` replace the colours of ink, grid and ground, and
 /// lines are brighter where the reader prefers dark pages.
-pub(super) fn page_style() -> String {
+pub(in crate::report) fn page_style() -> String {
     let hex = |RGBColor(r, g, b): RGBColor| format!("#{r:02X}{g:02X}{b:02X}");
     let rule = |property: &str, from: RGBColor, to: &str| {
         format!("svg [{property}=\"{}\"] {{ {property}: {to}; }}\n", hex(from))
@@ -265,48 +266,9 @@ fn range(values: impl Iterator<Item = f64>, axis: Axis) -> std::ops::Range<f64> 
     low - below..high + 0.06 * span
 }
 
-/// Formats a number in few characters: 0.0125, 3.5, 812, 12.3k, 4.56M.
-pub(super) fn compact(value: f64) -> String {
-    let (scaled, unit) = match value.abs() {
-        x if x >= 999_950_000.0 => (value / 1e9, "G"),
-        x if x >= 999_950.0 => (value / 1e6, "M"),
-        x if x >= 9_999.5 => (value / 1e3, "k"),
-        _ => (value, ""),
-    };
-    let decimals = match scaled.abs() {
-        0.0 => 0,
-        x if x >= 99.95 => 0,
-        x if x >= 9.995 => 1,
-        x if x >= 0.9995 => 2,
-        x => (2.0 - x.log10().floor().max(-6.0)) as usize,
-    };
-    let text = format!("{scaled:.decimals$}");
-    let short = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{short}{unit}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_short() {
-        for (value, text) in [
-            (0.0, "0"),
-            (0.002, "0.002"),
-            (0.012345, "0.0123"),
-            (1.0, "1"),
-            (3.456, "3.46"),
-            (812.4, "812"),
-            (9_999.0, "9999"),
-            (12_345.0, "12.3k"),
-            (4_561_000.0, "4.56M"),
-            (100_000_000.0, "100M"),
-            (-2.5, "-2.5"),
-        ] {
-            assert_eq!(compact(value), text);
-        }
-    }
 
     fn chart(points: &[(f64, f64)], axis: Axis) -> LineChart<'static> {
         let series = |name: &str| Series { name: name.to_string(), points: points.to_vec() };

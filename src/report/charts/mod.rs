@@ -1,0 +1,10 @@
+//! Charts of a run's report and of a scaling benchmark, as SVG. Only in builds with the feature `charts`.
+
+mod chart;
+mod epochs;
+mod page;
+mod scaling;
+
+pub(super) use chart::page_style;
+pub(super) use page::page_charts;
+pub use scaling::scaling_svg;

@@ -1,0 +1,29 @@
+//! What takes the charts' place in a build without the feature `charts`.
+
+use super::metrics::EpochRecord;
+use super::scaling_plot::ScalingRow;
+use crate::config::Config;
+use crate::error::{Error, Result};
+
+/// No style rules.
+pub(super) fn page_style() -> String {
+    String::new()
+}
+
+/// A sentence that says why the page has no charts.
+pub(super) fn page_charts(
+    _: &Config,
+    _: &[EpochRecord],
+    _: Option<f64>,
+    escape: fn(&str) -> String,
+) -> Result<String> {
+    Ok(format!("<p>{}</p>\n", escape(&Error::without_feature("charts", "charts").to_string())))
+}
+
+/// Refuses the plot.
+///
+/// # Errors
+/// [`Error::Unsupported`].
+pub fn scaling_svg(_: &[ScalingRow]) -> Result<String> {
+    Err(Error::without_feature("the plot of --plot", "charts"))
+}
