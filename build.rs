@@ -1,5 +1,5 @@
-//! Puts three things into the program: the git commit, where there is one, so that figures name the code they were measured on; every
-//! file under `configs/` by its name; and every kernel source under `kernels/` by its path.
+//! Puts two things into the program: the git commit, where there is one, so that figures name the code they were measured on, and every
+//! kernel source under `kernels/` by its path.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,29 +26,26 @@ fn files_under(folder: &Path, extensions: &[&str]) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Writes `<list>.rs`: a list of (name, text) of every such file under `folder`, sorted by name.
-fn embed(list: &str, folder: &str, extensions: &[&str], name: impl Fn(&Path) -> PathBuf) -> io::Result<()> {
-    let folder = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join(folder);
-    let mut files: Vec<_> = files_under(&folder, extensions)?
+/// Writes `kernels.rs`: a list of (name, text) of every kernel source, sorted by name.
+fn embed_kernels() -> io::Result<()> {
+    let folder = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("kernels");
+    let mut files: Vec<_> = files_under(&folder, &["cu", "cuh"])?
         .into_iter()
         .map(|path| {
-            let name = name(path.strip_prefix(&folder).expect("a file under the folder"));
+            let name = path.strip_prefix(&folder).expect("a file under the folder");
             (name.to_string_lossy().replace('\\', "/"), path)
         })
         .collect();
     files.sort();
     let entry = |(name, path): &(String, PathBuf)| format!("    ({name:?}, include_str!({path:?})),\n");
     let entries: String = files.iter().map(entry).collect();
-    let out = Path::new(&env::var("OUT_DIR").expect("cargo sets it")).join(list);
+    let out = Path::new(&env::var("OUT_DIR").expect("cargo sets it")).join("kernels.rs");
     fs::write(out, format!("&[\n{entries}]\n"))
 }
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    embed("configs.rs", "configs", &["toml"], |path| path.with_extension(""))
-        .expect("configs/ is readable and OUT_DIR writable");
-    embed("kernels.rs", "kernels", &["cu", "cuh"], Path::to_path_buf)
-        .expect("kernels/ is readable and OUT_DIR writable");
+    embed_kernels().expect("kernels/ is readable and OUT_DIR writable");
     let branch = git(&["rev-parse", "--symbolic-full-name", "HEAD"]).unwrap_or_default();
     // A path that does not exist would have the crate built anew every time.
     for name in ["HEAD", &branch, "packed-refs"] {

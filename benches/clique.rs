@@ -8,9 +8,9 @@
 
 use std::time::Instant;
 use vecaz::backend::RootCache;
-use vecaz::batch::any_game;
 use vecaz::config::{Config, Layers};
 use vecaz::net::NetSpec;
+use vecaz::registry::any_game;
 use vecaz::selfplay::SelfPlay;
 use vecaz::weights::pack;
 

@@ -4,14 +4,15 @@
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 use std::sync::Arc;
+use vecaz::backend::AnyGame;
 use vecaz::backend::RootCache;
-use vecaz::batch::{AnyGame, any_game};
 use vecaz::cluster::chunk::{Chunk, ChunkLimits, ChunkReader, ChunkWriter, Origin};
 use vecaz::cluster::{Incarnation, digest};
 use vecaz::config::{Config, Layers};
 use vecaz::model::NetSpec;
 use vecaz::play::PlayPlan;
 use vecaz::play::{FinishedGame, new_slots};
+use vecaz::registry::any_game;
 use vecaz::replay::Replay;
 use vecaz::run::learner::learner;
 use vecaz::run::network::make_network;

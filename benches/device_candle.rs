@@ -10,7 +10,6 @@ use candle_core::{Device as CandleDevice, Tensor};
 use clap::Parser;
 use serde_json::json;
 use std::time::Instant;
-use vecaz::batch::any_game;
 use vecaz::config::NetConfig;
 use vecaz::device::Device;
 use vecaz::device::cuda::CudaDevice;
@@ -21,6 +20,7 @@ use vecaz::net::CandleNet;
 use vecaz::net::candle::BatchNormMode;
 use vecaz::net::gpu::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::net::gpu::{DeviceForward, ElementType};
+use vecaz::registry::any_game;
 use vecaz::rng::{Key, Purpose};
 
 /// Element types of vecaz's kernels, in which candle's f32 is the reference.

@@ -17,7 +17,6 @@ use cudarc::driver::{CudaContext, DriverError};
 use half::bf16;
 use serde_json::{Value, json};
 use std::time::Instant;
-use vecaz::batch::any_game;
 use vecaz::config::{Arch, NetConfig, TensorCores};
 use vecaz::device::cuda::{CudaDevice, CudaLibrary};
 use vecaz::device::store::Store;
@@ -26,6 +25,7 @@ use vecaz::error::{Error, Result};
 use vecaz::model::NetSpec;
 use vecaz::net::gpu::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::net::gpu::{Arithmetic, DeviceForward, ElementType, PEAK_BLOCK, PEAK_PRODUCTS, peak_program};
+use vecaz::registry::any_game;
 use vecaz::rng::{Key, Purpose};
 
 /// Networks: architecture, blocks, channels.

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Instant;
 use vecaz::backend::gpu::batch::DeviceBatch;
-use vecaz::batch::any_game;
 use vecaz::device::cuda::CudaDevice;
 use vecaz::device::store::Store;
 use vecaz::error::{Error, Result};
 use vecaz::files::write_atomic;
-use vecaz::game::NAMES;
+use vecaz::registry::Registry;
+use vecaz::registry::any_game;
 
 /// Settings measured besides each game's defaults, for comparison with other programs.
 const OTHER_SETTINGS: &[(&str, &str)] = &[("go", "size = 19")];
@@ -70,7 +70,7 @@ fn measure(args: &Args, name: &str, options: &str, slots: usize) -> Result<Value
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    let own = NAMES.iter().map(|&name| (name, ""));
+    let own = Registry::built_in().names().into_iter().map(|name| (name, ""));
     let (mut rows, mut failure) = (Vec::new(), None);
     for (name, options) in own.chain(OTHER_SETTINGS.iter().copied()) {
         if !args.games.is_empty() && !args.games.iter().any(|wanted| wanted == name) {

@@ -6,10 +6,15 @@
 //! Each thread has its own batch of N / threads games. The best of three runs is printed, since other programs on the machine can
 //! only slow a run down.
 
+#[path = "../tests/support/typed_games.rs"]
+mod typed_games;
+
 use clap::Parser;
 use std::time::{Duration, Instant};
+use typed_games::{GameVisitor, dispatch};
 use vecaz::batch::GameBatch;
-use vecaz::game::{self, Game, GameVisitor};
+use vecaz::game::Game;
+use vecaz::registry::Registry;
 
 /// Games in a batch.
 const SLOTS: [usize; 2] = [128, 1024];
@@ -107,7 +112,7 @@ fn main() {
     let commit = first_line("git", &["rev-parse", "--short", "HEAD"]);
     println!("{} | {cores} cores | commit {commit} | seed {} | best of {RUNS}", processor(), args.seed);
     println!("| game | settings | N | threads | plies/s | plies/game |\n|---|---|---|---|---|---|");
-    let own = game::NAMES.iter().map(|&name| (name, ""));
+    let own = Registry::built_in().names().into_iter().map(|name| (name, ""));
     for (name, options) in own.chain(OTHER_SETTINGS.iter().copied()) {
         if !args.games.is_empty() && !args.games.iter().any(|wanted| wanted == name) {
             continue;
@@ -115,7 +120,7 @@ fn main() {
         for (slots, threads) in SLOTS.iter().flat_map(|&slots| THREADS.map(|threads| (slots, threads))) {
             let table = options.parse().expect("options are TOML");
             let measure = Measure { args: &args, slots, threads };
-            let run = game::dispatch(name, &table, measure).unwrap_or_else(|e| panic!("{name}: {e}"));
+            let run = dispatch(name, &table, measure).unwrap_or_else(|e| panic!("{name}: {e}"));
             let settings =
                 if options.is_empty() { "its own".to_string() } else { options.replace('\n', ", ") };
             let rate = run.plies as f64 / run.seconds;

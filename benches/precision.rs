@@ -6,13 +6,15 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use vecaz::backend::AnyGame;
 use vecaz::backend::Placement;
-use vecaz::batch::{AnyGame, Playthrough, any_game};
+use vecaz::batch::Playthrough;
 use vecaz::config::{Algorithm, NetConfig, Precision, SearchConfig};
 use vecaz::eval::arena::{Contestant, position_of};
 use vecaz::eval::matches::{MatchPlan, play_match};
 use vecaz::game::Turn;
 use vecaz::net::cpu::CpuNet;
+use vecaz::registry::any_game;
 use vecaz::rng::{Key, Purpose};
 use vecaz::search::SearchParams;
 use vecaz::search::root::{RowKey, argmax};

@@ -4,9 +4,9 @@
 
 use std::time::Instant;
 use vecaz::backend::RootCache;
-use vecaz::batch::any_game;
 use vecaz::config::Layers;
 use vecaz::net::{IoShape, UniformNet};
+use vecaz::registry::any_game;
 use vecaz::selfplay::{SelfPlay, backend_plan};
 
 #[global_allocator]

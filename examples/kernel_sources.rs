@@ -5,15 +5,16 @@
 //!     cargo run --release --example kernel_sources > programs.jsonl
 
 use serde_json::json;
-use vecaz::batch::any_game;
-use vecaz::batch::programs::{GAME_UNITS, has_game, program, training};
+use vecaz::batch::programs::{GAME_UNITS, program, training};
 use vecaz::config::{Arch, TensorCores, TrainPrecision};
 use vecaz::device::{Limits, Program};
 use vecaz::error::Result;
-use vecaz::game::{NAMES, ObsShape};
+use vecaz::game::ObsShape;
 use vecaz::model::NetSpec;
 use vecaz::net::gpu;
 use vecaz::net::gpu::{Arithmetic, ElementType};
+use vecaz::registry::Registry;
+use vecaz::registry::any_game;
 
 /// Settings other than the defaults, which compile other branches of the sources or have the largest arrays.
 const VARIANTS: &[(&str, &str)] = &[
@@ -109,12 +110,12 @@ fn print_network(label: &str, architecture: &str, program: &Program) {
 
 fn main() -> Result<()> {
     print_networks()?;
-    let defaults = NAMES.iter().map(|&name| (name, ""));
+    let defaults = Registry::built_in().names().into_iter().map(|name| (name, ""));
     for (name, options) in defaults.chain(VARIANTS.iter().copied()) {
         let table = options.parse().expect("the settings above are TOML");
         let game = any_game(name, &table)?;
         let label = format!("{name} {}", options.replace('\n', ", "));
-        if !has_game(name) {
+        if game.cuda_source().is_none() {
             println!("{}", json!({ "label": label.trim(), "missing": true }));
             continue;
         }

@@ -16,8 +16,8 @@ use parity::{BATCH, GAMES, HALF, PART, RESIDENT, RESIDENT_LEAVES, networks};
 use rayon::prelude::*;
 use std::io::BufRead;
 use std::path::Path;
+use vecaz::backend::AnyGame;
 use vecaz::batch::programs::{GAME_UNITS, program, training};
-use vecaz::batch::{AnyGame, any_game};
 use vecaz::config::{Arch, DeviceName, NetConfig, Precision, TensorCores, TrainPrecision};
 use vecaz::device::cuda::code_for;
 use vecaz::device::store::Store;
@@ -26,6 +26,7 @@ use vecaz::error::{Error, Result};
 use vecaz::model::NetSpec;
 use vecaz::net::gpu;
 use vecaz::net::gpu::{Arithmetic, ElementType};
+use vecaz::registry::any_game;
 
 /// The programs of one line.
 fn programs(line: &str, limits: Limits) -> Result<Vec<Program>> {

@@ -4,9 +4,10 @@ use clap::Parser;
 use std::path::PathBuf;
 use std::sync::Arc;
 use vecaz::Result;
-use vecaz::batch::{AnyGame, any_game};
+use vecaz::backend::AnyGame;
 use vecaz::eval::generate::{Generator, SetPlan, every_position};
 use vecaz::eval::positions::{self, SolvedPosition};
+use vecaz::registry::any_game;
 
 #[derive(Parser)]
 struct Args {

@@ -10,15 +10,16 @@
 //!
 //! ```rust
 //! use vecaz::backend::Placement;
-//! use vecaz::batch::{GameBatch, any_game};
+//! use vecaz::batch::GameBatch;
 //! use vecaz::config::SearchConfig;
 //! use vecaz::game::{Game, hex::Hex};
 //! use vecaz::net::{IoShape, UniformNet};
+//! use vecaz::registry::erase;
 //! use vecaz::search::{SearchParams, root::{Exploration, RowKey}};
 //! use vecaz::searcher::{SearchRequest, Searchers};
 //!
 //! let hex = Hex { size: 7, swap: false };
-//! let (rules, sizes) = (any_game("hex", &hex.options())?, hex.sizes());
+//! let (rules, sizes) = (erase(hex.clone()), hex.sizes());
 //! let shape = IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
 //! let params = SearchParams::new(&SearchConfig { simulations: 50, ..Default::default() }, &sizes);
 //! let mut searchers = Searchers::new(rules.as_ref(), &UniformNet(shape), params, Placement::default(), 16, 2)?;
@@ -54,6 +55,7 @@ pub mod config; // what was typed -> a checked, resolved configuration
 pub mod device; // GPUs: driver, compiled programs, sums over several
 pub mod game; // trait Game, the registry, the rules
 pub mod batch; // one game -> N games
+pub mod contract; // the laws that any game must keep
 pub mod tree; // the arrays of B trees
 pub mod search; // select, expand, backup on one row
 pub mod model; // one description of a network: a list of layers
@@ -62,6 +64,7 @@ pub mod play; // self-play's rules on one game slot: plan, slot, sample, record,
 pub mod replay; // ring buffer of samples
 pub mod train; // loss and optimiser step
 pub mod backend; // where the arrays live
+pub mod registry; // the games of a program, by name
 pub mod pass; // one lockstep pass: select, evaluate, expand, backup on all rows
 pub mod searcher; // positions -> search results
 pub mod root_cache; // trees of the positions in which many games begin

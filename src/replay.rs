@@ -2,7 +2,7 @@
 
 mod train_batch;
 
-use crate::batch::AnyGame;
+use crate::batch::ErasedRules;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
 use crate::play::{Sample, is_policy, is_value};
@@ -75,7 +75,7 @@ pub enum Symmetries {
 
 impl Replay {
     /// An empty buffer for R = `capacity` samples.
-    pub fn new(game: &dyn AnyGame, capacity: usize) -> Self {
+    pub fn new(game: &dyn ErasedRules, capacity: usize) -> Self {
         Self {
             sizes: game.sizes(),
             state_size: game.state_size(),
@@ -141,7 +141,7 @@ impl Replay {
     }
 
     /// Gathers a batch. The samples and symmetries drawn depend only on the seed and the batch's number.
-    pub fn batch(&self, game: &dyn AnyGame, plan: BatchPlan) -> TrainBatch {
+    pub fn batch(&self, game: &dyn ErasedRules, plan: BatchPlan) -> TrainBatch {
         let (a, p) = (self.sizes.num_actions, self.sizes.num_players);
         let f = self.sizes.obs.len();
         let mut out = TrainBatch {
@@ -197,7 +197,7 @@ impl Replay {
 
     fn write_policy(
         &self,
-        game: &dyn AnyGame,
+        game: &dyn ErasedRules,
         at: usize,
         symmetry: u64,
         policy: &mut [f32],
@@ -212,7 +212,7 @@ impl Replay {
     }
 
     /// Writes values in seats relative to the observer, the image of the player to move under the symmetry.
-    fn write_values(&self, game: &dyn AnyGame, at: usize, symmetry: u64, values: &mut [f32]) {
+    fn write_values(&self, game: &dyn ErasedRules, at: usize, symmetry: u64, values: &mut [f32]) {
         let p = self.sizes.num_players;
         let observer = usize::from(game.transform_player(self.players[at], symmetry));
         for player in 0..p {
@@ -254,7 +254,7 @@ impl Replay {
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Format`] if the file is truncated, of another format, or of another game.
-    pub fn load(game: &dyn AnyGame, capacity: usize, path: &Path) -> Result<Self> {
+    pub fn load(game: &dyn ErasedRules, capacity: usize, path: &Path) -> Result<Self> {
         let bytes = crate::files::read_whole(path).map_err(|e| Error::io("reading", path, e))?;
         let file = safetensors::SafeTensors::deserialize(&bytes)
             .map_err(|e| Error::format(path, format!("not a whole replay file ({e})")))?;
@@ -285,7 +285,7 @@ impl Replay {
         Ok(replay)
     }
 
-    fn check(&self, game: &dyn AnyGame, path: &Path) -> Result<()> {
+    fn check(&self, game: &dyn ErasedRules, path: &Path) -> Result<()> {
         let r = self.len();
         let expected = self.added.min(self.capacity as u64) as usize;
         let (e, p) = (self.sizes.max_legal, self.sizes.num_players);

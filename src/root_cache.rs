@@ -7,9 +7,9 @@
 
 mod starts;
 
+use crate::backend::AnyGame;
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{Backend, Placement, PlyPlan, RootCache, TreeSnapshot, make};
-use crate::batch::AnyGame;
 use crate::config::{Algorithm, Config, DeviceName, SearchEngine};
 use crate::error::Result;
 use crate::game::Sizes;

@@ -1,9 +1,9 @@
 //! Throughput of self-play and its breakdown by stage: one row of `vecaz bench-scaling`.
 
+use crate::backend::AnyGame;
 use crate::backend::RootCache;
 use crate::backend::pass_parts::PassParts;
 use crate::backend::plan::BackendPlan;
-use crate::batch::{AnyGame, any_game};
 use crate::config::Config;
 use crate::device::kernel_times::{COPY_IN, COPY_OUT, KernelTime};
 use crate::error::Result;
@@ -19,6 +19,7 @@ use crate::selfplay::{SelfPlay, backend_plan, check_nodes, num_threads};
 use crate::stop::Stop;
 use crate::weights::NetFile;
 use rayon::prelude::*;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// The network of a measurement.
@@ -42,13 +43,11 @@ const WARM_UP_SECONDS: f64 = 0.5;
 ///
 /// # Errors
 /// [`crate::Error::Memory`], or those of the game's, the network's and the search's settings.
-pub fn check_memory(config: &Config) -> Result<()> {
-    let game = any_game(config.game_name(), &config.game_options())?;
+pub fn check_memory(config: &Config, game: &dyn AnyGame) -> Result<()> {
     check_nodes(config, &game.sizes())?;
     NetSpec::new(&config.net, &game.sizes()).model().map(drop)?;
     // A measurement has no replay buffer, no training and no evaluation.
-    MemoryPlan { replay: 0, training: 0, evaluation: 0, ..MemoryPlan::new(config, game.as_ref())? }
-        .check(config)
+    MemoryPlan { replay: 0, training: 0, evaluation: 0, ..MemoryPlan::new(config, game)? }.check(config)
 }
 
 /// Measures self-play with `config` for at least `seconds`.
@@ -57,16 +56,16 @@ pub fn check_memory(config: &Config) -> Result<()> {
 /// Those of the game's, the network's and the root cache's settings.
 pub fn measure(
     config: &Config,
+    game: &Arc<dyn AnyGame>,
     network: BenchNetwork<'_>,
     threads: usize,
     seconds: f64,
 ) -> Result<ScalingRow> {
-    let game = any_game(config.game_name(), &config.game_options())?;
     let (network, net, path) = network.make(config, game.as_ref())?;
     let rows = config.selfplay.games;
     let plan = backend_plan(config, &game.sizes(), rows);
     let (max_threads, threads) = (threads, num_threads(config, threads));
-    let mut selfplay = SelfPlay::new(&game, config, network.as_ref(), Vec::new(), threads)?;
+    let mut selfplay = SelfPlay::new(game, config, network.as_ref(), Vec::new(), threads)?;
     let root_cache = begin_with_root_cache(&mut selfplay, config, game.as_ref(), network.as_ref(), plan)?;
     let mut lengths = Lengths::default();
     lengths.play(&mut selfplay, game.as_ref(), WARM_UP_SECONDS)?;

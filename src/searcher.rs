@@ -3,11 +3,11 @@
 //! [`Searcher`] is one shard of rows with an evaluator, for one thread; [`Searchers`] has one of them for each thread. It knows nothing of
 //! training.
 
+use crate::backend::AnyGame;
 use crate::backend::decisions::DecisionBlock;
 use crate::backend::device_selfplay::{Copied, PassDriver};
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{Backend, DevicePasses, Placement, PlyPlan, RootCache, RowBudget, make};
-use crate::batch::AnyGame;
 use crate::config::{DeviceName, Devices};
 use crate::error::{Error, Result};
 use crate::game::Turn;

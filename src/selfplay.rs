@@ -11,11 +11,11 @@ mod shard;
 mod shard_queue;
 
 use crate::backend;
+use crate::backend::AnyGame;
 use crate::backend::device_selfplay::PassDriver;
 use crate::backend::pass_parts::PassParts;
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{Backend, Placement, RootCache};
-use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, SearchEngine};
 use crate::device::kernel_times::KernelTime;
 use crate::error::{Error, Result};

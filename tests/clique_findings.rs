@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 use std::collections::BTreeSet;
-use vecaz::batch::{Playthrough, any_game};
+use vecaz::batch::Playthrough;
 use vecaz::game::Turn;
+use vecaz::registry::any_game;
 
 #[test]
 fn colourings_are_encoded_as_by_networkx() {

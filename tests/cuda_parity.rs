@@ -4,26 +4,31 @@
 
 #[path = "support/parity.rs"]
 mod parity;
+#[path = "support/typed_games.rs"]
+mod typed_games;
 
 use parity::{BATCH, GAMES, HALF, PART, RESIDENT, RESIDENT_LEAVES, ResidentCase, networks};
 
 use std::sync::Arc;
+use typed_games::{GameVisitor, dispatch};
+use vecaz::backend::AnyGame;
 use vecaz::backend::RootCache;
 use vecaz::backend::gpu::batch::DeviceBatch;
-use vecaz::batch::{AnyGame, GameBatch, any_game};
+use vecaz::batch::GameBatch;
 use vecaz::config::{
     Arch, Config, DeviceName, Layers, NetConfig, Precision, TensorCores, TrainConfig, TrainPrecision,
 };
 use vecaz::device::Device;
 use vecaz::device::cuda::CudaDevice;
 use vecaz::device::store::Store;
-use vecaz::game::{self, Game, GameVisitor};
+use vecaz::game::Game;
 use vecaz::model::{NetSpec, Weights};
 use vecaz::net::gpu::cuda_network;
 use vecaz::net::gpu::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::net::gpu::{Arithmetic, DeviceForward, ElementType};
 use vecaz::net::{CandleNet, HashNet, IoShape, Network, NetworkDesc, UniformNet};
 use vecaz::play::{FinishedGame, GameSlot};
+use vecaz::registry::any_game;
 use vecaz::rng::{Key, Purpose};
 use vecaz::selfplay::SelfPlay;
 use vecaz::train::device::DeviceTrainer;
@@ -80,7 +85,7 @@ fn random_games_come_to_the_same_positions() {
             batch.plies().expect("copied"),
             batch.finished().expect("copied"),
         );
-        let right = game::dispatch(name, &game.options(), RandomPlay { slots, plies }).expect("registered");
+        let right = dispatch(name, &game.options(), RandomPlay { slots, plies }).expect("registered");
         assert_eq!(found, right, "{name} {options}");
         // The views of the positions so reached, and what may be played there.
         let mut expected = vec![0.0; slots * game.sizes().obs.len()];

@@ -1,11 +1,13 @@
 //! The edge network: its outputs under permutations of the vertices, one set of weights at several n, and its learning.
 
 use std::sync::Arc;
-use vecaz::batch::{AnyGame, Playthrough, any_game};
+use vecaz::backend::AnyGame;
+use vecaz::batch::Playthrough;
 use vecaz::config::{Arch, NetConfig, Precision, TrainConfig};
 use vecaz::game::Turn;
 use vecaz::net::cpu::CpuNet;
 use vecaz::net::{CandleNet, NetSpec, Network, Weights, reference};
+use vecaz::registry::any_game;
 use vecaz::rng::{Key, Purpose, RngStream};
 use vecaz::train::{TrainBatch, Trainer};
 

@@ -5,8 +5,9 @@ use std::io::{BufRead, Write};
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
-use vecaz::batch::{Playthrough, any_game};
+use vecaz::batch::Playthrough;
 use vecaz::game::Turn;
+use vecaz::registry::any_game;
 
 /// The variable with the file for the id of the process that the opponent starts, or of the opponent that sleeps.
 const LEFT: &str = "VECAZ_TEST_LEFT";

@@ -5,10 +5,12 @@ mod support;
 
 use std::fmt::Write;
 use support::{io_shape, plan, search};
-use vecaz::backend::cpu_backend;
-use vecaz::batch::{AnyGame, Playthrough, any_game};
+use vecaz::backend::AnyGame;
+use vecaz::batch::Playthrough;
 use vecaz::config::{Algorithm, Fpu, SearchConfig};
+use vecaz::isa::Isa;
 use vecaz::net::UniformNet;
+use vecaz::registry::any_game;
 use vecaz::search::root::Exploration;
 use vecaz::searcher::SearchRequest;
 use vecaz::tree::{NO_NODE, NodeKind, ROOT, RowMut};
@@ -44,7 +46,7 @@ fn tree(actions: &[u16], config: &SearchConfig) -> String {
     let mut play = Playthrough::new(game.clone());
     actions.iter().for_each(|&a| play.step(a).expect("legal"));
     let sizes = game.sizes();
-    let mut backend = cpu_backend(game.as_ref(), plan(config, &sizes, 3)).expect("registered");
+    let mut backend = game.cpu_backend(plan(config, &sizes, 3), Isa::detect());
     let mut network = UniformNet(io_shape(&sizes));
     let positions = [SearchRequest { state: play.state().to_vec(), ..SearchRequest::default() }];
     search(backend.as_mut(), &mut network, &positions, config.simulations, Exploration::Plain);

@@ -13,11 +13,13 @@ git ls-files -z | xargs -0 cp --parents -t "$copy"
 cd "$copy"
 
 # Step 1: the file. The test at its end and what only the test imports stay away.
-sed -E -e '/^\/\/\/ 17 stones/,$d' -e '/^use (crate::support|vecaz::(backend|config::SearchConfig|net|search|searcher))/d' \
+sed -E -e '/^\/\/\/ 17 stones/,$d' -e '/^use (crate::support|vecaz::(backend|config::SearchConfig|isa|net|registry|search|searcher))/d' \
     -e 's/^use vecaz::/use crate::/' tests/contract/nim.rs > src/game/nim.rs
 # Step 2: the registry.
-sed -i -e 's/^pub mod tic_tac_toe;/pub mod nim;\n&/' -e 's/^    tic_tac_toe::TicTacToe,/    nim::Nim,\n&/' src/game/mod.rs
+sed -i -e 's/^pub mod tic_tac_toe;/pub mod nim;\n&/' -e 's/^ *\$crate::game::tic_tac_toe::TicTacToe,/            $crate::game::nim::Nim,\n&/' src/game/mod.rs
+sed -i 's/^    vecaz::game::tic_tac_toe::TicTacToe,/    vecaz::game::nim::Nim,\n&/' tests/support/typed_games.rs
 # Step 3: the configuration.
+sed -i "s/^    const NAME: .*/&\n    const CONFIGS: \&'static [super::NamedText] = super::configs!(\"nim\");/" src/game/nim.rs
 printf '[game]\nname = "nim"\n' > configs/nim.toml
 
 cargo test --release --locked --test contract

@@ -7,8 +7,9 @@
 
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
-use vecaz::batch::{Playthrough, any_game};
+use vecaz::batch::Playthrough;
 use vecaz::game::Turn;
+use vecaz::registry::any_game;
 
 #[derive(Deserialize)]
 struct Game {

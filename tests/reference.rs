@@ -4,13 +4,15 @@
 mod support;
 
 use support::{io_shape, plan, search};
-use vecaz::backend::{RootCache, cpu_backend_on, reference_backend};
-use vecaz::batch::{AnyGame, Playthrough, any_game};
+use vecaz::backend::AnyGame;
+use vecaz::backend::RootCache;
+use vecaz::batch::Playthrough;
 use vecaz::config::{Algorithm, ChanceRule, Config, Fpu, Layers, SearchConfig};
 use vecaz::game::Turn;
 use vecaz::isa::Isa;
 use vecaz::net::HashNet;
 use vecaz::play::FinishedGame;
+use vecaz::registry::any_game;
 use vecaz::rng::{Key, Purpose};
 use vecaz::search::root::{Exploration, RootSummary, RowKey};
 use vecaz::searcher::SearchRequest;
@@ -68,10 +70,9 @@ fn run(
         plies.iter().zip(1..).map(|(&plies, slot)| position(&game, plies, slot)).collect();
     let plan = plan(config, &sizes, positions.len());
     let mut backend = match engine {
-        Engine::Batched(isa) => cpu_backend_on(game.as_ref(), plan, isa),
-        Engine::Reference => reference_backend(game.as_ref(), plan),
-    }
-    .expect("registered");
+        Engine::Batched(isa) => game.cpu_backend(plan, isa),
+        Engine::Reference => game.reference_backend(plan),
+    };
     let mut network = HashNet(io_shape(&sizes));
     search(backend.as_mut(), &mut network, &positions, config.simulations, exploration)
 }

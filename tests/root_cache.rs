@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use vecaz::backend::AnyGame;
 use vecaz::backend::plan::{BackendPlan, Reuse};
 use vecaz::backend::{Placement, PlyPlan, RootCache, TreeSnapshot};
-use vecaz::batch::{AnyGame, any_game};
 use vecaz::config::{Config, Layers};
 use vecaz::game::{Sizes, Turn};
 use vecaz::net::{HashNet, IoShape};
 use vecaz::play::FinishedGame;
+use vecaz::registry::any_game;
 use vecaz::root_cache::{self, CachePlan, Openings, PlannedTree};
 use vecaz::search::SearchParams;
 use vecaz::search::root::{Exploration, RootSummary, RowKey};

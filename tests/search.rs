@@ -2,10 +2,11 @@
 
 use vecaz::backend::Placement;
 use vecaz::backend::plan::{BackendPlan, Reuse};
-use vecaz::batch::{Playthrough, any_game};
+use vecaz::batch::Playthrough;
 use vecaz::config::{Algorithm, SearchConfig};
 use vecaz::eval::solver::Solver;
 use vecaz::net::{HashNet, IoShape, Network, UniformNet};
+use vecaz::registry::any_game;
 use vecaz::search::SearchParams;
 use vecaz::search::root::{Exploration, RootSummary, RowKey};
 use vecaz::searcher::{SearchRequest, Searcher};

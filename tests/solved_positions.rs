@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use vecaz::batch::{AnyGame, any_game};
+use vecaz::backend::AnyGame;
 use vecaz::eval::generate::{Generator, SetPlan, every_position};
 use vecaz::eval::positions::{self, SolvedPosition};
 use vecaz::eval::solver::Solver;
+use vecaz::registry::any_game;
 
 fn game(name: &str) -> Arc<dyn AnyGame> {
     any_game(name, &toml::Table::new()).unwrap()

@@ -2,10 +2,10 @@
 
 use super::plan::BackendPlan;
 use super::{Backend, cpu, gpu, reference, split};
-use crate::batch::AnyGame;
+use crate::batch::{ErasedGame, ErasedRules};
 use crate::config::{Config, DeviceName, Devices, SearchEngine};
 use crate::error::Result;
-use crate::game::{self, Game, GameVisitor};
+use crate::game::Game;
 use crate::isa::Isa;
 
 /// Where rows live, and which implementation searches them.
@@ -41,7 +41,7 @@ impl Placement {
 /// device.
 ///
 /// # Errors
-/// Those of [`cpu_backend`] and [`gpu::cuda_backend`]; for several devices those of [`split::SplitBackend::new`].
+/// Those of [`gpu::cuda_backend`]; for several devices those of [`split::SplitBackend::new`].
 pub fn make(
     game: &dyn AnyGame,
     plan: BackendPlan,
@@ -49,8 +49,8 @@ pub fn make(
     rows_per_game: usize,
 ) -> Result<Box<dyn Backend>> {
     let on = |device: DeviceName, plan| match (device, placement.engine) {
-        (DeviceName::Cpu, SearchEngine::Batched) => cpu_backend(game, plan),
-        (DeviceName::Cpu, SearchEngine::Reference) => reference_backend(game, plan),
+        (DeviceName::Cpu, SearchEngine::Batched) => Ok(game.cpu_backend(plan, Isa::detect())),
+        (DeviceName::Cpu, SearchEngine::Reference) => Ok(game.reference_backend(plan)),
         (DeviceName::Cuda(number), _) => gpu::cuda_backend(game, plan, number),
     };
     match placement.devices.all() {
@@ -59,40 +59,21 @@ pub fn make(
     }
 }
 
-/// Makes the batched CPU backend, compiled for the best instruction set of this machine.
-///
-/// # Errors
-/// As [`game::dispatch`].
-pub fn cpu_backend(game: &dyn AnyGame, plan: BackendPlan) -> Result<Box<dyn Backend>> {
-    cpu_backend_on(game, plan, Isa::detect())
+/// An erased game that searches can run on: it makes the backend of its own type.
+pub trait AnyGame: ErasedRules {
+    /// The batched backend in CPU memory, its row loops compiled for `isa`, which the machine must have.
+    fn cpu_backend(&self, plan: BackendPlan, isa: Isa) -> Box<dyn Backend>;
+
+    /// The backend of the reference search.
+    fn reference_backend(&self, plan: BackendPlan) -> Box<dyn Backend>;
 }
 
-/// Makes the batched CPU backend with its row loops compiled for `isa`, which the machine must have.
-///
-/// # Errors
-/// As [`game::dispatch`].
-pub fn cpu_backend_on(game: &dyn AnyGame, plan: BackendPlan, isa: Isa) -> Result<Box<dyn Backend>> {
-    struct MakeCpu(BackendPlan, Isa);
-    impl GameVisitor for MakeCpu {
-        type Out = Box<dyn Backend>;
-        fn visit<G: Game>(self, game: G) -> Self::Out {
-            Box::new(cpu::CpuBackend::new(game, self.0).with_isa(self.1))
-        }
+impl<G: Game> AnyGame for ErasedGame<G> {
+    fn cpu_backend(&self, plan: BackendPlan, isa: Isa) -> Box<dyn Backend> {
+        Box::new(cpu::CpuBackend::new(self.0.clone(), plan).with_isa(isa))
     }
-    game::dispatch(game.name(), &game.options(), MakeCpu(plan, isa))
-}
 
-/// Makes the backend of the reference search.
-///
-/// # Errors
-/// As [`game::dispatch`].
-pub fn reference_backend(game: &dyn AnyGame, plan: BackendPlan) -> Result<Box<dyn Backend>> {
-    struct MakeReference(BackendPlan);
-    impl GameVisitor for MakeReference {
-        type Out = Box<dyn Backend>;
-        fn visit<G: Game>(self, game: G) -> Self::Out {
-            Box::new(reference::ReferenceBackend::new(game, self.0))
-        }
+    fn reference_backend(&self, plan: BackendPlan) -> Box<dyn Backend> {
+        Box::new(reference::ReferenceBackend::new(self.0.clone(), plan))
     }
-    game::dispatch(game.name(), &game.options(), MakeReference(plan))
 }

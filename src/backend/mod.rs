@@ -27,7 +27,7 @@ use device_selfplay::Copied;
 use pass_parts::PassParts;
 use std::sync::Arc;
 
-pub use make::{Placement, cpu_backend, cpu_backend_on, make, reference_backend};
+pub use make::{AnyGame, Placement, make};
 pub use row_budget::RowBudget;
 pub use snapshot::{CachedTree, RootCache, TreeSnapshot};
 

@@ -1,6 +1,6 @@
 //! One game in progress, for command lines and players.
 
-use super::AnyGame;
+use super::ErasedRules;
 use crate::error::{Error, Result};
 use crate::game::{History, Turn};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// need. For command lines and players, not for the hot path.
 #[derive(Clone)]
 pub struct Playthrough {
-    game: Arc<dyn AnyGame>,
+    game: Arc<dyn ErasedRules>,
     state: Vec<u8>,
     history: Vec<u64>,
     actions: Vec<u16>,
@@ -17,13 +17,13 @@ pub struct Playthrough {
 
 impl Playthrough {
     /// A game at its start.
-    pub fn new(game: Arc<dyn AnyGame>) -> Self {
+    pub fn new(game: Arc<dyn ErasedRules>) -> Self {
         let state = game.init();
         Self { game, state, history: Vec::new(), actions: Vec::new() }
     }
 
     /// The rules.
-    pub fn game(&self) -> &Arc<dyn AnyGame> {
+    pub fn game(&self) -> &Arc<dyn ErasedRules> {
         &self.game
     }
 

@@ -1,46 +1,44 @@
 //! The programs of the kernels that depend on a game's rules, and the constants that a game gives them.
 //!
-//! A new game's kernels are one file `kernels/games/<name>.cuh`, with the generated `<name>_layout.cuh` beside it.
+//! A built-in game's kernels are one file `kernels/games/<name>.cuh`, with the generated `<name>_layout.cuh` beside it; another game brings
+//! its own files ([`crate::game::CudaSource`]).
 
-use crate::batch::AnyGame;
+use crate::batch::ErasedRules;
 use crate::config::TrainPrecision;
 use crate::device::Program;
-use crate::device::source::{compose, text};
+use crate::device::source::compose;
 use crate::error::{Error, Result};
 
 /// The files `<unit>.cu` whose kernels depend on a game's rules: [`program`] makes a program of each.
 pub const GAME_UNITS: &[&str] = &["search", "passes", "batch", "gather"];
 
-/// True if `game` has kernels.
-pub fn has_game(game: &str) -> bool {
-    text(&header_of(game)).is_some()
-}
-
 /// The program with the kernels of `unit`, the file `kernels/<unit>.cu`, for the rules of `game`.
 ///
 /// # Errors
 /// [`Error::Unsupported`] if the game has no kernels or the unit is not one of [`GAME_UNITS`].
-pub fn program(game: &dyn AnyGame, unit: &str) -> Result<Program> {
-    if !has_game(game.name()) {
+pub fn program(game: &dyn ErasedRules, unit: &str) -> Result<Program> {
+    let Some(rules) = game.cuda_source() else {
         let why = "this game has no kernels; search it on the CPU";
         return Err(Error::unsupported(format!("game {} on a device", game.name()), why));
-    }
+    };
     if !GAME_UNITS.contains(&unit) {
         return Err(Error::unsupported(
             format!("kernels {unit}.cu"),
             format!("expected one of {}", GAME_UNITS.join(", ")),
         ));
     }
-    let includes = ["common.cuh", &header_of(game.name()), "games/defaults.cuh", &format!("{unit}.cu")];
-    Ok(compose(game.name(), &includes, defines(game)))
+    let includes = ["common.cuh", rules.header, "games/defaults.cuh", &format!("{unit}.cu")];
+    let mut program = compose(game.name(), &includes, defines(game));
+    program.headers.extend(rules.files.iter().map(|file| (file.name.into(), file.text.into())));
+    Ok(program)
 }
 
 /// The program that trains a network in `precision`, with the kernels that gather samples of `game` if it has kernels.
 ///
 /// # Errors
 /// As [`program`]; none in practice, since `gather` is a unit.
-pub fn training(game: Option<&dyn AnyGame>, precision: TrainPrecision) -> Result<Program> {
-    let mut program = match game.filter(|game| has_game(game.name())) {
+pub fn training(game: Option<&dyn ErasedRules>, precision: TrainPrecision) -> Result<Program> {
+    let mut program = match game.filter(|game| game.cuda_source().is_some()) {
         Some(game) => program(game, "gather")?,
         None => compose("training", &["common.cuh"], Vec::new()),
     };
@@ -52,7 +50,7 @@ pub fn training(game: Option<&dyn AnyGame>, precision: TrainPrecision) -> Result
 /// The constants of `game`: its sizes, each of its options as `VZ_OPT_..`, and the bytes of its first state.
 ///
 /// A number or bool K = V is `VZ_OPT_K=V`, a string `VZ_OPT_K_V=1` with all but letters and digits replaced by `_`.
-pub fn defines(game: &dyn AnyGame) -> Vec<(String, String)> {
+pub fn defines(game: &dyn ErasedRules) -> Vec<(String, String)> {
     let sizes = game.sizes();
     let numbers = [
         ("VZ_PLAYERS", sizes.num_players),
@@ -96,14 +94,10 @@ fn as_identifier(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
 }
 
-fn header_of(game: &str) -> String {
-    format!("games/{game}.cuh")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::any_game;
+    use crate::registry::any_game;
 
     fn value_of(game: &str, options: &str, name: &str) -> Option<String> {
         let game = any_game(game, &options.parse().expect("TOML")).expect(options);

@@ -6,6 +6,7 @@ use super::{Base, ConfigArgs, JsonTarget};
 use crate::config::{Config, Layers, MAX_GAMES};
 use crate::error::{Error, Result};
 use crate::files::write_atomic;
+use crate::registry::Registry;
 use crate::report::charts::scaling_svg;
 use crate::report::layout::{Column, Table, sentence_width, width, wrap};
 use crate::report::progress::print;
@@ -143,7 +144,7 @@ impl fmt::Display for NetChoice {
 ///
 /// # Errors
 /// Those of [`measure`]; [`Error::Io`] if a result cannot be written.
-pub fn execute(args: BenchScalingArgs) -> Result<()> {
+pub fn execute(args: BenchScalingArgs, registry: &Registry) -> Result<()> {
     let max_threads = args.threads.iter().copied().max().unwrap_or(0);
     let cores = start_threads(if args.threads.contains(&0) { 0 } else { max_threads as usize })?;
     let inputs: Vec<&Path> =
@@ -156,12 +157,12 @@ pub fn execute(args: BenchScalingArgs) -> Result<()> {
         check_target(path, &inputs)?;
     }
     let quiet = [&args.json, &args.csv].into_iter().any(|t| *t == Some(JsonTarget::Stdout));
-    let source = args.run.as_deref().map(|run| Source::open(Some(run), &[])).transpose()?;
+    let source = args.run.as_deref().map(|run| Source::open(Some(run), registry, &[])).transpose()?;
     let subjects: Vec<Subject<'_>> = match &source {
         Some(source) => vec![Subject::Run(source)],
         None => args.net.iter().map(|&net| Subject::Listed(net)).collect(),
     };
-    check(&args, &subjects)?;
+    check(&args, registry, &subjects)?;
     let mut rows: Vec<ScalingRow> = Vec::new();
     let mut printer = if quiet { None } else { Some(Printer::start(width())?) };
     for &subject in &subjects {
@@ -171,8 +172,14 @@ pub fn execute(args: BenchScalingArgs) -> Result<()> {
                     let threads = if threads == 0 { cores } else { threads as usize };
                     let first = rows.len();
                     for &games in &args.games {
-                        let config = configure(&args, subject, leaves, root_cache, games)?;
-                        let mut row = measure(&config, subject.network(), threads, args.seconds)?;
+                        let config = configure(&args, registry, subject, leaves, root_cache, games)?;
+                        let mut row = measure(
+                            &config,
+                            &registry.game_of(&config)?,
+                            subject.network(),
+                            threads,
+                            args.seconds,
+                        )?;
                         row.commit = env!("VECAZ_COMMIT").to_string();
                         let base = rows.get(first).unwrap_or(&row).simulations_per_second;
                         row.speedup = row.simulations_per_second / base;
@@ -202,12 +209,13 @@ pub fn execute(args: BenchScalingArgs) -> Result<()> {
 }
 
 /// Checks all combinations before the first measurement.
-fn check(args: &BenchScalingArgs, subjects: &[Subject<'_>]) -> Result<()> {
+fn check(args: &BenchScalingArgs, registry: &Registry, subjects: &[Subject<'_>]) -> Result<()> {
     for &subject in subjects {
         for &leaves in &args.leaves {
             for &root_cache in &args.root_cache {
                 for &games in &args.games {
-                    check_memory(&configure(args, subject, leaves, root_cache, games)?)?;
+                    let config = configure(args, registry, subject, leaves, root_cache, games)?;
+                    check_memory(&config, registry.game_of(&config)?.as_ref())?;
                 }
             }
         }
@@ -217,6 +225,7 @@ fn check(args: &BenchScalingArgs, subjects: &[Subject<'_>]) -> Result<()> {
 
 fn configure(
     args: &BenchScalingArgs,
+    registry: &Registry,
     subject: Subject<'_>,
     leaves: u64,
     root_cache: u64,
@@ -243,10 +252,10 @@ fn configure(
         return Err(Error::config("--seconds", args.seconds, "more than 0, at most 86400"));
     }
     match subject {
-        Subject::Listed(_) => args.config.resolve(Base::BuiltIn, &flags),
+        Subject::Listed(_) => args.config.resolve(registry, Base::BuiltIn, &flags),
         Subject::Run(source) => {
             let saved = Layers::default().config(&source.config)?;
-            args.config.resolve(Base::Saved(saved), &flags)
+            args.config.resolve(registry, Base::Saved(saved), &flags)
         }
     }
 }

@@ -1,12 +1,10 @@
 //! `vecaz config`: every configuration key with its meaning, valid values and default, as a TOML file.
 
-use super::layers::built_in_configs;
 use super::{Base, ConfigArgs};
-use crate::batch::any_game;
+use crate::config::KeyInfo;
 use crate::config::keys::{nearest, one_of, toml_text};
-use crate::config::{DEFAULT_GAME, KeyInfo};
 use crate::error::{Error, Result};
-use crate::game;
+use crate::registry::Registry;
 use crate::report::layout::{fill, sentence_width};
 use crate::report::progress::print;
 use clap::Args;
@@ -34,14 +32,14 @@ pub struct ConfigKeysArgs {
 ///
 /// # Errors
 /// Those of [`ConfigArgs::resolve`]; [`Error::ConfigKey`] for a key that does not exist.
-pub fn execute(args: &ConfigKeysArgs) -> Result<()> {
-    let config = args.config.resolve(Base::BuiltIn, &[])?;
-    let game = any_game(config.game_name(), &config.game_options())?;
+pub fn execute(args: &ConfigKeysArgs, registry: &Registry) -> Result<()> {
+    let config = args.config.resolve(registry, Base::BuiltIn, &[])?;
+    let game = registry.game_of(&config)?;
     let mut keys = vec![KeyInfo {
         name: "name",
         meaning: "The game; `vecaz games` lists the aims and settings of each.",
-        values: one_of(game::NAMES),
-        default: toml_text(&DEFAULT_GAME),
+        values: one_of(&registry.names()),
+        default: toml_text(&registry.default_name()),
         value: toml_text(&game.name()),
     }];
     keys.extend(game.keys());
@@ -59,7 +57,7 @@ pub fn execute(args: &ConfigKeysArgs) -> Result<()> {
         }
     };
     let mut text = match &args.key {
-        None => head()?,
+        None => head(registry),
         Some(_) => String::new(),
     };
     let mut found = false;
@@ -81,14 +79,14 @@ pub fn execute(args: &ConfigKeysArgs) -> Result<()> {
     }
 }
 
-fn head() -> Result<String> {
-    let configs: Vec<&str> = built_in_configs()?.into_iter().map(|(name, ..)| name).collect();
+fn head(registry: &Registry) -> String {
+    let configs: Vec<&str> = registry.configs().iter().map(|config| config.name).collect();
     let text = format!(
         "Every key with its value, below its meaning, valid values and default. --set KEY=VALUE sets a key, --config FILE the keys of a file. \
          Built-in configurations, by their name for --config: {}.",
         configs.join(", ")
     );
-    Ok(commented(&text) + "\n")
+    commented(&text) + "\n"
 }
 
 fn describe(key: &KeyInfo) -> String {

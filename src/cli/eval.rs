@@ -7,8 +7,9 @@ use crate::error::{Error, Result};
 use crate::eval::arena::{Contestant, ROWS};
 use crate::eval::choices::{SearchSetup, choices, summarise};
 use crate::eval::elo::{MatchResult, Mean};
-use crate::eval::matches::{MatchPlan, play_match};
+use crate::eval::matches::{MatchPlan, MatchProgress, play_match};
 use crate::eval::positions::{self, PositionSummary};
+use crate::registry::Registry;
 use crate::report::layout::{sentence_width, wrap};
 use crate::report::progress::{Progress, Verbosity, print};
 use crate::run::memory::check_search;
@@ -91,20 +92,23 @@ pub struct EvalArgs {
 /// Those of reading the run and of [`positions::read`], [`Error::Mismatch`] for an opponent of another game, and
 /// [`Error::Unsupported`] for a search that does not fit into memory or a result that would overwrite a file of a run;
 /// [`Error::Stopped`] once `stop` is requested.
-pub fn execute(args: EvalArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
+pub fn execute(args: EvalArgs, registry: &Registry, verbosity: Verbosity, stop: &Stop) -> Result<()> {
     let threads = start_threads(args.threads as usize)?;
     if let Some(target) = &args.json {
         let inputs =
             [Some(args.run.as_path()), args.positions.as_deref(), args.against.as_deref().map(Path::new)];
         target.check(&inputs.into_iter().flatten().collect::<Vec<_>>())?;
     }
-    let source = Source::open(Some(&args.run), &args.set)?;
+    let source = Source::open(Some(&args.run), registry, &args.set)?;
     let rows = ROWS * source.determinisations();
     check_search(source.game.as_ref(), source.params(args.sims), source.placement(), rows)?;
     let mut progress = Progress::new(verbosity);
     match (&args.positions, &args.against) {
         (Some(file), _) => on_positions(&args, &source, file, threads, stop, &mut progress),
-        (_, Some(opponent)) => in_match(&args, &source, opponent, threads, stop, &mut progress),
+        (_, Some(opponent)) => {
+            let other = opponent_named(&args, registry, &source, opponent, threads)?;
+            in_match(&args, &source, (opponent, other), threads, stop, &mut progress)
+        }
         _ => Err(Error::unsupported("vecaz eval", "give --positions or --against")),
     }
 }
@@ -168,20 +172,20 @@ fn on_positions(
 fn in_match(
     args: &EvalArgs,
     source: &Source,
-    opponent: &str,
+    (opponent, (other, label)): (&str, (Contestant, Option<String>)),
     threads: usize,
     stop: &Stop,
     progress: &mut Progress,
 ) -> Result<()> {
     let mut own = searcher(args, source, threads)?.stopped_by(stop);
-    let (other, label) = opponent_named(args, source, opponent, threads)?;
     let mut other = other.stopped_by(stop);
-    let plan = MatchPlan { games: args.games as usize, opening_plies: args.opening_plies, seed: args.seed };
-    progress.start("match", args.games, "games");
-    let mut reached = MatchResult::default();
+    let plan = MatchPlan { games: args.games as usize, opening_plies: args.opening_plies, seed: args.seed }
+        .for_game(source.game.as_ref());
+    progress.start("match", plan.games as u64, "games");
+    let mut reached = MatchProgress::default();
     let played = play_match(&source.game, &mut own, &mut other, plan, &mut |so_far| {
-        reached = so_far.result;
-        progress.set_with(reached.games(), so_far.fraction, reached.score_so_far());
+        reached = so_far;
+        progress.set_with(so_far.games, so_far.fraction, so_far.result.score_so_far());
     });
     progress.finish();
     let outcome = match played {
@@ -195,18 +199,23 @@ fn in_match(
         }
     };
     let (result, points, lead) = (outcome.result, outcome.points(), outcome.lead());
+    let decided = (!outcome.is_for_one_player).then_some(result);
     let row = json!({
-        "network": source.label, "against": opponent, "opponent_network": label, "games": result.games(), "simulations": source.params(args.sims).simulations,
+        "network": source.label, "against": opponent, "opponent_network": label, "games": outcome.scores.len(), "simulations": source.params(args.sims).simulations,
         "wins": result.wins, "draws": result.draws, "losses": result.losses,
-        "win_rate": result.win_rate(), "win_rate_interval": result.win_rate_interval(),
-        "score": result.score(), "score_interval": result.score_interval(),
-        "elo": result.elo(), "raw_score": Mean::of(&outcome.scores),
+        "win_rate": decided.map(|r| r.win_rate()), "win_rate_interval": decided.map(|r| r.win_rate_interval()),
+        "score": decided.map(|r| r.score()), "score_interval": decided.map(|r| r.score_interval()),
+        "elo": decided.map(|r| r.elo()), "raw_score": Mean::of(&outcome.scores),
         "points_per_game": points.map(|p| p.mean), "points_interval": points.and_then(|p| p.interval()),
         "opponent_points_per_game": points.map(|_| Mean::of(&outcome.other_scores).mean),
         "lead_per_game": lead.map(|lead| lead.mean), "lead_interval": lead.and_then(|lead| lead.interval()),
         "seed": args.seed, "opening_plies": args.opening_plies,
     });
-    let mut text = format!("against {opponent}: {}", describe(result));
+    let counts = match decided {
+        Some(result) => describe(result),
+        None => format!("{} games of each, with the same chance\n", outcome.scores.len()),
+    };
+    let mut text = format!("against {opponent}: {counts}");
     if let Some((points, lead)) = points.zip(lead) {
         let others = Mean::of(&outcome.other_scores).mean;
         text += &format!("  points    {points} per game, of the opponents {others:.2}\n  lead      {lead}\n");
@@ -231,11 +240,11 @@ fn describe(result: MatchResult) -> String {
 }
 
 /// Prints the result of a match that was stopped, to stderr if JSON goes to stdout. A JSON file is written for whole matches only.
-fn print_partial(args: &EvalArgs, opponent: &str, reached: MatchResult) -> Result<()> {
-    let mut text = format!("stopped after {} of {} games", reached.games(), args.games);
-    text += &match reached.games() {
+fn print_partial(args: &EvalArgs, opponent: &str, reached: MatchProgress) -> Result<()> {
+    let mut text = format!("stopped after {} of {} games", reached.games, args.games);
+    text += &match reached.result.games() {
         0 => "\n".into(),
-        _ => format!(", the shorter ones first; against {opponent}: {}", describe(reached)),
+        _ => format!(", the shorter ones first; against {opponent}: {}", describe(reached.result)),
     };
     let text = wrap(&text, sentence_width());
     match args.json {
@@ -250,6 +259,7 @@ fn print_partial(args: &EvalArgs, opponent: &str, reached: MatchResult) -> Resul
 /// label of its network.
 fn opponent_named(
     args: &EvalArgs,
+    registry: &Registry,
     source: &Source,
     opponent: &str,
     threads: usize,
@@ -272,7 +282,7 @@ fn opponent_named(
         let expected = "random, rollouts:S, exec:COMMAND, or the path of a run or of a network file";
         return Err(Error::config("--against", got, expected));
     }
-    let other = Source::open(Some(path), &[])?;
+    let other = Source::open(Some(path), registry, &[])?;
     if other.game.name() != game.name() {
         return Err(Error::Mismatch {
             what: format!("game of {opponent}"),

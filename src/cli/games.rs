@@ -1,9 +1,9 @@
 //! `vecaz games`: the games, their settings, and the configurations that come with the program.
 
-use super::layers::built_in_configs;
-use crate::batch::{AnyGame, any_game};
+use super::layers::described_configs;
+use crate::backend::AnyGame;
 use crate::error::Result;
-use crate::game;
+use crate::registry::Registry;
 use crate::report::layout::{fill, sentence_width};
 use crate::report::progress::print;
 use clap::Args;
@@ -28,15 +28,15 @@ pub struct GamesArgs {
 ///
 /// # Errors
 /// [`crate::Error::UnknownGame`].
-pub fn execute(args: &GamesArgs) -> Result<()> {
-    let configs = built_in_configs()?;
+pub fn execute(args: &GamesArgs, registry: &Registry) -> Result<()> {
+    let configs = described_configs(registry)?;
     let names: Vec<&str> = match &args.game {
         Some(name) => vec![name],
-        None => game::NAMES.to_vec(),
+        None => registry.names(),
     };
     let mut text = String::new();
     for name in names {
-        let game = any_game(name, &toml::Table::new())?;
+        let game = registry.game(name, &toml::Table::new())?;
         text += &describe(game.as_ref());
         for (config, _, sentence) in configs.iter().filter(|(_, of, _)| of == game.name()) {
             let purpose = if sentence.is_empty() { String::new() } else { format!(": {sentence}") };

@@ -1,10 +1,11 @@
 //! `vecaz inspect`: replays actions and shows every position. Uses the rules only, no network and no search.
 
 use super::{Base, ConfigArgs, JsonTarget};
-use crate::batch::{Playthrough, any_game};
+use crate::batch::Playthrough;
 use crate::error::{Error, Result};
 use crate::files::{read_text, text_of};
 use crate::game::Turn;
+use crate::registry::Registry;
 use crate::report::layout::{sentence_width, wrap};
 use crate::report::progress::print;
 use clap::Args;
@@ -150,14 +151,14 @@ fn list(values: Option<&[f32]>) -> String {
 ///
 /// # Errors
 /// [`Error::IllegalAction`] with ply and legal list, those of the configuration and the game's settings, [`Error::Io`].
-pub fn execute(args: InspectArgs) -> Result<()> {
+pub fn execute(args: InspectArgs, registry: &Registry) -> Result<()> {
     if let Some(target) = &args.json {
         let inputs = [args.config.config.as_deref(), args.actions.strip_prefix('@').map(Path::new)];
         target.check(&inputs.into_iter().flatten().collect::<Vec<_>>())?;
     }
-    let config = args.config.resolve(Base::BuiltIn, &[])?;
+    let config = args.config.resolve(registry, Base::BuiltIn, &[])?;
     let list = read_actions(&args.actions)?;
-    let mut play = Playthrough::new(any_game(config.game_name(), &config.game_options())?);
+    let mut play = Playthrough::new(registry.game_of(&config)?);
     let mut text = String::new();
     let replayed = match &args.json {
         Some(_) => replay(&mut play, &list, |record, _| {
@@ -231,7 +232,7 @@ fn read_actions(given: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::game;
+    use crate::registry::any_game;
 
     /// The names of the actions that a list plays, and the error at its end.
     fn replayed(game: &str, list: &str) -> (Vec<String>, Option<String>) {
@@ -273,7 +274,7 @@ mod tests {
     /// [`EXAMPLES`] lists the fields of a record, and the games in which the optional ones are present.
     #[test]
     fn the_help_has_every_field_and_the_games_that_have_it() {
-        for &name in game::NAMES {
+        for name in Registry::built_in().names() {
             let mut play = Playthrough::new(any_game(name, &toml::Table::new()).expect("registered"));
             play.step(play.legal()[0]).expect("legal");
             let record = PlyRecord::new(&play);

@@ -1,26 +1,19 @@
 //! The configuration of a command, from layers: a base < `--config` < flags with keys of their own < `--set`.
 
-use crate::batch::any_game;
-use crate::config::{Config, DEFAULT_GAME, Layers, MAX_BYTES};
+use crate::config::{Config, Layers, MAX_BYTES};
 use crate::error::{Error, Result};
 use crate::files::read_text;
+use crate::game::NamedText;
+use crate::registry::Registry;
 use clap::Args;
 use std::path::PathBuf;
-
-/// The files under `configs/`, which the build lists: name (as `--game` or `--config` gives it) and text.
-const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/configs.rs"));
-
-/// The text of the built-in configuration called `name`: a game, or `quick`.
-pub fn built_in_config(name: &str) -> Option<&'static str> {
-    BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
-}
 
 /// The built-in configurations: name, game, and the first sentence of the comment at the top.
 ///
 /// # Errors
-/// Those of [`Layers::text`].
-pub fn built_in_configs() -> Result<Vec<(&'static str, String, String)>> {
-    let describe = |&(name, text): &(&'static str, &'static str)| {
+/// [`Error::ConfigText`] for a text that is not TOML.
+pub fn described_configs(registry: &Registry) -> Result<Vec<(&'static str, String, String)>> {
+    let describe = |NamedText { name, text }: NamedText| {
         let head: Vec<&str> = text.lines().map_while(|line| line.strip_prefix("# ")).collect();
         let head = head.join(" ");
         let sentence = head.split_once(". ").map_or(head.as_str(), |(first, _)| first).trim_end_matches('.');
@@ -30,17 +23,16 @@ pub fn built_in_configs() -> Result<Vec<(&'static str, String, String)>> {
             what: e.message().into(),
         })?;
         let game = table.get("game").and_then(|game| game.get("name")).and_then(toml::Value::as_str);
-        Ok((name, game.unwrap_or(DEFAULT_GAME).to_string(), sentence.to_string()))
+        Ok((name, game.unwrap_or(registry.default_name()).to_string(), sentence.to_string()))
     };
-    BUILT_IN.iter().map(describe).collect()
+    registry.configs().into_iter().map(describe).collect()
 }
 
 /// The flags that choose a configuration, shared by the subcommands that need one.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ConfigArgs {
-    /// The game, [`DEFAULT_GAME`] without the flag.
+    /// The game; its built-in configuration is the base of all other settings
     #[arg(long, value_name = "G")]
-    #[arg(help = format!("The game; its built-in configuration is the base of all other settings [default: {DEFAULT_GAME}]"))]
     pub game: Option<String>,
     /// A TOML file laid over the built-in configuration, or the name of a built-in one such as `quick`
     #[arg(long, value_name = "FILE")]
@@ -64,33 +56,44 @@ impl ConfigArgs {
     ///
     /// # Errors
     /// Those of [`ConfigArgs::layers`].
-    pub fn resolve(&self, base: Base, flags: &[(&str, Option<String>)]) -> Result<Config> {
-        self.layers(base, flags)?.resolve()
+    pub fn resolve(
+        &self,
+        registry: &Registry,
+        base: Base,
+        flags: &[(&str, Option<String>)],
+    ) -> Result<Config> {
+        self.layers(registry, base, flags)?.resolve()
     }
 
     /// The layers of a valid configuration: `base` < `--config` < `--game` and `flags` < `--set`. `flags` are pairs of a dotted key
     /// and the typed value, `None` if the flag was not given.
     ///
     /// # Errors
-    /// [`Error::Io`] for a file that cannot be read, else as [`Layers::resolve`] and [`any_game`].
-    pub fn layers(&self, base: Base, flags: &[(&str, Option<String>)]) -> Result<Layers> {
-        let file = self.read_file()?;
+    /// [`Error::Io`] for a file that cannot be read, else as [`Layers::resolve`] and [`Registry::game`].
+    pub fn layers(
+        &self,
+        registry: &Registry,
+        base: Base,
+        flags: &[(&str, Option<String>)],
+    ) -> Result<Layers> {
+        let file = self.read_file(registry)?;
         let over = |base: Layers| self.lay_over(base, &file, flags);
         let layers = match base {
             Base::Saved(layers) => over(layers)?,
             Base::BuiltIn => {
-                let named = over(Layers::default())?.resolve()?;
+                let default = Layers::default().assign("game.name", registry.default_name())?;
+                let named = over(default.clone())?.resolve()?;
                 let name = named.game_name();
-                match built_in_config(name) {
+                match registry.config(name) {
                     Some(text) => {
                         over(Layers::default().text(text, &format!("built-in configuration {name}"))?)?
                     }
-                    None => over(Layers::default())?,
+                    None => over(default)?,
                 }
             }
         };
         let config = layers.clone().resolve()?;
-        any_game(config.game_name(), &config.game_options()).map_err(|e| layers.locate(e))?;
+        registry.game_of(&config).map_err(|e| layers.locate(e))?;
         Ok(layers)
     }
 
@@ -113,12 +116,12 @@ impl ConfigArgs {
     }
 
     /// The text of `--config` and its name. It is read once, so that it may be a pipe.
-    fn read_file(&self) -> Result<Option<(String, String)>> {
+    fn read_file(&self, registry: &Registry) -> Result<Option<(String, String)>> {
         let Some(path) = &self.config else { return Ok(None) };
         let origin = path.display().to_string();
         match read_text(path, MAX_BYTES) {
             Ok(text) => Ok(Some((text, origin))),
-            Err(e) => match built_in_config(&origin) {
+            Err(e) => match registry.config(&origin) {
                 Some(text) => Ok(Some((text.to_string(), origin))),
                 None => Err(Error::io("reading", path, e)),
             },
@@ -129,17 +132,17 @@ impl ConfigArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::game;
 
     #[test]
     fn every_game_has_a_built_in_configuration_that_resolves() {
-        for &name in game::NAMES {
-            let text = built_in_config(name).unwrap_or_else(|| panic!("configs/{name}.toml is not built in"));
+        let registry = Registry::built_in();
+        for name in registry.names() {
+            let text = registry.config(name).unwrap_or_else(|| panic!("no configuration {name}"));
             let config = Layers::default().text(text, name).and_then(Layers::resolve).expect(name);
             assert_eq!(config.game_name(), name);
-            any_game(name, &config.game_options()).map(drop).expect(name);
+            registry.game_of(&config).map(drop).expect(name);
         }
-        for (name, text) in BUILT_IN {
+        for NamedText { name, text } in registry.configs() {
             let resolved = Layers::default().text(text, name).and_then(Layers::resolve);
             match name.ends_with("_gpu") && !cfg!(feature = "cuda") {
                 true => {
@@ -165,11 +168,11 @@ mod tests {
             set: vec!["search.max_num_considered_actions=6".to_string()],
         };
         let flags = [("search.simulations", Some("11".to_string())), ("run.seed", None)];
-        let config = args.resolve(Base::BuiltIn, &flags).expect("valid");
+        let config = args.resolve(&Registry::built_in(), Base::BuiltIn, &flags).expect("valid");
         let search =
             (config.search.leaves, config.search.max_num_considered_actions, config.search.simulations);
         assert_eq!(search, (3, 6, 11));
-        let built_in = built_in_config("tic_tac_toe").expect("built in");
+        let built_in = Registry::built_in().config("tic_tac_toe").expect("built in");
         let built_in = Layers::default().text(built_in, "t").and_then(Layers::resolve).expect("valid");
         assert_eq!(
             (config.game_name(), &config.net),
@@ -182,7 +185,7 @@ mod tests {
     fn a_saved_configuration_replaces_the_built_in_one() {
         let base =
             Base::Saved(Layers::default().text("[train]\nbatch = 17", "run/config.toml").expect("TOML"));
-        let config = ConfigArgs::default().resolve(base, &[]).expect("valid");
+        let config = ConfigArgs::default().resolve(&Registry::built_in(), base, &[]).expect("valid");
         assert_eq!(config.train.batch, 17);
         let expected = Layers::default().set("train.batch=17").and_then(Layers::resolve).expect("valid");
         assert_eq!(config, expected);

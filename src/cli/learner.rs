@@ -5,19 +5,24 @@ use crate::cluster::address::{Address, password};
 use crate::cluster::learner::{Begin, LearnerFactory, LearnerPlay};
 use crate::cluster::server::Server;
 use crate::error::Result;
+use crate::registry::Registry;
 use crate::run::factory::ComponentFactory;
 
 /// The factory of a run that workers at `url` play for.
 ///
 /// # Errors
 /// Those of [`password`], [`Address::typed`] and [`Server::new`].
-pub(super) fn learner_factory(url: &str, args: &RunArgs) -> Result<Box<dyn ComponentFactory>> {
+pub(super) fn learner_factory(
+    url: &str,
+    args: &RunArgs,
+    registry: &Registry,
+) -> Result<Box<dyn ComponentFactory>> {
     let password = password(args.password_file.as_deref())?;
     let server = Server::new(Address::typed("--cluster", url)?, password.as_deref())?;
     let play = if args.play == 0 { LearnerPlay::Idle } else { LearnerPlay::Plays };
     let begin = if args.resume.is_some() { Begin::Resumed } else { Begin::New };
     let password_file = args.password_file.clone();
-    Ok(Box::new(LearnerFactory { server, play, begin, password_file }))
+    Ok(Box::new(LearnerFactory { registry: registry.clone(), server, play, begin, password_file }))
 }
 
 #[cfg(test)]
@@ -34,7 +39,7 @@ mod tests {
 
     fn factory(line: &str) -> Box<dyn ComponentFactory> {
         let args = Line::try_parse_from(line.split_whitespace()).expect("valid").args;
-        learner_factory(args.cluster.as_deref().expect("a URL"), &args).expect("valid")
+        learner_factory(args.cluster.as_deref().expect("a URL"), &args, &Registry::built_in()).expect("valid")
     }
 
     #[test]

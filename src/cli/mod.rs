@@ -33,10 +33,11 @@ use no_cluster::learner;
 #[cfg(not(feature = "cluster"))]
 pub use no_cluster::{top, work};
 
-pub use layers::{Base, ConfigArgs, built_in_config};
+pub use layers::{Base, ConfigArgs};
 pub use output::JsonTarget;
 
 use crate::error::{Error, Result, StopCause};
+use crate::registry::Registry;
 use crate::report::layout::{join_paragraphs, sentence_width};
 use crate::report::progress::Verbosity;
 use clap::error::{ContextKind, ErrorKind};
@@ -110,31 +111,43 @@ pub enum Command {
     Config(config::ConfigKeysArgs),
 }
 
-/// The program: [`main`] with the arguments of the process, within its limits of the address space.
+/// The program with the built-in games.
 pub fn program() -> ExitCode {
+    program_with(Registry::built_in())
+}
+
+/// The whole program for the games of `registry`: [`main`] with the arguments of the process, within its limits of the address space.
+pub fn program_with(registry: Registry) -> ExitCode {
     match address_space::start_within_limits() {
-        Ok(()) => main(std::env::args_os()),
+        Ok(()) => main(registry, std::env::args_os()),
         Err(error) => report(&error),
     }
 }
 
 /// Parses `arguments` (the program's name first), runs the subcommand, and reports an error in one line on stderr.
-pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let parsed = command().try_get_matches_from(arguments);
+pub fn main(registry: Registry, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let parsed = command(&registry).try_get_matches_from(arguments);
     let cli = match parsed.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
         Ok(cli) => cli,
         Err(error) => return usage_error(&error),
     };
     let done = start_log(cli.verbosity.into())
-        .and_then(|verbosity| handle_size_limits().and_then(|()| execute(cli, verbosity)));
+        .and_then(|verbosity| handle_size_limits().and_then(|()| execute(cli, &registry, verbosity)));
     done.map_or_else(|error| report(&error), |()| ExitCode::SUCCESS)
 }
 
 /// The commands. Their examples are joined to paragraphs, which clap breaks to the width of the terminal.
-fn command() -> clap::Command {
+fn command(registry: &Registry) -> clap::Command {
     Cli::command().mut_subcommands(|command| {
         let examples = command.get_after_help().map(|text| join_paragraphs(&text.to_string()));
-        command.after_help(examples.unwrap_or_default())
+        let command = command.after_help(examples.unwrap_or_default());
+        command.mut_args(|arg| match (arg.get_id().as_str(), arg.get_help()) {
+            ("game", Some(help)) if arg.get_long().is_some() => {
+                let help = format!("{help} [default: {}]", registry.default_name());
+                arg.help(help)
+            }
+            _ => arg,
+        })
     })
 }
 
@@ -179,7 +192,7 @@ fn handle_size_limits() -> Result<()> {
     Ok(())
 }
 
-fn execute(cli: Cli, verbosity: Verbosity) -> Result<()> {
+fn execute(cli: Cli, registry: &Registry, verbosity: Verbosity) -> Result<()> {
     tracing::info!("vecaz {} of commit {}", env!("CARGO_PKG_VERSION"), env!("VECAZ_COMMIT"));
     let stop = signals::listen(match cli.command {
         Command::Run(_) | Command::Eval(_) => OnSignal::Stop,
@@ -187,17 +200,17 @@ fn execute(cli: Cli, verbosity: Verbosity) -> Result<()> {
         _ => OnSignal::Exit,
     })?;
     match cli.command {
-        Command::Run(args) => run::execute(args, verbosity, &stop),
-        Command::Work(args) => work::execute(args, verbosity, &stop),
+        Command::Run(args) => run::execute(args, registry, verbosity, &stop),
+        Command::Work(args) => work::execute(args, registry, verbosity, &stop),
         Command::Top(args) => top::execute(args),
-        Command::BenchScaling(args) => bench_scaling::execute(args),
+        Command::BenchScaling(args) => bench_scaling::execute(args, registry),
         Command::ExportWeights(args) => source::start_threads(0).and_then(|_| export_weights::execute(args)),
-        Command::Eval(args) => eval::execute(args, verbosity, &stop),
-        Command::Play(args) => play::execute(args),
-        Command::Verify(args) => source::start_threads(0).and_then(|_| verify::execute(args)),
-        Command::Inspect(args) => inspect::execute(args),
-        Command::Games(args) => games::execute(&args),
-        Command::Config(args) => config::execute(&args),
+        Command::Eval(args) => eval::execute(args, registry, verbosity, &stop),
+        Command::Play(args) => play::execute(args, registry),
+        Command::Verify(args) => source::start_threads(0).and_then(|_| verify::execute(args, registry)),
+        Command::Inspect(args) => inspect::execute(args, registry),
+        Command::Games(args) => games::execute(&args, registry),
+        Command::Config(args) => config::execute(&args, registry),
     }
 }
 

@@ -2,6 +2,7 @@
 //! refuse them.
 
 use crate::error::{Error, Result};
+use crate::registry::Registry;
 use clap::Args;
 
 /// Arguments that are not read.
@@ -25,7 +26,7 @@ pub mod work {
     ///
     /// # Errors
     /// [`Error::Unsupported`].
-    pub fn execute(_: WorkArgs, _: Verbosity, _: &Stop) -> Result<()> {
+    pub fn execute(_: WorkArgs, _: &Registry, _: Verbosity, _: &Stop) -> Result<()> {
         Err(Error::without_feature("vecaz work", "cluster"))
     }
 }
@@ -56,7 +57,7 @@ pub mod learner {
     ///
     /// # Errors
     /// [`Error::Config`].
-    pub fn learner_factory(url: &str, _: &RunArgs) -> Result<Box<dyn ComponentFactory>> {
+    pub fn learner_factory(url: &str, _: &RunArgs, _: &Registry) -> Result<Box<dyn ComponentFactory>> {
         Err(Error::flag_without_feature("--cluster", url, "cluster"))
     }
 }

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::eval::arena::determinised;
 use crate::game::Turn;
 use crate::play::act::sum_determinisations;
+use crate::registry::Registry;
 use crate::report::layout::{fill, sentence_width};
 use crate::report::progress::print;
 use crate::rng::{Key, Purpose};
@@ -73,9 +74,9 @@ enum InputEffect {
 /// # Errors
 /// Those of reading the run, [`Error::Config`] for a seat that the game does not have, and [`Error::Unsupported`] for a search
 /// that does not fit into memory.
-pub fn execute(args: PlayArgs) -> Result<()> {
+pub fn execute(args: PlayArgs, registry: &Registry) -> Result<()> {
     let threads = start_threads(args.threads as usize)?;
-    let source = Source::open(args.run.as_deref(), &args.set)?;
+    let source = Source::open(args.run.as_deref(), registry, &args.set)?;
     let players = source.game.sizes().num_players;
     if usize::from(args.seat) >= players {
         return Err(Error::config("--seat", args.seat, format!("a whole number from 0 to {}", players - 1)));
@@ -348,7 +349,8 @@ fn mark_last_move(before: &str, after: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::mark_last_move;
-    use crate::batch::{Playthrough, any_game};
+    use crate::batch::Playthrough;
+    use crate::registry::any_game;
 
     /// The board after `actions` of the game with `options`, with the last of them marked.
     fn marked(game: &str, options: &str, actions: &[&str]) -> String {

@@ -3,10 +3,10 @@
 use super::learner::learner_factory;
 use super::source::{saved_layers, start_threads};
 use super::{Base, ConfigArgs};
-use crate::batch::any_game;
 use crate::config::{Config, Layers, NetConfig};
 use crate::error::{Error, Result};
 use crate::model::NetSpec;
+use crate::registry::Registry;
 use crate::report::exporter::Exporter;
 use crate::report::progress::{Progress, Verbosity};
 use crate::root_cache;
@@ -86,7 +86,7 @@ impl RunArgs {
     ///
     /// # Errors
     /// Those of [`ConfigArgs::layers`]; [`Error::Config`] for minutes that are not positive.
-    pub fn layers(&self, base: Base) -> Result<Layers> {
+    pub fn layers(&self, registry: &Registry, base: Base) -> Result<Layers> {
         if let Some(minutes) = self.minutes
             && !(minutes > 0.0 && minutes <= 1e7)
         {
@@ -102,14 +102,14 @@ impl RunArgs {
             ("run.device", self.device.clone()),
             ("run.seed", self.seed.map(|x| x.to_string())),
         ];
-        self.config.layers(base, &flags)
+        self.config.layers(registry, base, &flags)
     }
 
     /// The factory of the run's components: for this machine alone, or with workers on others.
-    fn factory(&self) -> Result<Box<dyn ComponentFactory>> {
+    fn factory(&self, registry: &Registry) -> Result<Box<dyn ComponentFactory>> {
         match &self.cluster {
-            Some(url) => learner_factory(url, self),
-            None => Ok(Box::new(DefaultFactory)),
+            Some(url) => learner_factory(url, self, registry),
+            None => Ok(Box::new(DefaultFactory(registry.clone()))),
         }
     }
 }
@@ -118,16 +118,16 @@ impl RunArgs {
 ///
 /// # Errors
 /// Those of [`Run::start`], [`Run::resume`] and [`Run::run_epochs`].
-pub fn execute(args: RunArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
+pub fn execute(args: RunArgs, registry: &Registry, verbosity: Verbosity, stop: &Stop) -> Result<()> {
     let mut progress = Progress::new(verbosity);
     let exporter = args.metrics.as_deref().map(Exporter::serve).transpose()?;
     let mut run = match &args.resume {
         Some(dir) => {
             let saved = saved_layers(dir)?;
-            let layers = args.layers(Base::Saved(saved.clone()))?;
+            let layers = args.layers(registry, Base::Saved(saved.clone()))?;
             let config = layers.clone().resolve()?;
-            check_same_run(&saved.resolve()?, &config)?;
-            let factory = args.factory()?;
+            check_same_run(registry, &saved.resolve()?, &config)?;
+            let factory = args.factory(registry)?;
             let resume = |config: Config| {
                 let threads = start_threads(config.run.threads)?;
                 describe(&config, dir, threads, factory.as_ref(), &progress)?;
@@ -136,9 +136,9 @@ pub fn execute(args: RunArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
             resume(config).map_err(|e| layers.locate(e))?
         }
         None => {
-            let layers = args.layers(Base::BuiltIn)?;
+            let layers = args.layers(registry, Base::BuiltIn)?;
             let config = layers.clone().resolve()?;
-            let factory = args.factory()?;
+            let factory = args.factory(registry)?;
             let (dir, _numbered) = match &args.out {
                 Some(dir) => (dir.clone(), None),
                 None => {
@@ -196,7 +196,7 @@ fn describe(
     factory: &dyn ComponentFactory,
     progress: &Progress,
 ) -> Result<()> {
-    let game = any_game(config.game_name(), &config.game_options())?;
+    let game = factory.registry().game_of(config)?;
     let memory = factory.memory(config, game.as_ref())?;
     let (net, search) = (&config.net, &config.search);
     progress.note(&format!(
@@ -245,7 +245,7 @@ fn describe_end(config: &Config) -> String {
 }
 
 /// Refuses to resume a run with another game, network, optimiser, seed, or other sizes of its arrays.
-fn check_same_run(saved: &Config, config: &Config) -> Result<()> {
+fn check_same_run(registry: &Registry, saved: &Config, config: &Config) -> Result<()> {
     let same = |what: &str, found: String, expected: String| {
         if found == expected {
             return Ok(());
@@ -253,7 +253,7 @@ fn check_same_run(saved: &Config, config: &Config) -> Result<()> {
         Err(Error::Mismatch { what: format!("{what} of a resumed run"), found, expected })
     };
     let game = |c: &Config| -> Result<String> {
-        let game = any_game(c.game_name(), &c.game_options())?;
+        let game = registry.game_of(c)?;
         Ok(format!("{} {}", game.name(), game.options().to_string().trim().replace('\n', ", ")))
     };
     same("game", game(config)?, game(saved)?)?;
@@ -293,7 +293,10 @@ mod tests {
     #[test]
     fn flags_reach_their_keys() {
         let line = "run --game tic_tac_toe --games 5 --sims 6 --epochs 7 --minutes 8 --threads 3 --device cpu --seed 9";
-        let config = parse(line).layers(Base::BuiltIn).and_then(Layers::resolve).expect("valid");
+        let config = parse(line)
+            .layers(&Registry::built_in(), Base::BuiltIn)
+            .and_then(Layers::resolve)
+            .expect("valid");
         assert_eq!(config.game_name(), "tic_tac_toe");
         assert_eq!((config.selfplay.games, config.search.simulations), (5, 6));
         assert_eq!((config.run.epochs, config.run.minutes, config.run.threads), (7, 8.0, 3));
@@ -315,8 +318,11 @@ mod tests {
             ("run --games 5 --set selfplay.games=0", "selfplay.games (--set): got 0"),
             ("run --game chequers_of_old --config none.toml", "none.toml"),
         ] {
-            let message =
-                parse(line).layers(Base::BuiltIn).and_then(Layers::resolve).expect_err(line).to_string();
+            let message = parse(line)
+                .layers(&Registry::built_in(), Base::BuiltIn)
+                .and_then(Layers::resolve)
+                .expect_err(line)
+                .to_string();
             assert!(message.contains(part), "{line}: {message}");
         }
     }

@@ -1,11 +1,12 @@
 //! Loading of a network with its game and configuration, from a run's folder, a weights file, or the program itself.
 
+use crate::backend::AnyGame;
 use crate::backend::Placement;
-use crate::batch::{AnyGame, any_game};
 use crate::config::keys::Section;
 use crate::config::{Config, Layers, NetConfig};
 use crate::error::{Error, Result};
 use crate::net::{NetSpec, Network};
+use crate::registry::Registry;
 use crate::report::metrics::{self, EpochRecord};
 use crate::run::checkpoint;
 use crate::run::folder::{expect_run, is_run, is_unstarted};
@@ -35,28 +36,32 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads a run's folder (its best network, otherwise the latest) or a weights file; the embedded network if `path` is None.
+    /// Reads a run's folder (its best network, otherwise the latest) or a weights file, of a game of `registry`; the embedded network if
+    /// `path` is None.
     /// The assignments `set` override the run's configuration. Its devices are replaced by the CPU; `run.device=cuda` in `set`
     /// puts trees and network on a GPU.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Format`] or [`Error::Mismatch`] with the file's name; those of [`Layers::resolve`] for `set`.
-    pub fn open(path: Option<&Path>, set: &[String]) -> Result<Self> {
-        Self::read(path)?.set(set)
+    pub fn open(path: Option<&Path>, registry: &Registry, set: &[String]) -> Result<Self> {
+        Self::read(path, registry)?.set(registry, set)
     }
 
-    fn read(path: Option<&Path>) -> Result<Self> {
+    fn read(path: Option<&Path>, registry: &Registry) -> Result<Self> {
         let Some(path) = path else {
             let name = Path::new("the embedded network");
-            return Self::from_file(NetworkFile::new(name, NetFile::from_bytes(name, EMBEDDED)?, None));
+            return Self::from_file(
+                NetworkFile::new(name, NetFile::from_bytes(name, EMBEDDED)?, None),
+                registry,
+            );
         };
         let found = network_file(path)?;
         if !is_run(path) {
-            return Self::from_file(found);
+            return Self::from_file(found, registry);
         }
         let NetworkFile { file, label } = found;
         let config = viewed_config(path)?;
-        let game = any_game(config.game_name(), &config.game_options())?;
+        let game = registry.game_of(&config)?;
         let spec = file.spec_for(game.as_ref())?;
         Ok(Self { game, file, spec, config, label })
     }
@@ -64,13 +69,13 @@ impl Source {
     /// A weights file with its game and the game's built-in configuration.
     ///
     /// # Errors
-    /// Those of [`any_game`].
-    pub fn from_file(found: NetworkFile) -> Result<Self> {
+    /// Those of [`Registry::game`].
+    pub fn from_file(found: NetworkFile, registry: &Registry) -> Result<Self> {
         let NetworkFile { file, label } = found;
         let header = &file.header;
-        let game = any_game(&header.game, &header.options)?;
+        let game = registry.game(&header.game, &header.options)?;
         let mut layers = Layers::default();
-        if let Some(text) = super::built_in_config(&header.game) {
+        if let Some(text) = registry.config(&header.game) {
             layers = layers.text(text, "built-in")?;
         }
         let mut config = layers.clone().resolve()?;
@@ -80,7 +85,7 @@ impl Source {
         Ok(Self { game, file, spec, config, label })
     }
 
-    fn set(self, assignments: &[String]) -> Result<Self> {
+    fn set(self, registry: &Registry, assignments: &[String]) -> Result<Self> {
         if assignments.is_empty() {
             return Ok(self);
         }
@@ -94,7 +99,7 @@ impl Source {
             return Err(layers.locate(Error::config(format!("net.{key}"), got, expected)));
         }
         check_machine(&config)?;
-        let game = any_game(config.game_name(), &config.game_options()).map_err(|e| layers.locate(e))?;
+        let game = registry.game_of(&config).map_err(|e| layers.locate(e))?;
         Self { config, ..self }.for_game(&game)
     }
 
@@ -278,6 +283,9 @@ mod tests {
 
     #[test]
     fn the_embedded_network_plays_the_default_game() {
-        assert_eq!(Source::open(None, &[]).expect("embedded").game.name(), DEFAULT_GAME);
+        assert_eq!(
+            Source::open(None, &Registry::built_in(), &[]).expect("embedded").game.name(),
+            DEFAULT_GAME
+        );
     }
 }

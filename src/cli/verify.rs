@@ -3,11 +3,13 @@
 
 use super::JsonTarget;
 use super::source::{NetworkFile, Source, unchecked_config, viewed_config};
-use crate::batch::{AnyGame, Playthrough, any_game};
+use crate::backend::AnyGame;
+use crate::batch::Playthrough;
 use crate::error::{Error, Result};
 use crate::files::read_whole;
 use crate::game::Turn;
 use crate::play::FinishedGame;
+use crate::registry::Registry;
 use crate::report::progress::print;
 use crate::run::folder::RunFolder;
 use crate::run::manifest::{CheckDepth, Manifest};
@@ -62,7 +64,7 @@ impl Checks {
 ///
 /// # Errors
 /// [`Error::Verify`] if anything differs; [`Error::Io`] or [`Error::Format`] if the configuration or the manifest cannot be read.
-pub fn execute(args: VerifyArgs) -> Result<()> {
+pub fn execute(args: VerifyArgs, registry: &Registry) -> Result<()> {
     if let Some(target) = &args.json {
         target.check(&[])?;
     }
@@ -77,9 +79,9 @@ pub fn execute(args: VerifyArgs) -> Result<()> {
         verify_files(&args.run, &manifest, &mut checks);
     }
     let files = manifest.names().len();
-    let game = any_game(config.game_name(), &config.game_options())?;
+    let game = registry.game_of(&config)?;
     let games = verify_games(&args.run, &manifest, &game, &mut checks);
-    let networks = verify_networks(&args.run, &manifest, &mut checks);
+    let networks = verify_networks(&args.run, registry, &manifest, &mut checks);
     for (epoch, path) in manifest.checkpoints() {
         let loaded = checkpoint::load(&path, epoch, game.as_ref(), config.replay.capacity);
         checks.note(difference_in(&path, loaded));
@@ -163,14 +165,14 @@ fn replay_difference(game: &Arc<dyn AnyGame>, stored: &FinishedGame) -> Option<S
 }
 
 /// Runs the self-check vectors of every network file that exists; returns the number of files.
-fn verify_networks(dir: &Path, manifest: &Manifest, checks: &mut Checks) -> usize {
+fn verify_networks(dir: &Path, registry: &Registry, manifest: &Manifest, checks: &mut Checks) -> usize {
     let checkpoints = manifest.checkpoints().into_iter().map(|(epoch, _)| checkpoint::weights_name(epoch));
     let names: Vec<String> = checkpoints.chain([BEST.to_string()]).collect();
     let paths = names.iter().map(|name| dir.join(name)).filter(|path| path.is_file());
     let mut count = 0;
     for path in paths {
         let difference = NetFile::load(&path).and_then(|file| {
-            let source = Source::from_file(NetworkFile::new(&path, file, None))?;
+            let source = Source::from_file(NetworkFile::new(&path, file, None), registry)?;
             let mut exact = source.f32_network()?;
             source.file.verify(exact.as_mut())
         });

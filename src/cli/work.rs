@@ -6,6 +6,7 @@ use crate::cluster::server::Server;
 use crate::cluster::status::WorkerStatus;
 use crate::cluster::worker::Worker;
 use crate::error::{Error, Result};
+use crate::registry::Registry;
 use crate::report::exporter::Exporter;
 use crate::report::progress::{Progress, Verbosity};
 use crate::stop::Stop;
@@ -57,7 +58,7 @@ pub struct WorkArgs {
 ///
 /// # Errors
 /// Those of [`Worker::find`], [`Worker::start_evaluator`] and [`Worker::play`]; [`Error::Stopped`] with the signal that ended it.
-pub fn execute(args: WorkArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
+pub fn execute(args: WorkArgs, registry: &Registry, verbosity: Verbosity, stop: &Stop) -> Result<()> {
     let progress = Progress::new(verbosity);
     let exporter = args.metrics.as_deref().map(Exporter::serve).transpose()?;
     let password = password(args.password_file.as_deref())?;
@@ -69,7 +70,7 @@ pub fn execute(args: WorkArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> 
         // The learner's limit does not apply to this machine.
         ("run.memory_mib", Some("0".into())),
     ];
-    let worker = Worker::find(server, &set)?;
+    let worker = Worker::find(server, registry, &set)?;
     let threads = start_threads(worker.config().run.threads)?;
     progress.note(&worker.describe(threads))?;
     let name = args.name.unwrap_or_else(default_name);

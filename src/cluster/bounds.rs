@@ -2,7 +2,7 @@
 
 use super::chunk::ChunkLimits;
 use super::window::{epoch_bytes, max_window_bytes};
-use crate::batch::AnyGame;
+use crate::backend::AnyGame;
 use crate::config::{ClusterOrder, Config, SelfPlayConfig};
 use crate::error::Result;
 

@@ -8,7 +8,7 @@
 //! Everything in a chunk is checked: sizes and counts against [`ChunkLimits`] before memory is allocated, games by replay.
 
 use super::{Incarnation, PROTOCOL};
-use crate::batch::AnyGame;
+use crate::backend::AnyGame;
 use crate::error::{Error, Result};
 use crate::play::PlayPlan;
 use crate::play::{FinishedGame, GameRecord};

@@ -19,11 +19,12 @@ use super::strict::refusals::RefusedProcess;
 use super::window::{Window, epoch_bytes};
 use super::worker_counters::{AcceptedChunk, WorkerCounters};
 use super::{digest, random};
-use crate::batch::{AnyGame, any_game};
+use crate::backend::AnyGame;
 use crate::config::{ClusterOrder, Config};
 use crate::error::{Error, Result};
 use crate::play::PlayPlan;
 use crate::play::{FinishedGame, GameSlot, new_slots};
+use crate::registry::Registry;
 use crate::report::metrics::EpochRecord;
 use crate::report::workers::WorkerCounts;
 use crate::run::factory::ComponentFactory;
@@ -62,6 +63,8 @@ pub enum Begin {
 
 /// Makes the components of a run with workers.
 pub struct LearnerFactory {
+    /// The games of the program.
+    pub registry: Registry,
     /// The server that workers use.
     pub server: Server,
     /// Whether the learner plays games.
@@ -73,9 +76,13 @@ pub struct LearnerFactory {
 }
 
 impl ComponentFactory for LearnerFactory {
+    fn registry(&self) -> Registry {
+        self.registry.clone()
+    }
+
     fn check(&self, config: &Config) -> Result<()> {
         check_machine(config)?;
-        let game = any_game(config.game_name(), &config.game_options())?;
+        let game = self.registry.game_of(config)?;
         match config.cluster.order {
             ClusterOrder::Free => {
                 ChunkLimits::of(game.as_ref())?;
@@ -124,7 +131,7 @@ impl ComponentFactory for LearnerFactory {
     }
 
     fn workers(&self, setup: WorkersSetup<'_>) -> Result<Option<Box<dyn Workers>>> {
-        let source = WorkerSource::start(&self.server, setup, self.play)?;
+        let source = WorkerSource::start(&self.server, &self.registry, setup, self.play)?;
         Ok(Some(Box::new(source)))
     }
 }
@@ -187,7 +194,12 @@ struct WorkerSource {
 }
 
 impl WorkerSource {
-    fn start(server: &Server, setup: WorkersSetup<'_>, play: LearnerPlay) -> Result<Self> {
+    fn start(
+        server: &Server,
+        registry: &Registry,
+        setup: WorkersSetup<'_>,
+        play: LearnerPlay,
+    ) -> Result<Self> {
         let WorkersSetup { config, game, received, slots } = setup;
         let plan = PlayPlan::new(config, &game.sizes());
         let digest = digest(config, game.as_ref());
@@ -222,7 +234,7 @@ impl WorkerSource {
             };
             merger = Some(PollMerger::new(game.clone(), plan, slots, config.selfplay.passes_per_poll));
             if play == LearnerPlay::Plays {
-                local = Some(LocalWorker::start(server, config, &shared)?);
+                local = Some(LocalWorker::start(server, registry, config, &shared)?);
             }
         }
         Ok(Self {

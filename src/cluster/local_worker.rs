@@ -5,6 +5,7 @@ use super::server::{Failure, RETRY_INTERVAL, Server};
 use super::worker::{FoundRun, Worker};
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::registry::Registry;
 use crate::stop::Stop;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,10 +28,16 @@ pub(super) struct LocalWorker {
 
 impl LocalWorker {
     /// Starts the thread, which begins to play as soon as the run is published.
-    pub(super) fn start(server: &Server, config: &Config, shared: &Arc<RunShared>) -> Result<Self> {
+    pub(super) fn start(
+        server: &Server,
+        registry: &Registry,
+        config: &Config,
+        shared: &Arc<RunShared>,
+    ) -> Result<Self> {
         let (stop, failure) = (Stop::default(), Arc::<Mutex<Option<Error>>>::default());
         let work = WorkerInputs {
             server: server.clone(),
+            registry: registry.clone(),
             devices: [("run.device", &config.run.device), ("net.device", &config.network_devices())]
                 .map(|(key, devices)| (key, Some(devices.to_string()))),
             shared: shared.clone(),
@@ -71,6 +78,7 @@ impl Drop for LocalWorker {
 /// Inputs of the thread.
 struct WorkerInputs {
     server: Server,
+    registry: Registry,
     devices: [(&'static str, Option<String>); 2],
     shared: Arc<RunShared>,
     stop: Stop,
@@ -85,7 +93,7 @@ impl WorkerInputs {
             };
             match found {
                 Ok(Some(run)) => {
-                    let worker = Worker::of(run, self.server, &self.devices)?;
+                    let worker = Worker::of(run, self.server, &self.registry, &self.devices)?;
                     let threads = rayon::current_num_threads();
                     return worker.play(NAME, threads, &self.stop, &mut |_| ()).map(drop);
                 }

@@ -24,7 +24,7 @@ pub mod worker;
 mod worker_counters;
 mod worker_play;
 
-use crate::batch::AnyGame;
+use crate::backend::AnyGame;
 use crate::config::{
     ClusterConfig, ClusterOrder, Config, EvalConfig, NetConfig, ReplayConfig, RunConfig, SelfPlayConfig,
     TrainConfig,

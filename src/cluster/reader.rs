@@ -15,7 +15,7 @@ use super::strict::poll::open;
 use super::strict::refusals::Refusals;
 use super::window::{Waiting, Window};
 use super::{Incarnation, PROTOCOL, random};
-use crate::batch::AnyGame;
+use crate::backend::AnyGame;
 use crate::config::ClusterOrder;
 use crate::error::{Error, Result};
 use crate::play::PlayPlan;

@@ -3,7 +3,7 @@
 //! A small window starves the learner. A large one makes games stale: workers that are faster than the learner fill it, and every
 //! chunk waits until many newer weights exist. So the window adapts to both.
 
-use crate::batch::AnyGame;
+use crate::backend::AnyGame;
 use crate::config::{ClusterConfig, Config};
 use crate::play::GameRecord;
 use std::collections::BTreeMap;

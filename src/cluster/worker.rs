@@ -5,10 +5,11 @@ use super::digest;
 use super::published::{Keys, PublishedRun, read_config};
 use super::sender::SentCounts;
 use super::server::{Failure, Server};
-use crate::batch::{AnyGame, any_game};
+use crate::backend::AnyGame;
 use crate::config::{ClusterOrder, Config, Layers};
 use crate::error::Result;
 use crate::net::NetSpec;
+use crate::registry::Registry;
 use crate::run::memory::MemoryPlan;
 use crate::run::network::check_machine;
 use crate::selfplay::check_nodes;
@@ -67,13 +68,13 @@ pub struct WorkDone {
 }
 
 impl Worker {
-    /// Finds the run at `server` and checks that this machine can play it. The CPU replaces the devices of the run's configuration;
+    /// Finds the run at `server`, of a game of `registry`, and checks that this machine can play it. The CPU replaces the devices of the run's configuration;
     /// `set` are assignments that override the rest.
     ///
     /// # Errors
     /// [`crate::Error::Server`] where there is no such run or it has another protocol; those of the game, the device, the instruction
     /// set and the memory.
-    pub fn find(server: Server, set: &[(&str, Option<String>)]) -> Result<Self> {
+    pub fn find(server: Server, registry: &Registry, set: &[(&str, Option<String>)]) -> Result<Self> {
         let found = FoundRun::read(&server).map_err(|failure| server.error(&failure))?;
         let Some(run) = found else {
             return Err(server.error(&Failure::Final(format!(
@@ -81,19 +82,24 @@ impl Worker {
                 server.address()
             ))));
         };
-        Self::of(run, server, set)
+        Self::of(run, server, registry, set)
     }
 
     /// [`Worker::find`] for a run that was already read.
     ///
     /// # Errors
     /// Those of [`Worker::find`].
-    pub(super) fn of(run: FoundRun, server: Server, set: &[(&str, Option<String>)]) -> Result<Self> {
+    pub(super) fn of(
+        run: FoundRun,
+        server: Server,
+        registry: &Registry,
+        set: &[(&str, Option<String>)],
+    ) -> Result<Self> {
         let (FoundRun { state, text }, keys) = (run, Keys::new(server.address().run()));
         let set = set.iter().filter_map(|(key, value)| Some((key.to_string(), value.clone()?))).collect();
         let layers = layers_of(&text, &set)?;
         let config = layers.clone().resolve()?;
-        let game = any_game(config.game_name(), &config.game_options())?;
+        let game = registry.game_of(&config)?;
         if digest(&config, game.as_ref()) != state.digest {
             let strict = match config.cluster.order {
                 ClusterOrder::Free => "",

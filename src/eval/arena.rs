@@ -1,9 +1,10 @@
 //! Sides of a match: a search with a network, a player without a network, an external program.
 
 use super::external::ExternalPlayer;
-use super::rollouts::{Player, RandomPlayer, RolloutSettings, rollout_player};
+use crate::backend::AnyGame;
 use crate::backend::Placement;
-use crate::batch::{AnyGame, Playthrough};
+use crate::batch::Playthrough;
+use crate::batch::rollouts::{Player, RandomPlayer, RolloutSettings};
 use crate::error::{Error, Result};
 use crate::game::Turn;
 use crate::net::Network;
@@ -70,7 +71,7 @@ impl Contestant {
             }
             let simulations = text.strip_prefix("rollouts:").and_then(|s| s.parse::<usize>().ok());
             match simulations {
-                Some(s) if (1..=1_000_000).contains(&s) => rollout_player(game, RolloutSettings::new(s)),
+                Some(s) if (1..=1_000_000).contains(&s) => Ok(game.rollout_player(RolloutSettings::new(s))),
                 _ => Err(wrong()),
             }
         };
@@ -156,7 +157,7 @@ pub fn determinised(play: &Playthrough, key: RowKey, d: usize) -> Vec<SearchRequ
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::any_game;
+    use crate::registry::any_game;
     use std::sync::Arc;
 
     /// A game with these cards dealt.

@@ -2,8 +2,8 @@
 
 use super::arena::{ROWS, position_of};
 use super::positions::{ErrorRates, PositionSummary, SolvedPosition, error_rates, replay};
+use crate::backend::AnyGame;
 use crate::backend::Placement;
-use crate::batch::AnyGame;
 use crate::error::{Error, Result};
 use crate::net::Network;
 use crate::search::SearchParams;

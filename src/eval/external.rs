@@ -14,8 +14,8 @@
 //! or `{"action": "24/18"}`; other fields are ignored. stdin is closed after the last request. The last line of stderr is
 //! shown if the program fails. The program is the head of a process group of its own, which is killed as a whole when the match is over.
 
-use super::rollouts::Player;
 use crate::batch::Playthrough;
+use crate::batch::rollouts::Player;
 use crate::error::{Error, Result};
 use crate::game::Turn;
 use crate::rng::Key;
@@ -360,7 +360,7 @@ mod tests {
     fn control_characters_are_escaped() {
         let mut player =
             ExternalPlayer::start("yes \u{1b}[31m0", Duration::from_secs(60), &[]).expect("starts");
-        let game = crate::batch::any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+        let game = crate::registry::any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
         let error = player.request(&Playthrough::new(game)).expect_err("no action");
         assert!(error.to_string().contains("\"\\u{1b}[31m0\""), "{error}");
         assert_eq!(shown(&"9".repeat(1 << 20)).len(), SHOWN + 3);
@@ -368,7 +368,7 @@ mod tests {
 
     #[test]
     fn only_numbers_and_names_of_legal_actions_are_valid_replies() {
-        let game = crate::batch::any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+        let game = crate::registry::any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
         let mut position = Playthrough::new(game);
         position.step(4).expect("legal");
         for (line, action) in [

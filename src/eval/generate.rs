@@ -4,9 +4,10 @@
 //! weak and of strong play. Each game gives at most one position, at a given ply; the plies of the range alternate.
 
 use super::positions::SolvedPosition;
-use super::rollouts::{Player, RandomPlayer, RolloutSettings, rollout_player};
 use super::solver::Solver;
-use crate::batch::{AnyGame, Playthrough};
+use crate::backend::AnyGame;
+use crate::batch::Playthrough;
+use crate::batch::rollouts::{Player, RandomPlayer, RolloutSettings};
 use crate::error::{Error, Result};
 use crate::game::Turn;
 use crate::rng::{Key, Purpose, RngStream};
@@ -67,10 +68,10 @@ impl Generator {
         }
         let solver = solver_of(&game)?;
         let player = |&simulations: &usize| match simulations {
-            0 => Ok(Box::new(RandomPlayer) as Box<dyn Player>),
-            _ => rollout_player(&*game, RolloutSettings::new(simulations)),
+            0 => Box::new(RandomPlayer) as Box<dyn Player>,
+            _ => game.rollout_player(RolloutSettings::new(simulations)),
         };
-        let players = PLAYERS.iter().map(player).collect::<Result<_>>()?;
+        let players = PLAYERS.iter().map(player).collect();
         let mut generator = Self { game, solver, plan, players, seen: HashSet::new(), given: 0, games: 0 };
         for position in exclude {
             let reached = super::positions::replay(position, &generator.game)?;

@@ -2,7 +2,8 @@
 
 use super::arena::{Contestant, ROWS};
 use super::elo::{MatchResult, Mean};
-use crate::batch::{AnyGame, Playthrough};
+use crate::backend::AnyGame;
+use crate::batch::{ErasedRules, Playthrough};
 use crate::error::Result;
 use crate::game::Turn;
 use crate::rng::{Key, Purpose, RngStream};
@@ -17,7 +18,8 @@ pub const GAMES_AT_ONCE: usize = 2 * ROWS;
 /// The number of games, openings and seed of a match.
 #[derive(Clone, Copy, Debug)]
 pub struct MatchPlan {
-    /// Number of games. Each group of P consecutive games has the same opening, with the seats rotated.
+    /// Number of games. Each group of P consecutive games has the same opening, with the seats rotated. In a game for one player the
+    /// contestants play alternately, each pair of games with the same opening and chance outcomes.
     pub games: usize,
     /// Uniformly random plies at the start of a game.
     pub opening_plies: u32,
@@ -25,14 +27,28 @@ pub struct MatchPlan {
     pub seed: u64,
 }
 
+impl MatchPlan {
+    /// The plan for `game`: in a game for one player the number of games is rounded up to whole pairs.
+    #[must_use]
+    pub fn for_game(self, game: &dyn ErasedRules) -> Self {
+        match game.sizes().num_players {
+            1 => Self { games: self.games.next_multiple_of(group_size(game)), ..self },
+            _ => self,
+        }
+    }
+}
+
 /// The outcome of a match.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MatchOutcome {
+    /// Whether the game is for one player: there are no wins, draws and losses then.
+    pub is_for_one_player: bool,
     /// Results from the first contestant's side.
     pub result: MatchResult,
     /// The first contestant's raw score in each game.
     pub scores: Vec<f64>,
-    /// The mean raw score of the other seats in each game; 0 in one-player games.
+    /// The mean raw score of the other seats in each game. In a game for one player, the second contestant's raw scores; an entry of all
+    /// lists is then a pair of games.
     pub other_scores: Vec<f64>,
     /// The first contestant's return in each game.
     pub returns: Vec<f64>,
@@ -40,8 +56,13 @@ pub struct MatchOutcome {
 
 impl MatchOutcome {
     /// The outcome of a match of these games, in their order.
-    fn of<'a>(games: impl Iterator<Item = &'a GameOutcome>) -> Self {
+    fn of(games: &[GameOutcome]) -> Self {
         let mut outcome = Self::default();
+        if games.first().is_some_and(|game| game.mover.is_some()) {
+            outcome.is_for_one_player = true;
+            games.as_chunks::<2>().0.iter().for_each(|pair| outcome.add_pair(pair));
+            return outcome;
+        }
         for game in games {
             outcome.result.add(game.margin);
             outcome.scores.push(game.score);
@@ -49,6 +70,13 @@ impl MatchOutcome {
             outcome.returns.push(game.own_return);
         }
         outcome
+    }
+
+    /// Adds two games for one player with the same opening and chance, the first contestant's and the second's.
+    fn add_pair(&mut self, [own, other]: &[GameOutcome; 2]) {
+        self.scores.push(own.score);
+        self.other_scores.push(other.score);
+        self.returns.push(own.own_return);
     }
 
     /// The outcome of the match of these games, by [`play_part`], in their order.
@@ -62,12 +90,13 @@ impl MatchOutcome {
     ) -> std::result::Result<Self, String> {
         let outcome = |(number, actions): (usize, &Vec<u16>)| replay(game, plan, number, actions);
         let outcomes: Vec<GameOutcome> = records.iter().enumerate().map(outcome).collect::<Result<_, _>>()?;
-        Ok(Self::of(outcomes.iter()))
+        Ok(Self::of(&outcomes))
     }
 
-    /// The first contestant's mean raw score per game, for games whose scores differ from the returns ([`crate::game::Game::scores`]).
+    /// The first contestant's mean raw score per game, for games whose scores differ from the returns ([`crate::game::Game::scores`]) and
+    /// for games for one player.
     pub fn points(&self) -> Option<Mean> {
-        (self.scores != self.returns).then(|| Mean::of(&self.scores))
+        (self.is_for_one_player || self.scores != self.returns).then(|| Mean::of(&self.scores))
     }
 
     /// The first contestant's mean raw score per game minus that of the other seats, for the games of [`Self::points`].
@@ -79,9 +108,11 @@ impl MatchOutcome {
 }
 
 /// The progress of a match.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MatchProgress {
-    /// Results of the finished games, from the first contestant's side.
+    /// Number of finished games.
+    pub games: u64,
+    /// Results of the finished games, from the first contestant's side; none in a game for one player.
     pub result: MatchResult,
     /// Estimated fraction of the match's plies that were played; None until a game is finished.
     pub fraction: Option<f64>,
@@ -97,7 +128,9 @@ struct MatchGame {
 /// The outcome of one game for the first contestant.
 #[derive(Clone, Copy)]
 struct GameOutcome {
-    /// Its return minus the best one of the other seats.
+    /// In a game for one player, the contestant that played it: 0 or 1.
+    mover: Option<usize>,
+    /// Its return minus the best one of the other seats; 0 in a game for one player.
     margin: f32,
     score: f64,
     other_score: f64,
@@ -120,7 +153,7 @@ pub fn play_match(
     let mut outcomes: Vec<Option<GameOutcome>> = vec![None; plan.games];
     let mut keep = |over: &MatchGame, outcome| outcomes[over.number] = Some(outcome);
     play_games(game, a, b, plan, 0..plan.games, &mut keep, report)?;
-    Ok(MatchOutcome::of(outcomes.iter().flatten()))
+    Ok(MatchOutcome::of(&outcomes.into_iter().flatten().collect::<Vec<_>>()))
 }
 
 /// Plays the games of a match that have these `numbers`, as [`play_match`] plays them, and returns the actions of each, chance outcomes
@@ -228,45 +261,53 @@ fn replay(
 /// Sums over the finished games.
 #[derive(Default)]
 struct Over {
+    games: u64,
     result: MatchResult,
     plies: usize,
 }
 
 impl Over {
     fn add(&mut self, game: GameOutcome) {
-        self.result.add(game.margin);
+        self.games += 1;
+        if game.mover.is_none() {
+            self.result.add(game.margin);
+        }
         self.plies += game.plies;
     }
 
     /// The progress of a match with the games `playing` in progress and `not_started` games to come. The length of an unfinished game is
     /// estimated by the mean of the finished ones, and is at least 1.25 times its present length.
     fn progress(&self, playing: &[MatchGame], not_started: usize) -> MatchProgress {
-        let (result, games, over) = (self.result, self.result.games() as f64, self.plies as f64);
+        let (result, games, over) = (self.result, self.games as f64, self.plies as f64);
         let lengths = || playing.iter().map(|game| game.play.actions().len() as f64);
         let length = over / games;
         let to_come =
             lengths().map(|plies| length.max(1.25 * plies)).sum::<f64>() + not_started as f64 * length;
         let fraction = (over + lengths().sum::<f64>()) / (over + to_come).max(1.0);
-        MatchProgress { result, fraction: (games > 0.0).then_some(fraction) }
+        MatchProgress { games: self.games, result, fraction: (games > 0.0).then_some(fraction) }
     }
 }
 
 impl MatchGame {
     /// The game after its opening.
     fn begin(game: &Arc<dyn AnyGame>, plan: MatchPlan, number: usize) -> Result<Self> {
-        let pair = number / game.sizes().num_players;
-        Ok(Self { number, play: opening(game, plan, pair as u64)? })
+        let group = number / group_size(game.as_ref());
+        Ok(Self { number, play: opening(game, plan, group as u64)? })
     }
 
-    /// The first contestant's seat.
+    /// The first contestant's seat. In a game for one player it is 0 or 1, the seat of nobody, alternately.
     fn seat(&self) -> u8 {
-        (self.number % self.play.game().sizes().num_players) as u8
+        (self.number % group_size(self.play.game().as_ref())) as u8
     }
 
     /// Deals one chance outcome.
     fn deal_once(&mut self, seed: u64) -> Result<()> {
         let ply = self.play.actions().len() as u64;
-        let key = Key::new(seed, Purpose::Chance).with(self.number as u64).with(ply);
+        let number = match self.play.game().sizes().num_players {
+            1 => self.number / group_size(self.play.game().as_ref()),
+            _ => self.number,
+        };
+        let key = Key::new(seed, Purpose::Chance).with(number as u64).with(ply);
         random_step(&mut self.play, &mut key.stream())
     }
 
@@ -280,19 +321,27 @@ impl MatchGame {
 impl GameOutcome {
     /// The outcome of a finished game.
     fn new(game: &MatchGame) -> Self {
-        let (play, own) = (&game.play, usize::from(game.seat()));
+        let (play, seat) = (&game.play, usize::from(game.seat()));
         let (returns, scores) = (play.game().returns(play.state()), play.game().scores(play.state()));
+        let mover = (returns.len() == 1).then_some(seat);
+        let own = if mover.is_some() { 0 } else { seat };
         let others = returns.iter().enumerate().filter(|(seat, _)| *seat != own).map(|(_, r)| r);
         let best_other = others.fold(f32::NEG_INFINITY, |m, &r| m.max(r));
         let total: f32 = scores.iter().sum();
         Self {
-            margin: if returns.len() == 1 { returns[0] } else { returns[own] - best_other },
+            mover,
+            margin: if mover.is_some() { 0.0 } else { returns[own] - best_other },
             score: f64::from(scores[own]),
             other_score: f64::from(total - scores[own]) / (returns.len() - 1).max(1) as f64,
             own_return: f64::from(returns[own]),
             plies: play.actions().len(),
         }
     }
+}
+
+/// Consecutive games with the same opening: one for each seat of the first contestant, and in a game for one player one for each contestant.
+fn group_size(game: &dyn ErasedRules) -> usize {
+    game.sizes().num_players.max(2)
 }
 
 fn opening(game: &Arc<dyn AnyGame>, plan: MatchPlan, pair: u64) -> Result<Playthrough> {
@@ -334,7 +383,7 @@ fn deal(playing: &mut [MatchGame], seed: u64) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::any_game;
+    use crate::registry::any_game;
 
     fn random(game: &Arc<dyn AnyGame>) -> Contestant {
         Contestant::named(game.as_ref(), "random", "opponent", 2).expect("known")

@@ -10,5 +10,4 @@ pub mod external;
 pub mod generate;
 pub mod matches;
 pub mod positions;
-pub mod rollouts;
 pub mod solver;

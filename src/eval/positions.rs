@@ -4,7 +4,8 @@
 //! start to the position. `scores` has one entry per action of the game: the exact score for the player to move (positive
 //! wins, 0 draws, negative loses, larger is better), `null` if the action is not legal.
 
-use crate::batch::{AnyGame, Playthrough};
+use crate::backend::AnyGame;
+use crate::batch::Playthrough;
 use crate::error::{Error, Result};
 use crate::files::read_text;
 use crate::game::Turn;
@@ -226,7 +227,7 @@ impl PositionSummary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::any_game;
+    use crate::registry::any_game;
 
     fn tic_tac_toe() -> Arc<dyn AnyGame> {
         any_game("tic_tac_toe", &toml::Table::new()).unwrap()

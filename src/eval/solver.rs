@@ -1,6 +1,7 @@
 //! Exact scores of actions, by the game's exact solver. [`PositionSolver::scores`] defines the scores.
 
-use crate::batch::{AnyGame, Playthrough};
+use crate::backend::AnyGame;
+use crate::batch::Playthrough;
 use crate::game::{ExactSolver, History, PositionSolver, Turn};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -109,7 +110,7 @@ fn sign(player: u8) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::any_game;
+    use crate::registry::any_game;
     use crate::rng::{Key, Purpose};
 
     fn connect_four(rows: i64, columns: i64, connect: i64) -> Arc<dyn AnyGame> {

@@ -5,8 +5,8 @@
 
 pub mod solver;
 
-use super::{ExactSolver, Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
-use crate::config::keys::{KeyInfo, Section, section, within};
+use super::{ExactSolver, Game, History, ObsShape, Sizes, Turn};
+use crate::config::keys::{section, within};
 use crate::device_struct::device_struct;
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
@@ -93,11 +93,26 @@ impl ConnectFour {
             out | (stones >> (c * self.stride()) & column) << ((self.columns - 1 - c) * self.stride())
         })
     }
+
+    /// Checks the settings as a whole.
+    fn check(&self) -> Result<()> {
+        if (self.rows + 1) * self.columns > 64 {
+            return Err(Error::config(
+                "game.columns",
+                self.columns,
+                format!("(rows + 1) * columns at most 64, with rows = {}", self.rows),
+            ));
+        }
+        within("game.connect", self.connect, 2..=self.rows.max(self.columns))?;
+        Ok(())
+    }
 }
 
 impl Game for ConnectFour {
     type State = State;
     const NAME: &'static str = "connect_four";
+    const CONFIGS: &'static [super::NamedText] = super::configs!("connect_four", "connect_four_gpu", "quick");
+    const CUDA_SOURCE: Option<super::CudaSource> = super::embedded_cuda_source!("connect_four");
     const VARIANTS: &'static [&'static str] = &[
         "rows = 5\ncolumns = 6\nconnect = 3",
         "rows = 7\ncolumns = 8\nconnect = 5",
@@ -105,26 +120,7 @@ impl Game for ConnectFour {
         "rows = 12\ncolumns = 4",
     ];
 
-    fn from_options(options: &toml::Table) -> Result<Self> {
-        let g: Self = parse_options(Self::NAME, options)?;
-        if (g.rows + 1) * g.columns > 64 {
-            return Err(Error::config(
-                "game.columns",
-                g.columns,
-                format!("(rows + 1) * columns at most 64, with rows = {}", g.rows),
-            ));
-        }
-        within("game.connect", g.connect, 2..=g.rows.max(g.columns))?;
-        Ok(g)
-    }
-
-    fn options(&self) -> toml::Table {
-        to_options(self)
-    }
-
-    fn keys(&self) -> Vec<KeyInfo> {
-        Section::keys(self)
-    }
+    super::options_by_section!(Self::check);
 
     fn aim(&self, player: u8) -> String {
         format!(
@@ -136,17 +132,12 @@ impl Game for ConnectFour {
 
     fn sizes(&self) -> Sizes {
         Sizes {
-            num_players: 2,
             num_actions: self.columns as usize,
             max_legal: self.columns as usize,
-            num_chance: 0,
-            max_chance_run: 0,
             obs: ObsShape { channels: 2, height: self.rows as usize, width: self.columns as usize },
             max_plies: (self.rows * self.columns) as usize,
             num_symmetries: 2,
-            zero_sum: true,
-            hidden_information: false,
-            uses_history: false,
+            ..Sizes::default()
         }
     }
 

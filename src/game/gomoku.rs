@@ -8,10 +8,9 @@
 //! several times in a row here, and player 0 may end up with white.
 
 use super::board::{self, Cells};
-use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
-use crate::config::keys::{KeyInfo, Section, names, section};
+use super::{Game, History, ObsShape, Sizes, Turn};
+use crate::config::keys::{names, section};
 use crate::device_struct::{device_constants, device_enum, device_struct};
-use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
 
 names! {
@@ -179,20 +178,12 @@ impl Gomoku {
 impl Game for Gomoku {
     type State = State;
     const NAME: &'static str = "gomoku";
+    const CONFIGS: &'static [super::NamedText] = super::configs!("gomoku");
+    const CUDA_SOURCE: Option<super::CudaSource> = super::embedded_cuda_source!("gomoku");
     const VARIANTS: &'static [&'static str] =
         &["size = 7", "size = 9\nrule = 'exact'", "size = 15\nopening = 'swap2'"];
 
-    fn from_options(options: &toml::Table) -> Result<Self> {
-        parse_options(Self::NAME, options)
-    }
-
-    fn options(&self) -> toml::Table {
-        to_options(self)
-    }
-
-    fn keys(&self) -> Vec<KeyInfo> {
-        Section::keys(self)
-    }
+    super::options_by_section!();
 
     fn aim(&self, player: u8) -> String {
         let row = match self.rule {
@@ -212,17 +203,12 @@ impl Game for Gomoku {
             Opening::Swap2 => (CHOICES.len(), 2, 4),
         };
         Sizes {
-            num_players: 2,
             num_actions: side * side + choices,
             max_legal: side * side,
-            num_chance: 0,
-            max_chance_run: 0,
             obs: ObsShape { channels: 2 + planes, height: side, width: side },
             max_plies: side * side + plies,
             num_symmetries: 8,
-            zero_sum: true,
-            hidden_information: false,
-            uses_history: false,
+            ..Sizes::default()
         }
     }
 

@@ -10,10 +10,9 @@
 //! each stone once per game. The game is won when it reaches the far border.
 
 use super::board::{self, Cells};
-use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
-use crate::config::keys::{KeyInfo, Section, section};
+use super::{Game, History, ObsShape, Sizes, Turn};
+use crate::config::keys::section;
 use crate::device_struct::{device_constants, device_struct};
-use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
 
 section! {
@@ -130,20 +129,12 @@ impl Hex {
 impl Game for Hex {
     type State = State;
     const NAME: &'static str = "hex";
+    const CONFIGS: &'static [super::NamedText] = super::configs!("hex", "hex13");
+    const CUDA_SOURCE: Option<super::CudaSource> = super::embedded_cuda_source!("hex");
     const VARIANTS: &'static [&'static str] =
         &["size = 3", "size = 4\nswap = true", "size = 13", "size = 19"];
 
-    fn from_options(options: &toml::Table) -> Result<Self> {
-        parse_options(Self::NAME, options)
-    }
-
-    fn options(&self) -> toml::Table {
-        to_options(self)
-    }
-
-    fn keys(&self) -> Vec<KeyInfo> {
-        Section::keys(self)
-    }
+    super::options_by_section!();
 
     fn aim(&self, player: u8) -> String {
         match player {
@@ -156,17 +147,12 @@ impl Game for Hex {
         let side = self.size as usize;
         let swap = usize::from(self.swap);
         Sizes {
-            num_players: 2,
             num_actions: side * side + swap,
             max_legal: side * side,
-            num_chance: 0,
-            max_chance_run: 0,
             obs: ObsShape { channels: 4 + swap, height: side, width: side },
             max_plies: side * side + swap,
             num_symmetries: 4,
-            zero_sum: true,
-            hidden_information: false,
-            uses_history: false,
+            ..Sizes::default()
         }
     }
 

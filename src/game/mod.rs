@@ -1,10 +1,10 @@
-//! The trait of games, and the registry of games.
+//! The trait of games, and the ten built-in games.
 //!
 //! Input: options from the configuration, states and actions. Output: rules, observations, symmetries, names. Independent of batches,
 //! trees, networks and training. Rules are scalar and pure; [`crate::batch`] applies them to N games.
 //!
-//! A new game is one file here, its `pub mod` (which rustfmt must find as text) and one line in the `registry!` call below, and one
-//! file under `configs/`.
+//! A game of one's own is a type outside of this crate that implements [`Game`], added to a [`crate::registry::Registry`]. A new
+//! built-in game is one file here, its `pub mod`, its type in the macro [`for_each_built_in`], and one file under `configs/`.
 
 pub mod board; // cell sets, symmetries and coordinates of square boards
 pub mod tic_tac_toe;
@@ -20,7 +20,7 @@ pub mod blob;
 
 use crate::config::keys::{self, KeyInfo, Section};
 use crate::device_struct::device_constants;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::rng::RngStream;
 use bytemuck::Pod;
 use serde::{Deserialize, Serialize};
@@ -92,6 +92,25 @@ pub struct Sizes {
     pub uses_history: bool,
 }
 
+impl Default for Sizes {
+    /// Those of a board game of two players without symmetries: a game sets what differs, and the other sizes, which are 0.
+    fn default() -> Self {
+        Self {
+            num_players: 2,
+            num_actions: 0,
+            max_legal: 0,
+            num_chance: 0,
+            max_chance_run: 0,
+            obs: ObsShape { channels: 0, height: 1, width: 1 },
+            max_plies: 0,
+            num_symmetries: 1,
+            zero_sum: true,
+            hidden_information: false,
+            uses_history: false,
+        }
+    }
+}
+
 impl Sizes {
     /// The most actions or outcomes that [`Game::legal`] lists.
     pub fn num_edges(&self) -> usize {
@@ -138,6 +157,13 @@ pub trait Game: Clone + Send + Sync + 'static {
 
     /// Options, as TOML text, that change rules or sizes: the contract tests play each of them, and the default game.
     const VARIANTS: &'static [&'static str] = &[];
+
+    /// The built-in configurations, the one with the game's name first: it is the base of every configuration that names the game. A game
+    /// without it starts from the default of every key.
+    const CONFIGS: &'static [NamedText] = &[];
+
+    /// The CUDA source of the rules, the twin of this type for kernels; None where searches run on the CPU only.
+    const CUDA_SOURCE: Option<CudaSource> = None;
 
     /// The option that sets only the size of the board. A network whose parameters do not depend on that size can be used for all values. None
     /// if no network of [`crate::config::Arch`] can, or if the option changes rules too.
@@ -287,6 +313,43 @@ pub trait Game: Clone + Send + Sync + 'static {
     }
 }
 
+/// A text with its name: a configuration, or a source file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamedText {
+    /// The name by which users or other sources refer to it.
+    pub name: &'static str,
+    /// The whole text.
+    pub text: &'static str,
+}
+
+/// The CUDA source of a game's rules: a header that defines the functions of `kernels/games/defaults.cuh` and the type `State`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CudaSource {
+    /// The name by which kernels include the header.
+    pub header: &'static str,
+    /// The header and what it includes beside the embedded files of `kernels/`; empty for a built-in game, whose files are embedded.
+    pub files: &'static [NamedText],
+}
+
+/// Built-in configurations by the names of their files under `configs/`.
+macro_rules! configs {
+    ($($name:literal),+) => {
+        &[$($crate::game::NamedText {
+            name: $name,
+            text: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/configs/", $name, ".toml")),
+        }),+]
+    };
+}
+pub(crate) use configs;
+
+/// The CUDA source of a built-in game, which is embedded with all files of `kernels/`.
+macro_rules! embedded_cuda_source {
+    ($name:literal) => {
+        Some($crate::game::CudaSource { header: concat!("games/", $name, ".cuh"), files: &[] })
+    };
+}
+pub(crate) use embedded_cuda_source;
+
 /// The kind of a game's exact solver.
 pub enum ExactSolver {
     /// Exhaustive search of the whole game, for small games.
@@ -303,44 +366,24 @@ pub trait PositionSolver: Send {
     fn scores(&mut self, state: &[u8]) -> Vec<Option<i32>>;
 }
 
-/// An operation on a game whose type is known only at run time.
-pub trait GameVisitor {
-    /// The type of its result.
-    type Out;
-    /// Applies the operation to `game`.
-    fn visit<G: Game>(self, game: G) -> Self::Out;
-}
-
-macro_rules! registry {
-    ($($game:ty),+ $(,)?) => {
-        /// The names of all games, in the order of the registry.
-        pub const NAMES: &[&str] = &[$(<$game as Game>::NAME),+];
-
-        /// Builds the game called `name` with its `options` and passes it to `visitor`.
-        ///
-        /// # Errors
-        /// [`Error::UnknownGame`]; those of [`Game::from_options`].
-        pub fn dispatch<V: GameVisitor>(name: &str, options: &toml::Table, visitor: V) -> Result<V::Out> {
-            $(if name == <$game as Game>::NAME {
-                return Ok(visitor.visit(<$game as Game>::from_options(options)?));
-            })+
-            Err(Error::UnknownGame { name: name.to_string(), origin: None, known: NAMES.join(", ") })
+/// Calls the macro `$callback` with the types of all built-in games, in the order in which they are listed.
+macro_rules! for_each_built_in {
+    ($callback:ident) => {
+        $callback! {
+            $crate::game::tic_tac_toe::TicTacToe,
+            $crate::game::connect_four::ConnectFour,
+            $crate::game::othello::Othello,
+            $crate::game::hex::Hex,
+            $crate::game::gomoku::Gomoku,
+            $crate::game::go::Go,
+            $crate::game::chess::Chess,
+            $crate::game::clique::Clique,
+            $crate::game::backgammon::Backgammon,
+            $crate::game::blob::Blob,
         }
     };
 }
-
-registry! {
-    tic_tac_toe::TicTacToe,
-    connect_four::ConnectFour,
-    othello::Othello,
-    hex::Hex,
-    gomoku::Gomoku,
-    go::Go,
-    chess::Chess,
-    clique::Clique,
-    backgammon::Backgammon,
-    blob::Blob,
-}
+pub(crate) use for_each_built_in;
 
 /// Reads a game's settings from its options table and checks their values.
 ///
@@ -357,6 +400,31 @@ pub fn parse_options<T: Section>(game: &str, options: &toml::Table) -> Result<T>
         }
     })
 }
+
+/// Implements [`Game::from_options`], [`Game::options`] and [`Game::keys`] of a game whose settings are defined by `section!`. The argument,
+/// where there is one, checks them as a whole: a function `&Self -> Result<()>`.
+#[macro_export]
+macro_rules! options_by_section {
+    () => {
+        $crate::options_by_section!(|_| Ok(()));
+    };
+    ($check:expr) => {
+        fn from_options(options: &toml::Table) -> $crate::Result<Self> {
+            let check: fn(&Self) -> $crate::Result<()> = $check;
+            let game: Self = $crate::game::parse_options(Self::NAME, options)?;
+            check(&game).map(|()| game)
+        }
+
+        fn options(&self) -> toml::Table {
+            $crate::game::to_options(self)
+        }
+
+        fn keys(&self) -> Vec<$crate::config::KeyInfo> {
+            $crate::config::keys::Section::keys(self)
+        }
+    };
+}
+pub use options_by_section;
 
 /// A game's settings as an options table.
 pub fn to_options<T: serde::Serialize>(settings: &T) -> toml::Table {

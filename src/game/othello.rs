@@ -9,10 +9,9 @@
 //! Bitboard: row-major with 8 bits per row on either board, so that one set of shifts serves both.
 
 use super::board::{self};
-use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
-use crate::config::keys::{KeyInfo, Section, names, section};
+use super::{Game, History, ObsShape, Sizes, Turn};
+use crate::config::keys::{names, section};
 use crate::device_struct::{device_constants, device_struct};
-use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
 
 names! {
@@ -158,20 +157,12 @@ impl Othello {
 impl Game for Othello {
     type State = State;
     const NAME: &'static str = "othello";
+    const CONFIGS: &'static [super::NamedText] = super::configs!("othello");
+    const CUDA_SOURCE: Option<super::CudaSource> = super::embedded_cuda_source!("othello");
     const VARIANTS: &'static [&'static str] =
         &["size = 6", "size = 6\nend = 'two_passes'", "size = 8\nend = 'no_move'"];
 
-    fn from_options(options: &toml::Table) -> Result<Self> {
-        parse_options(Self::NAME, options)
-    }
-
-    fn options(&self) -> toml::Table {
-        to_options(self)
-    }
-
-    fn keys(&self) -> Vec<KeyInfo> {
-        Section::keys(self)
-    }
+    super::options_by_section!();
 
     fn aim(&self, player: u8) -> String {
         let name = ["X (black)", "O (white)"][usize::from(player)];
@@ -182,18 +173,13 @@ impl Game for Othello {
         let side = self.size as usize;
         let cells = side * side;
         Sizes {
-            num_players: 2,
             num_actions: cells + 1,
             max_legal: self.max_moves(),
-            num_chance: 0,
-            max_chance_run: 0,
             obs: ObsShape { channels: 2, height: side, width: side },
             // A disc follows every pass but two at the end.
             max_plies: 2 * (cells - 4) + 2,
             num_symmetries: 8,
-            zero_sum: true,
-            hidden_information: false,
-            uses_history: false,
+            ..Sizes::default()
         }
     }
 

@@ -1,9 +1,8 @@
 //! Tic-tac-toe: three in a row on a 3x3 board. Actions are cells, row-major (0 top left), as in pgx and OpenSpiel.
 
-use super::{ExactSolver, Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
-use crate::config::keys::{KeyInfo, Section, section};
+use super::{ExactSolver, Game, History, ObsShape, Sizes, Turn};
+use crate::config::keys::section;
 use crate::device_struct::{device_constants, device_struct};
-use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
 
 const LINES: [u16; 8] = [
@@ -59,18 +58,10 @@ fn transform_cell(cell: u16, symmetry: u64) -> u16 {
 impl Game for TicTacToe {
     type State = State;
     const NAME: &'static str = "tic_tac_toe";
+    const CONFIGS: &'static [super::NamedText] = super::configs!("tic_tac_toe");
+    const CUDA_SOURCE: Option<super::CudaSource> = super::embedded_cuda_source!("tic_tac_toe");
 
-    fn from_options(options: &toml::Table) -> Result<Self> {
-        parse_options(Self::NAME, options)
-    }
-
-    fn options(&self) -> toml::Table {
-        to_options(self)
-    }
-
-    fn keys(&self) -> Vec<KeyInfo> {
-        Section::keys(self)
-    }
+    super::options_by_section!();
 
     fn aim(&self, player: u8) -> String {
         format!("{} makes three in a row", ["X", "O"][usize::from(player)])
@@ -78,17 +69,12 @@ impl Game for TicTacToe {
 
     fn sizes(&self) -> Sizes {
         Sizes {
-            num_players: 2,
             num_actions: 9,
             max_legal: 9,
-            num_chance: 0,
-            max_chance_run: 0,
             obs: ObsShape { channels: 2, height: 3, width: 3 },
             max_plies: 9,
             num_symmetries: 8,
-            zero_sum: true,
-            hidden_information: false,
-            uses_history: false,
+            ..Sizes::default()
         }
     }
 

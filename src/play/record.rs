@@ -5,7 +5,7 @@ use super::finished_game::FinishedGame;
 use super::plan::PlayPlan;
 use super::sample::{Sample, is_policy, is_value};
 use super::slot::{GameSlot, Proof, is_fast, new_slot};
-use crate::batch::AnyGame;
+use crate::batch::ErasedRules;
 use crate::game::Turn;
 use serde::{Deserialize, Serialize};
 use std::iter::{Copied, Peekable};
@@ -73,7 +73,7 @@ impl GameRecord {
     }
 
     /// The most bytes of a record, as postcard writes it, in a game with these sizes.
-    pub fn most_bytes(game: &dyn AnyGame) -> usize {
+    pub fn most_bytes(game: &dyn ErasedRules) -> usize {
         /// The longest varint of a u64.
         const NUMBER: usize = 10;
         let sizes = game.sizes();
@@ -86,7 +86,7 @@ impl GameRecord {
     ///
     /// # Errors
     /// The first difference between the record and the game.
-    pub fn replay(&self, game: &dyn AnyGame, plan: &PlayPlan) -> Result<FinishedGame, String> {
+    pub fn replay(&self, game: &dyn ErasedRules, plan: &PlayPlan) -> Result<FinishedGame, String> {
         let mut slot = new_slot(self.slot);
         slot.game = self.game;
         slot.open(game, plan);
@@ -107,7 +107,7 @@ impl GameRecord {
     pub fn play_in(
         &self,
         slot: &mut GameSlot,
-        game: &dyn AnyGame,
+        game: &dyn ErasedRules,
         plan: &PlayPlan,
     ) -> Result<Option<FinishedGame>, String> {
         let finished = self.extend(slot, game, plan)?;
@@ -121,7 +121,7 @@ impl GameRecord {
     fn extend(
         &self,
         slot: &mut GameSlot,
-        game: &dyn AnyGame,
+        game: &dyn ErasedRules,
         plan: &PlayPlan,
     ) -> Result<Option<FinishedGame>, String> {
         let wrong = |what: String| self.wrong(what);
@@ -252,12 +252,12 @@ impl<'a> RecordArrays<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::any_game;
     use crate::config::Config;
+    use crate::registry::any_game;
     use crate::rng::{Key, Purpose};
 
     /// A finished game at random, some of whose plies are fast and some of whose values are proven.
-    fn finished(game: &dyn AnyGame, plan: &PlayPlan, seed: u64) -> FinishedGame {
+    fn finished(game: &dyn ErasedRules, plan: &PlayPlan, seed: u64) -> FinishedGame {
         let mut slot = GameSlot { game: seed, ..new_slot(7) };
         slot.open(game, plan);
         let mut rng = Key::new(seed, Purpose::Evaluation).stream();

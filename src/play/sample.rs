@@ -1,6 +1,6 @@
 //! One position to learn from.
 
-use crate::batch::AnyGame;
+use crate::batch::ErasedRules;
 use crate::game::Turn;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct Sample {
 
 impl Sample {
     /// Whether this can be a sample of the position `state` of `game` with these legal actions.
-    pub(super) fn is_of(&self, game: &dyn AnyGame, state: &[u8], legal: &[u16]) -> bool {
+    pub(super) fn is_of(&self, game: &dyn ErasedRules, state: &[u8], legal: &[u16]) -> bool {
         self.state == state
             && game.turn(state) == Turn::Player(self.player)
             && self.actions == legal

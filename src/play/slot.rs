@@ -4,7 +4,7 @@ use super::decided_ply::DecidedPly;
 use super::finished_game::FinishedGame;
 use super::plan::{MAX_OPENING_ATTEMPTS, PlayPlan};
 use super::sample::Sample;
-use crate::batch::AnyGame;
+use crate::batch::ErasedRules;
 use crate::game::{History, Turn};
 use crate::rng::{Key, Purpose};
 use crate::search::root::RowKey;
@@ -61,7 +61,7 @@ pub(crate) fn new_slot(slot: u64) -> GameSlot {
 }
 
 /// `count` slots at the start of their first games, numbered from `first` on.
-pub fn new_slots(first: u64, count: usize, game: &dyn AnyGame, plan: &PlayPlan) -> Vec<GameSlot> {
+pub fn new_slots(first: u64, count: usize, game: &dyn ErasedRules, plan: &PlayPlan) -> Vec<GameSlot> {
     let opened = |slot| {
         let mut slot = new_slot(slot);
         slot.open(game, plan);
@@ -90,7 +90,7 @@ impl GameSlot {
     ///
     /// # Errors
     /// The first difference.
-    pub fn check(&self, game: &dyn AnyGame, slot: u64) -> std::result::Result<(), String> {
+    pub fn check(&self, game: &dyn ErasedRules, slot: u64) -> std::result::Result<(), String> {
         let sizes = game.sizes();
         let wrong = |what: &str| Err(format!("slot {slot}: {what}"));
         if self.slot != slot {
@@ -136,7 +136,7 @@ impl GameSlot {
         History { played: &self.history, path: &[] }
     }
 
-    pub(super) fn step(&mut self, game: &dyn AnyGame, action: u16) {
+    pub(super) fn step(&mut self, game: &dyn ErasedRules, action: u16) {
         let before = game.sizes().uses_history.then(|| game.history_key(&self.state));
         game.step(&mut self.state, action, History { played: &self.history, path: &[] });
         self.history.extend(before);
@@ -144,7 +144,7 @@ impl GameSlot {
     }
 
     /// Deals chance outcomes until a player is to move or the game is over.
-    pub(super) fn deal(&mut self, game: &dyn AnyGame, plan: &PlayPlan) {
+    pub(super) fn deal(&mut self, game: &dyn ErasedRules, plan: &PlayPlan) {
         while game.turn(&self.state) == Turn::Chance {
             let outcomes = game.legal(&self.state, self.history());
             let probs = game.chance_probs(&self.state, &outcomes);
@@ -154,7 +154,7 @@ impl GameSlot {
     }
 
     /// Sets the slot to the start of a game with its random opening. An opening that ends the game is drawn again.
-    pub(super) fn open(&mut self, game: &dyn AnyGame, plan: &PlayPlan) {
+    pub(super) fn open(&mut self, game: &dyn ErasedRules, plan: &PlayPlan) {
         for attempt in 0u64.. {
             self.state = game.init();
             self.history.clear();
@@ -184,7 +184,7 @@ impl GameSlot {
     /// Plays a decided ply as [`GameSlot::play_on`], and opens the next game where this one is over, which is returned.
     pub(crate) fn play(
         &mut self,
-        game: &dyn AnyGame,
+        game: &dyn ErasedRules,
         plan: &PlayPlan,
         ply: &DecidedPly<'_>,
     ) -> Option<FinishedGame> {
@@ -196,7 +196,7 @@ impl GameSlot {
     /// Plays a decided ply: keeps its sample, steps the game and deals the chance outcomes that follow. Returns the game if it is over.
     pub(super) fn play_on(
         &mut self,
-        game: &dyn AnyGame,
+        game: &dyn ErasedRules,
         plan: &PlayPlan,
         ply: &DecidedPly<'_>,
     ) -> Option<FinishedGame> {
@@ -224,7 +224,7 @@ impl GameSlot {
     }
 
     /// Moves the finished game from the slot, whose next game has the next number.
-    fn finish(&mut self, game: &dyn AnyGame) -> FinishedGame {
+    fn finish(&mut self, game: &dyn ErasedRules) -> FinishedGame {
         let returns = game.returns(&self.state);
         let mut samples = std::mem::take(&mut self.samples);
         let proven = std::mem::take(&mut self.proven);
@@ -255,12 +255,12 @@ pub(crate) fn is_fast(plan: &PlayPlan, key: RowKey) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::any_game;
     use crate::config::Config;
+    use crate::registry::any_game;
     use crate::rng::RngStream;
 
     /// A game in progress after `plies` decided plies at random, with a sample of each.
-    fn played(game: &dyn AnyGame, plan: &PlayPlan, plies: usize) -> GameSlot {
+    fn played(game: &dyn ErasedRules, plan: &PlayPlan, plies: usize) -> GameSlot {
         let mut slot = new_slot(5);
         slot.open(game, plan);
         let mut rng = Key::new(3, Purpose::Evaluation).stream();

@@ -1,6 +1,6 @@
 //! The positions in which games begin, and the share of games that begin in each.
 
-use crate::batch::AnyGame;
+use crate::backend::AnyGame;
 use crate::game::{History, Turn};
 use crate::play::PlayPlan;
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 //! moments), `replay.safetensors` and `progress.bin` (counters, games in progress and checksums of all four files). The folder
 //! is written under another name, synced, and renamed; it is valid once the run's manifest lists it.
 
-use crate::batch::AnyGame;
+use crate::backend::AnyGame;
 use crate::error::{Error, Result};
 use crate::files::{FileDigest, create_subfolder, open_regular, read_whole, write_atomic};
 use crate::net::Weights;
@@ -318,7 +318,7 @@ pub fn load(folder: &Path, epoch: u64, game: &dyn AnyGame, capacity: usize) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::any_game;
+    use crate::registry::any_game;
 
     /// The result of [`read_progress`] for a file with this format number and no checksums.
     fn read_as(format: u32) -> Result<ReadProgress> {

@@ -4,16 +4,22 @@ use super::learner::{Learner, learner};
 use super::memory::MemoryPlan;
 use super::network::{check_machine, make_network};
 use super::workers::{Workers, WorkersSetup};
+use crate::backend::AnyGame;
 use crate::backend::plan::BackendPlan;
 use crate::backend::{self, Backend, Placement};
-use crate::batch::AnyGame;
 use crate::config::Config;
 use crate::error::Result;
 use crate::net::{NetSpec, Network, Weights};
+use crate::registry::Registry;
 use std::sync::Arc;
 
 /// Makes the components of a run. The default methods use the configured devices.
 pub trait ComponentFactory: Send {
+    /// The games of the program; by default the built-in ones.
+    fn registry(&self) -> Registry {
+        Registry::built_in()
+    }
+
     /// Refuses devices and instruction sets that this machine lacks.
     ///
     /// # Errors
@@ -91,7 +97,12 @@ pub trait ComponentFactory: Send {
     }
 }
 
-/// Makes all components on the configured devices.
-pub struct DefaultFactory;
+/// Makes all components on the configured devices, for one of these games.
+#[derive(Default)]
+pub struct DefaultFactory(pub Registry);
 
-impl ComponentFactory for DefaultFactory {}
+impl ComponentFactory for DefaultFactory {
+    fn registry(&self) -> Registry {
+        self.0.clone()
+    }
+}

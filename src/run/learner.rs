@@ -1,8 +1,7 @@
 //! Training of a run's network: fused on the CPU or on one or several GPUs, or by candle.
 
 use super::network::{NetExecutor, select_executor};
-use crate::batch::AnyGame;
-use crate::batch::programs::has_game;
+use crate::backend::AnyGame;
 use crate::config::{Config, DeviceName};
 use crate::device::Device;
 use crate::device::collective::LinkedDevice;
@@ -84,7 +83,7 @@ pub fn learner_on<D: Device + 'static>(
     let batch_per_device = config.train.batch.div_ceil(devices.len().max(1));
     let trainer = DeviceTrainer::on_devices(devices, spec, &config.train, Some(game.as_ref()), state)?;
     let replay = |device| DeviceReplay::new(device, game.as_ref(), config.replay.capacity, batch_per_device);
-    let samples = has_game(game.name()).then(|| trainer.devices().map(replay).collect::<Result<_>>());
+    let samples = game.cuda_source().is_some().then(|| trainer.devices().map(replay).collect::<Result<_>>());
     Ok(Box::new(DeviceLearner { game: game.clone(), trainer, samples: samples.transpose()? }))
 }
 

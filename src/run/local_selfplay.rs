@@ -1,8 +1,8 @@
 //! Self-play of a run in its own process.
 
 use super::factory::ComponentFactory;
+use crate::backend::AnyGame;
 use crate::backend::RootCache;
-use crate::batch::AnyGame;
 use crate::config::Config;
 use crate::error::Result;
 use crate::net::Network;

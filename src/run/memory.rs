@@ -1,9 +1,9 @@
 //! The memory plan of a run, which is checked before any allocation.
 
 use super::free_memory::{FreeMemory, MIB, kib_of};
+use crate::backend::AnyGame;
 use crate::backend::Placement;
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, TrainingMode};
 use crate::error::{Error, Result};
 use crate::eval::arena::ROWS;
@@ -234,7 +234,7 @@ pub fn peak_bytes() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::any_game;
+    use crate::registry::any_game;
 
     #[test]
     fn overlapped_training_plans_the_held_samples() {

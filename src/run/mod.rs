@@ -23,7 +23,7 @@ mod setup;
 pub mod strength;
 pub mod workers;
 
-use crate::batch::AnyGame;
+use crate::backend::AnyGame;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::files::{FileDigest, create_subfolder, remove_temporaries, write_atomic};
@@ -88,13 +88,13 @@ pub struct Run {
 }
 
 impl Run {
-    /// Starts a run in the folder `dir`, which is created or empty.
+    /// Starts a run of a built-in game in the folder `dir`, which is created or empty.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the folder is not empty, [`Error::Memory`], [`Error::Io`], or those of the game's and the
     /// network's settings.
     pub fn start(config: Config, dir: &Path, threads: usize) -> Result<Self> {
-        Self::start_on(Box::new(DefaultFactory), config, dir, threads)
+        Self::start_on(Box::new(DefaultFactory::default()), config, dir, threads)
     }
 
     /// [`Run::start`] with the components of `factory`.
@@ -117,7 +117,7 @@ impl Run {
     /// [`Error::Format`] if the folder has no run or a file differs from the manifest; [`Error::Mismatch`] if `config` has another
     /// game or network than the run. The folder is then unchanged.
     pub fn resume(config: Config, dir: &Path, threads: usize) -> Result<Self> {
-        Self::resume_on(Box::new(DefaultFactory), config, dir, threads)
+        Self::resume_on(Box::new(DefaultFactory::default()), config, dir, threads)
     }
 
     /// [`Run::resume`] with the components of `factory`.

@@ -1,6 +1,6 @@
 //! Selection of a run's network executor and its device.
 
-use crate::batch::AnyGame;
+use crate::backend::AnyGame;
 use crate::config::{Config, DeviceName, Executor, NetConfig, Precision, TensorCores};
 use crate::device::check_devices;
 use crate::error::{Error, Result};
@@ -127,8 +127,8 @@ pub fn f32_network(spec: &NetSpec, weights: &Weights) -> Result<Box<dyn Network>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::any_game;
     use crate::config::Arch;
+    use crate::registry::any_game;
 
     #[test]
     fn the_executor_follows_the_configuration_and_gives_its_reason() {

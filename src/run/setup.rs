@@ -6,7 +6,7 @@ use super::folder::RunFolder;
 use super::learner::Learner;
 use super::manifest::Manifest;
 use super::strength::StrengthMeter;
-use crate::batch::{AnyGame, any_game};
+use crate::backend::AnyGame;
 use crate::config::Config;
 use crate::error::Result;
 use crate::net::NetSpec;
@@ -25,7 +25,7 @@ pub(super) struct RunSetup {
 
 impl RunSetup {
     pub(super) fn new(factory: Box<dyn ComponentFactory>, config: &Config, threads: usize) -> Result<Self> {
-        let game = any_game(config.game_name(), &config.game_options())?;
+        let game = factory.registry().game_of(config)?;
         factory.check(config)?;
         config.check_replay()?;
         check_nodes(config, &game.sizes())?;

@@ -1,8 +1,8 @@
 //! Strength of a network: error rates on solved positions if the game has an exact solver, otherwise a match. Items (a position, a game
 //! of the match) are measured independently, so that several processes can share a measurement.
 
+use crate::backend::AnyGame;
 use crate::backend::Placement;
-use crate::batch::AnyGame;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::eval::arena::{Contestant, ROWS};
@@ -73,7 +73,8 @@ impl StrengthMeter {
                 let opponent = config.eval.opponent.clone();
                 Contestant::named(game.as_ref(), &opponent, "eval.opponent", 1)?;
                 let plan =
-                    MatchPlan { games: config.eval.match_games, opening_plies: 0, seed: config.run.seed };
+                    MatchPlan { games: config.eval.match_games, opening_plies: 0, seed: config.run.seed }
+                        .for_game(game.as_ref());
                 Task::Match { opponent, determinisations, plan }
             }
         };
@@ -122,7 +123,7 @@ impl StrengthMeter {
                 let records = play_part(&self.game, &mut own, &mut other, *plan, numbers, &mut |so_far| {
                     let (result, fraction) = (so_far.result, so_far.fraction);
                     let detail = result.score_so_far();
-                    report(ItemProgress { done: result.games(), fraction, detail });
+                    report(ItemProgress { done: so_far.games, fraction, detail });
                 })?;
                 Ok(EvalResult::Games(records))
             }

@@ -2,7 +2,7 @@
 //! transport.
 
 use super::strength::EvalResult;
-use crate::batch::AnyGame;
+use crate::backend::AnyGame;
 use crate::config::Config;
 use crate::error::Result;
 use crate::play::{FinishedGame, GameSlot};

@@ -1,10 +1,10 @@
 //! One shard: some game slots and the searcher of their rows; one thread at a time makes its passes.
 
 use super::decisions::{apply_decisions, threads_for};
+use crate::backend::AnyGame;
 use crate::backend::decisions::Decision;
 use crate::backend::device_selfplay::PassDriver;
 use crate::backend::{CachedTree, PlyPlan, RootCache, RowBudget};
-use crate::batch::AnyGame;
 use crate::error::Result;
 use crate::game::Turn;
 use crate::net::Network;

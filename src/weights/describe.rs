@@ -1,6 +1,6 @@
 //! The description of a game in a network's file: meaning of arrays, action names, observations of random positions.
 
-use crate::batch::AnyGame;
+use crate::batch::ErasedRules;
 use crate::game::{History, Turn};
 use crate::model::NetSpec;
 use crate::rng::{Key, Purpose};
@@ -29,7 +29,7 @@ struct SampledPosition {
 }
 
 /// All positions of random game number `number` before its end. They depend only on the number.
-fn random_game(game: &dyn AnyGame, number: u64) -> Vec<SampledPosition> {
+fn random_game(game: &dyn ErasedRules, number: u64) -> Vec<SampledPosition> {
     let sizes = game.sizes();
     let mut rng = Key::new(0, Purpose::Evaluation).with(number).stream();
     let mut state = game.init();
@@ -51,14 +51,14 @@ fn random_game(game: &dyn AnyGame, number: u64) -> Vec<SampledPosition> {
     }
 }
 
-fn decisions(game: &dyn AnyGame, number: u64) -> Vec<SampledPosition> {
+fn decisions(game: &dyn ErasedRules, number: u64) -> Vec<SampledPosition> {
     let mut positions = random_game(game, number);
     positions.retain(|position| matches!(position.turn, Turn::Player(_)));
     positions
 }
 
 /// The observations of the player to move at one random position of each of `count` random games. `[count, F]`
-pub fn observations(game: &dyn AnyGame, count: usize) -> Vec<f32> {
+pub fn observations(game: &dyn ErasedRules, count: usize) -> Vec<f32> {
     let features = game.sizes().obs.len();
     let mut out = vec![0.0; count * features];
     for (number, obs) in out.chunks_exact_mut(features).enumerate() {
@@ -70,7 +70,7 @@ pub fn observations(game: &dyn AnyGame, count: usize) -> Vec<f32> {
 }
 
 /// The name of every action that was legal in the random games and had the same name in all positions; None for other actions. `[A]`
-pub fn action_names(game: &dyn AnyGame) -> Vec<Option<String>> {
+pub fn action_names(game: &dyn ErasedRules) -> Vec<Option<String>> {
     let mut names: Vec<Vec<String>> = vec![Vec::new(); game.sizes().num_actions];
     for position in (0..NAMING_GAMES).flat_map(|number| decisions(game, number)) {
         for action in position.legal {

@@ -12,7 +12,7 @@ mod describe;
 
 pub use arrays::{load_arrays, parse_arrays, save_arrays, serialize_arrays};
 
-use crate::batch::AnyGame;
+use crate::batch::ErasedRules;
 use crate::config::{NetConfig, Precision};
 use crate::error::{Error, Result};
 use crate::files::write_atomic;
@@ -81,7 +81,7 @@ impl NetFile {
     /// # Errors
     /// [`Error::Mismatch`] if the weights do not fit `net` or `net` does not fit the game, [`Error::NotFinite`] if an output of the network
     /// is not finite.
-    pub fn new(game: &dyn AnyGame, net: &NetSpec, weights: Weights, updates: u64) -> Result<Self> {
+    pub fn new(game: &dyn ErasedRules, net: &NetSpec, weights: Weights, updates: u64) -> Result<Self> {
         let header = NetworkHeader {
             version: VERSION,
             game: game.name().to_string(),
@@ -174,7 +174,7 @@ impl NetFile {
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the network is for another game or other settings.
-    pub fn spec_for(&self, game: &dyn AnyGame) -> Result<NetSpec> {
+    pub fn spec_for(&self, game: &dyn ErasedRules) -> Result<NetSpec> {
         let describe = |name: &str, options: &toml::Table| {
             let options: Vec<String> =
                 options.iter().map(|(key, value)| format!("{key} = {value}")).collect();
@@ -253,7 +253,7 @@ pub fn export(mut file: NetFile, out: &Path) -> Result<NetFile> {
 /// # Errors
 /// Those of [`CpuNet::new`] and [`CpuNet::int8_with_isa`]; [`Error::Unsupported`] for a format that only GPUs support; [`Error::Config`] for an
 /// instruction set that the machine or the format does not support, and for a format without kernels for the network's layers.
-pub fn pack(game: &dyn AnyGame, net: &NetSpec, weights: &Weights, config: &NetConfig) -> Result<CpuNet> {
+pub fn pack(game: &dyn ErasedRules, net: &NetSpec, weights: &Weights, config: &NetConfig) -> Result<CpuNet> {
     let precision = config.precision;
     let isa = || cpu::choose_isa(config.isa, precision);
     match precision {
@@ -282,7 +282,7 @@ fn evaluate(net: &NetSpec, weights: &Weights, obs: Vec<f32>) -> Result<SelfCheck
     Ok(SelfCheck { obs, logits, values })
 }
 
-fn expect_sizes(game: &dyn AnyGame, net: &NetSpec) -> Result<()> {
+fn expect_sizes(game: &dyn ErasedRules, net: &NetSpec) -> Result<()> {
     let sizes = game.sizes();
     let expected = (sizes.obs, sizes.num_actions, sizes.num_players);
     let found = (net.obs, net.num_actions, net.num_players);

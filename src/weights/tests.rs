@@ -1,10 +1,10 @@
 use super::*;
-use crate::batch::any_game;
 use crate::config::{Arch, IsaChoice, NetConfig};
 use crate::isa::Isa;
+use crate::registry::any_game;
 use std::sync::Arc;
 
-fn game(name: &str) -> Arc<dyn AnyGame> {
+fn game(name: &str) -> Arc<dyn ErasedRules> {
     any_game(name, &toml::Table::new()).expect("registered")
 }
 

@@ -2,7 +2,7 @@
 
 use super::{refusal, stdout, vecaz};
 use vecaz::config::{Config, Layers};
-use vecaz::game;
+use vecaz::registry::Registry;
 
 #[test]
 fn a_wrong_game_key_or_value_is_one_line_and_exit_code_2() {
@@ -69,7 +69,7 @@ fn an_error_about_a_key_of_a_file_has_its_line() {
 #[test]
 fn games_lists_every_game_with_settings_and_configurations() {
     let text = stdout(&mut vecaz(&["games"]));
-    for name in game::NAMES {
+    for name in Registry::built_in().names() {
         assert!(
             text.contains(&format!("{name}: ")) && text.contains(&format!("--config {name}")),
             "{name}: {text}"

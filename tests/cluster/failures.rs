@@ -14,6 +14,7 @@ use vecaz::cluster::learner::{Begin, LearnerFactory, LearnerPlay};
 use vecaz::cluster::server::{Server, bytes_of};
 use vecaz::cluster::worker::{WorkDone, Worker};
 use vecaz::error::StopCause;
+use vecaz::registry::Registry;
 use vecaz::report::workers::WorkerCounts;
 use vecaz::rng::{Key, Purpose};
 use vecaz::run::factory::ComponentFactory;
@@ -45,6 +46,7 @@ impl Learner {
         let setting = Setting::new(TINY);
         let network = setting.network();
         let factory = LearnerFactory {
+            registry: Registry::built_in(),
             server: redis.server(run),
             play: LearnerPlay::Idle,
             begin: Begin::New,
@@ -168,7 +170,11 @@ impl Thread {
         let requested = stop.clone();
         let thread = thread::spawn(move || {
             let worker = loop {
-                match Worker::find(server.clone(), &[("run.threads", Some("1".into()))]) {
+                match Worker::find(
+                    server.clone(),
+                    &Registry::built_in(),
+                    &[("run.threads", Some("1".into()))],
+                ) {
                     Ok(worker) => break worker,
                     Err(_) => thread::sleep(Duration::from_millis(50)),
                 }

@@ -6,6 +6,7 @@ use vecaz::cluster::learner::{Begin, LearnerFactory, LearnerPlay};
 use vecaz::cluster::server::Server;
 use vecaz::cluster::worker::Worker;
 use vecaz::error::Error;
+use vecaz::registry::Registry;
 use vecaz::run::factory::ComponentFactory;
 
 const MIB: u64 = 1 << 20;
@@ -17,6 +18,7 @@ fn a_learner_plans_its_queued_chunks_and_buffered_polls() {
         let setting = Setting::new(&format!("{text}order = '{order}'\n"));
         let server = Server::new("redis://127.0.0.1:1/run".parse().expect("an address"), None);
         let factory = LearnerFactory {
+            registry: Registry::built_in(),
             server: server.expect("a client"),
             play,
             begin: Begin::New,
@@ -44,7 +46,7 @@ fn a_worker_plans_the_chunks_that_it_keeps() {
         let setting = Setting::new(&TINY.replace("max_queued_bytes = 1048576", more));
         publish(&mut redis.client(), &setting.config.to_toml(), setting.digest);
         let limits = [("run.threads", Some("1".into())), ("run.memory_mib", Some("200".into()))];
-        Worker::find(redis.server("run"), &limits).map(drop)
+        Worker::find(redis.server("run"), &Registry::built_in(), &limits).map(drop)
     };
     find("max_queued_bytes = 1048576").expect("fits");
     find("order = 'strict'").expect("fits");

@@ -1,8 +1,8 @@
 //! Games for the tests of this folder.
 
 use std::sync::Arc;
+use vecaz::backend::AnyGame;
 use vecaz::backend::RootCache;
-use vecaz::batch::{AnyGame, any_game};
 use vecaz::cluster::Incarnation;
 use vecaz::cluster::chunk::{ChunkLimits, ChunkReader, ChunkWriter, Origin};
 use vecaz::cluster::digest;
@@ -10,6 +10,7 @@ use vecaz::config::{Config, Layers};
 use vecaz::net::{IoShape, NetSpec, UniformNet};
 use vecaz::play::PlayPlan;
 use vecaz::play::{FinishedGame, new_slots};
+use vecaz::registry::any_game;
 use vecaz::run::learner::learner;
 use vecaz::selfplay::SelfPlay;
 use vecaz::weights::NetFile;

@@ -10,6 +10,7 @@ use vecaz::cluster::received::{Received, StreamId};
 use vecaz::cluster::server::bytes_of;
 use vecaz::cluster::strict::poll::{SlotPlies, limits, seal};
 use vecaz::play::GameRecord;
+use vecaz::registry::Registry;
 use vecaz::run::factory::ComponentFactory;
 use vecaz::run::workers::{Workers, WorkersSetup};
 
@@ -29,6 +30,7 @@ impl<'a> Learner<'a> {
     fn new(redis: &'a Redis) -> Self {
         let setting = Setting::new(&format!("{TINY}order = 'strict'\n"));
         let factory = LearnerFactory {
+            registry: Registry::built_in(),
             server: redis.server("run"),
             play: LearnerPlay::Idle,
             begin: Begin::New,

@@ -2,12 +2,12 @@
 //! too.
 
 use crate::support::{io_shape, plan, search};
-use vecaz::Result;
-use vecaz::backend::cpu::CpuBackend;
 use vecaz::config::SearchConfig;
-use vecaz::config::keys::{KeyInfo, Section, section};
-use vecaz::game::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
+use vecaz::config::keys::section;
+use vecaz::game::{Game, History, ObsShape, Sizes, Turn, options_by_section};
+use vecaz::isa::Isa;
 use vecaz::net::UniformNet;
+use vecaz::registry::erase;
 use vecaz::search::root::Exploration;
 use vecaz::searcher::SearchRequest;
 
@@ -29,22 +29,19 @@ pub struct State {
     to_play: u32,
 }
 
+impl State {
+    /// Stones that are left.
+    pub fn stones(&self) -> u32 {
+        self.stones
+    }
+}
+
 impl Game for Nim {
     type State = State;
     const NAME: &'static str = "nim";
     const VARIANTS: &'static [&'static str] = &["stones = 30\nmost = 5"];
 
-    fn from_options(options: &toml::Table) -> Result<Self> {
-        parse_options(Self::NAME, options)
-    }
-
-    fn options(&self) -> toml::Table {
-        to_options(self)
-    }
-
-    fn keys(&self) -> Vec<KeyInfo> {
-        Section::keys(self)
-    }
+    options_by_section!();
 
     fn aim(&self, player: u8) -> String {
         format!("player {player} takes the last stone")
@@ -53,17 +50,11 @@ impl Game for Nim {
     fn sizes(&self) -> Sizes {
         let most = self.most as usize;
         Sizes {
-            num_players: 2,
             num_actions: most,
             max_legal: most,
-            num_chance: 0,
-            max_chance_run: 0,
             obs: ObsShape { channels: 1, height: 1, width: 1 },
             max_plies: self.stones as usize,
-            num_symmetries: 1,
-            zero_sum: true,
-            hidden_information: false,
-            uses_history: false,
+            ..Sizes::default()
         }
     }
 
@@ -120,8 +111,8 @@ fn search_finds_the_winning_move_of_a_game_outside_the_registry() {
     let config = SearchConfig { simulations: 400, ..SearchConfig::default() };
     let position =
         SearchRequest { state: bytemuck::bytes_of(&game.init()).to_vec(), ..SearchRequest::default() };
-    let mut backend = CpuBackend::new(game, plan(&config, &sizes, 1));
+    let mut backend = erase(game).cpu_backend(plan(&config, &sizes, 1), Isa::detect());
     let mut network = UniformNet(io_shape(&sizes));
-    let roots = search(&mut backend, &mut network, &[position], config.simulations, Exploration::Plain);
+    let roots = search(backend.as_mut(), &mut network, &[position], config.simulations, Exploration::Plain);
     assert_eq!(roots[0].actions[roots[0].best], 0, "take 1: {:?}", roots[0]);
 }

@@ -12,13 +12,13 @@ use vecaz::backend::gpu::game_slots::{DecisionQueue, GameSlots};
 use vecaz::backend::gpu::layout::ParameterBlock;
 use vecaz::backend::split::SplitBackend;
 use vecaz::backend::{Backend, RootCache};
-use vecaz::batch::any_game;
 use vecaz::config::{Config, DeviceName, Layers};
 use vecaz::device::Device;
 use vecaz::device::cuda::CudaDevice;
 use vecaz::net::gpu::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::net::{IoShape, UniformNet};
 use vecaz::play::FinishedGame;
+use vecaz::registry::any_game;
 use vecaz::selfplay::SelfPlay;
 
 /// Passes of a poll, and slots.

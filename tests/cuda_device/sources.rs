@@ -5,11 +5,11 @@ use super::COMPILER;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::LazyLock;
-use vecaz::batch::any_game;
 use vecaz::batch::programs::program;
 use vecaz::config::DeviceName;
 use vecaz::device::cuda::code_for;
 use vecaz::device::source::FOLDER_VARIABLE;
+use vecaz::registry::any_game;
 
 const NAME: &str = "sources::kernels_are_compiled_from_the_folder_that_the_variable_names";
 

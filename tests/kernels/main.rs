@@ -8,3 +8,5 @@ mod net;
 mod run;
 mod search;
 mod train;
+#[path = "../support/typed_games.rs"]
+mod typed_games;

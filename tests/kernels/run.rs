@@ -9,10 +9,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use vecaz::backend::AnyGame;
 use vecaz::backend::Backend;
 use vecaz::backend::gpu::KernelBackend;
 use vecaz::backend::plan::BackendPlan;
-use vecaz::batch::AnyGame;
 use vecaz::config::{Config, DeviceName, NetConfig};
 use vecaz::device::collective::LinkedDevice;
 use vecaz::net::gpu::DeviceEvaluator;
@@ -192,7 +192,7 @@ impl ComponentFactory for Failing {
         state: Option<&Weights>,
     ) -> Result<Box<dyn Learner>> {
         Ok(Box::new(Forgetful {
-            learner: DefaultFactory.learner(config, game, spec, state)?,
+            learner: DefaultFactory::default().learner(config, game, spec, state)?,
             until: self.0,
             updates: Arc::default(),
         }))
@@ -260,7 +260,7 @@ impl ComponentFactory for Tiring {
         spec: &NetSpec,
         state: Option<&Weights>,
     ) -> Result<Box<dyn Learner>> {
-        let learner = DefaultFactory.learner(config, game, spec, state)?;
+        let learner = DefaultFactory::default().learner(config, game, spec, state)?;
         Ok(Box::new(Forgetful { learner, until: u64::MAX, updates: self.updates.clone() }))
     }
 
@@ -271,7 +271,7 @@ impl ComponentFactory for Tiring {
         spec: &NetSpec,
         weights: &Weights,
     ) -> Result<Box<dyn Network>> {
-        let network = DefaultFactory.network(config, game, spec, weights)?;
+        let network = DefaultFactory::default().network(config, game, spec, weights)?;
         Ok(Box::new(Tired { network, num_calls: Arc::default(), until: self.until }))
     }
 }

@@ -1,6 +1,6 @@
 //! N games on a device, without trees: the device's [`crate::batch::GameBatch`], with the kernels of `kernels/batch.cu`.
 
-use crate::batch::AnyGame;
+use crate::batch::ErasedRules;
 use crate::batch::programs::program;
 use crate::device::{Arg, Device, LaunchShape, WARP};
 use crate::device_struct::device_struct;
@@ -96,7 +96,7 @@ impl<D: Device> DeviceBatch<D> {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for more than [`MAX_GAMES`]; as [`program`] and the device.
-    pub fn new(mut device: D, game: &dyn AnyGame, num_games: usize) -> Result<Self> {
+    pub fn new(mut device: D, game: &dyn ErasedRules, num_games: usize) -> Result<Self> {
         if num_games > MAX_GAMES {
             let why = format!("a batch holds at most {MAX_GAMES}");
             return Err(Error::unsupported(format!("{num_games} games"), why));

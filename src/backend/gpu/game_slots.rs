@@ -305,8 +305,8 @@ fn pack_starts(starts: &RootCache) -> (Vec<u8>, Vec<TreeParts>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::any_game;
     use crate::config::Layers;
+    use crate::registry::any_game;
     use crate::selfplay::backend_plan;
 
     /// The most passes of a poll in self-play with this configuration.

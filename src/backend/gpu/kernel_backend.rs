@@ -11,7 +11,7 @@ use crate::backend::plan::BackendPlan;
 use crate::backend::{
     Backend, DevicePasses, PassStages, PlyPlan, RootCache, RowBudget, TreeRows, TreeSnapshot,
 };
-use crate::batch::AnyGame;
+use crate::batch::ErasedRules;
 use crate::batch::programs::program;
 use crate::device::Device;
 use crate::error::Result;
@@ -59,7 +59,7 @@ impl<D: Device> KernelBackend<D> {
     /// # Errors
     /// [`crate::Error::Unsupported`] where the game has no kernels, [`crate::Error::Memory`] where the rows do not fit, and what the device
     /// says.
-    pub fn new(mut device: D, game: &dyn AnyGame, plan: BackendPlan) -> Result<Self> {
+    pub fn new(mut device: D, game: &dyn ErasedRules, plan: BackendPlan) -> Result<Self> {
         let sizes = game.sizes();
         let layout = SearchLayout::new(&plan, &sizes, game.state_size());
         DeviceNeed::of_rows(&layout).check(device.free_bytes()? as u64)?;

@@ -3,7 +3,7 @@
 use super::kernel_backend::KernelBackend;
 use crate::backend::Backend;
 use crate::backend::plan::BackendPlan;
-use crate::batch::AnyGame;
+use crate::batch::ErasedRules;
 use crate::device::collective::LinkedDevice;
 use crate::device::{Device, OnDevices, on_cuda};
 use crate::error::Result;
@@ -13,8 +13,8 @@ use crate::error::Result;
 /// # Errors
 /// [`crate::Error::Device`] where that GPU cannot be used, as [`KernelBackend::new`], and [`crate::Error::Unsupported`] where this build
 /// has no CUDA.
-pub fn cuda_backend(game: &dyn AnyGame, plan: BackendPlan, number: u32) -> Result<Box<dyn Backend>> {
-    struct Make<'a>(&'a dyn AnyGame, BackendPlan);
+pub fn cuda_backend(game: &dyn ErasedRules, plan: BackendPlan, number: u32) -> Result<Box<dyn Backend>> {
+    struct Make<'a>(&'a dyn ErasedRules, BackendPlan);
     impl OnDevices for Make<'_> {
         type Out = Vec<Box<dyn Backend>>;
         fn run<D: Device + 'static>(self, devices: Vec<LinkedDevice<D>>) -> Result<Self::Out> {

@@ -12,7 +12,7 @@ use super::chunk::{Chunk, ChunkLimits, ChunkReader, Contents, Sealer};
 use super::published::{CHUNK_FIELD, Keys, entries_of, from_hex, hex};
 use super::received::StreamId;
 use super::server::{Connection, Failure, bytes_of, list_of};
-use crate::batch::AnyGame;
+use crate::backend::AnyGame;
 use crate::error::{Error, Result};
 use crate::run::strength::EvalResult;
 use redis::{Value, cmd, pipe};

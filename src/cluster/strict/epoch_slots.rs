@@ -1,7 +1,7 @@
 //! The game slots at the start of an epoch, as the learner publishes them for workers: by partition, without samples.
 
 use super::partitions;
-use crate::batch::AnyGame;
+use crate::backend::AnyGame;
 use crate::play::GameSlot;
 use std::ops::Range;
 

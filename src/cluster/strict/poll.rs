@@ -4,7 +4,7 @@
 //! poll has ended; its body is the partition's number and a list of [`SlotPlies`], by postcard.
 
 use super::super::bounds::{RECORD, poll_bytes};
-use crate::batch::AnyGame;
+use crate::backend::AnyGame;
 use crate::cluster::chunk::{Chunk, ChunkLimits, ChunkReader, Contents, MAX_ITEM_BYTES, Sealer};
 use crate::error::{Error, Result};
 use crate::play::{FinishedGame, GameRecord, GameSlot};

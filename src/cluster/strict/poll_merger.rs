@@ -3,7 +3,7 @@
 use super::super::bounds::MAX_BUFFER_BYTES;
 use super::poll::{PartitionPoll, max_records};
 use super::{POLLS_AHEAD, partitions};
-use crate::batch::AnyGame;
+use crate::backend::AnyGame;
 use crate::play::PlayPlan;
 use crate::play::{FinishedGame, GameSlot};
 use std::collections::{BTreeMap, BTreeSet};

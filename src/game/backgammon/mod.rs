@@ -20,8 +20,8 @@ mod moves;
 mod tests;
 mod text;
 
-use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
-use crate::config::keys::{KeyInfo, Section, section};
+use super::{Game, History, ObsShape, Sizes, Turn};
+use crate::config::keys::section;
 use crate::device_struct::{device_constants, device_struct};
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
@@ -214,20 +214,12 @@ fn pips(board: &[i8; PLACES]) -> i32 {
 impl Game for Backgammon {
     type State = State;
     const NAME: &'static str = "backgammon";
+    const CONFIGS: &'static [super::NamedText] = super::configs!("backgammon");
+    const CUDA_SOURCE: Option<super::CudaSource> = super::embedded_cuda_source!("backgammon");
     const VARIANTS: &'static [&'static str] =
         &["short_game = true", "simple_doubles = true", "short_game = true\nsimple_doubles = true"];
 
-    fn from_options(options: &toml::Table) -> Result<Self> {
-        parse_options(Self::NAME, options)
-    }
-
-    fn options(&self) -> toml::Table {
-        to_options(self)
-    }
-
-    fn keys(&self) -> Vec<KeyInfo> {
-        Section::keys(self)
-    }
+    super::options_by_section!();
 
     fn aim(&self, player: u8) -> String {
         match player {
@@ -239,17 +231,13 @@ impl Game for Backgammon {
 
     fn sizes(&self) -> Sizes {
         Sizes {
-            num_players: 2,
             num_actions: 26 * 6,
             max_legal: 30,
             num_chance: NUM_ROLLS,
             max_chance_run: 1,
             obs: ObsShape { channels: OBS_LEN, height: 1, width: 1 },
             max_plies: self.ply_limit as usize,
-            num_symmetries: 1,
-            zero_sum: true,
-            hidden_information: false,
-            uses_history: false,
+            ..Sizes::default()
         }
     }
 

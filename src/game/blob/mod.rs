@@ -38,8 +38,8 @@ mod tests;
 
 pub use rules::{NO_BID, NUM_CARDS, Phase, State};
 
-use super::{Game, History, MAX_PLAYERS, ObsShape, Sizes, Turn, parse_options, to_options};
-use crate::config::keys::{KeyInfo, Section, names, section, within};
+use super::{Game, History, MAX_PLAYERS, ObsShape, Sizes, Turn};
+use crate::config::keys::{names, section, within};
 use crate::error::{Error, Result};
 use crate::rng::RngStream;
 
@@ -165,6 +165,8 @@ impl Blob {
 impl Game for Blob {
     type State = State;
     const NAME: &'static str = "blob";
+    const CONFIGS: &'static [super::NamedText] = super::configs!("blob", "blob_light", "blob_heavy");
+    const CUDA_SOURCE: Option<super::CudaSource> = super::embedded_cuda_source!("blob");
     const VARIANTS: &'static [&'static str] = &[
         "players = 3\ncards = 2\nfull = true",
         "players = 5\ncards = 10",
@@ -174,19 +176,7 @@ impl Game for Blob {
         "players = 5\ncards = 3\nfull = true\nnetwork_sees = 'deal'",
     ];
 
-    fn from_options(options: &toml::Table) -> Result<Self> {
-        let g: Self = parse_options(Self::NAME, options)?;
-        g.check()?;
-        Ok(g)
-    }
-
-    fn options(&self) -> toml::Table {
-        to_options(self)
-    }
-
-    fn keys(&self) -> Vec<KeyInfo> {
-        Section::keys(self)
-    }
+    super::options_by_section!(Self::check);
 
     fn aim(&self, _player: u8) -> String {
         "takes exactly the tricks that it bids, for 10 points and one for each trick".into()
@@ -199,13 +189,10 @@ impl Game for Blob {
             num_actions: NUM_CARDS,
             max_legal: self.cards as usize + 1,
             num_chance: NUM_CARDS,
-            max_chance_run: 0,
             obs: ObsShape { channels: observe::obs_len(self), height: 1, width: 1 },
             max_plies: (0..self.num_rounds()).map(|round| players * (2 * self.cards_in(round) + 1)).sum(),
-            num_symmetries: 1,
-            zero_sum: true,
             hidden_information: true,
-            uses_history: false,
+            ..Sizes::default()
         }
     }
 

@@ -1,8 +1,9 @@
 use super::*;
-use crate::batch::{GameBatch, Playthrough, any_game};
+use crate::batch::{GameBatch, Playthrough};
 use crate::config::Layers;
 use crate::device_struct::DeviceType;
 use crate::game::check_device_header;
+use crate::registry::any_game;
 use crate::rng::{Key, Purpose};
 
 #[test]

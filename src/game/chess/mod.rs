@@ -146,6 +146,8 @@ fn repetitions(s: &State, history: History<'_>) -> u8 {
 impl Game for Chess {
     type State = State;
     const NAME: &'static str = "chess";
+    const CONFIGS: &'static [super::NamedText] = super::configs!("chess");
+    const CUDA_SOURCE: Option<super::CudaSource> = super::embedded_cuda_source!("chess");
     const VARIANTS: &'static [&'static str] = &["max_plies = 40"];
 
     fn from_options(options: &toml::Table) -> Result<Self> {
@@ -172,17 +174,12 @@ impl Game for Chess {
 
     fn sizes(&self) -> Sizes {
         Sizes {
-            num_players: 2,
             num_actions: 64 * 73,
             max_legal: MAX_LEGAL,
-            num_chance: 0,
-            max_chance_run: 0,
             obs: ObsShape { channels: PLANES, height: 8, width: 8 },
             max_plies: usize::from(self.max_plies),
-            num_symmetries: 1,
-            zero_sum: true,
-            hidden_information: false,
             uses_history: true,
+            ..Sizes::default()
         }
     }
 

@@ -1,7 +1,6 @@
 use super::*;
 use crate::device_struct::DeviceType;
 use crate::game::check_device_header;
-use crate::game::dispatch;
 
 #[test]
 fn generated_header_is_up_to_date() {
@@ -182,11 +181,6 @@ fn names_are_read() {
 
 #[test]
 fn wrong_positions_are_refused_in_one_sentence() {
-    struct Ignore;
-    impl crate::game::GameVisitor for Ignore {
-        type Out = ();
-        fn visit<G: Game>(self, _game: G) {}
-    }
     for (fen, part) in [
         ("", "4 to 6 fields"),
         ("8/8/8/8/8/8/8 w - - 0 1", "8 ranks"),
@@ -213,7 +207,7 @@ fn wrong_positions_are_refused_in_one_sentence() {
         ("R3k3/8/4K3/8/8/8/8/8 b - - 0 1", "(the game is over), expected"),
     ] {
         let options: toml::Table = format!("fen = \"{fen}\"").parse().expect("TOML");
-        let message = dispatch("chess", &options, Ignore).expect_err(fen).to_string();
+        let message = Chess::from_options(&options).map(drop).expect_err(fen).to_string();
         assert!(
             message.contains(part) && message.contains("game.fen") && !message.contains('\n'),
             "{message}"

@@ -18,8 +18,8 @@ mod edges;
 #[cfg(test)]
 mod tests;
 
-use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
-use crate::config::keys::{KeyInfo, Section, names, section};
+use super::{Game, History, ObsShape, Sizes, Turn};
+use crate::config::keys::{names, section};
 use crate::device_struct::device_struct;
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
@@ -144,11 +144,25 @@ impl Clique {
         let (a, b) = (image[i], image[j]);
         edge_number(self.n, a.min(b), a.max(b))
     }
+
+    /// Checks the settings as a whole.
+    fn check(&self) -> Result<()> {
+        if !(3..=self.n).contains(&self.k) {
+            return Err(Error::config(
+                "game.k",
+                self.k,
+                format!("a whole number from 3 to {} (at most n)", self.n),
+            ));
+        }
+        Ok(())
+    }
 }
 
 impl Game for Clique {
     type State = State;
     const NAME: &'static str = "clique";
+    const CONFIGS: &'static [super::NamedText] = super::configs!("clique", "clique_14", "clique_ramsey");
+    const CUDA_SOURCE: Option<super::CudaSource> = super::embedded_cuda_source!("clique");
     const VARIANTS: &'static [&'static str] = &[
         "n = 5\nk = 3\nmode = 'asymmetric'",
         "n = 7\nk = 4\nmode = 'avoid_clique'",
@@ -159,25 +173,7 @@ impl Game for Clique {
 
     const SIZE_OPTION: Option<&'static str> = Some("n");
 
-    fn from_options(options: &toml::Table) -> Result<Self> {
-        let g: Self = parse_options(Self::NAME, options)?;
-        if !(3..=g.n).contains(&g.k) {
-            return Err(Error::config(
-                "game.k",
-                g.k,
-                format!("a whole number from 3 to {} (at most n)", g.n),
-            ));
-        }
-        Ok(g)
-    }
-
-    fn options(&self) -> toml::Table {
-        to_options(self)
-    }
-
-    fn keys(&self) -> Vec<KeyInfo> {
-        Section::keys(self)
-    }
+    super::options_by_section!(Self::check);
 
     fn aim(&self, player: u8) -> String {
         let mark = ["X", "O"][usize::from(player)];
@@ -196,17 +192,13 @@ impl Game for Clique {
     fn sizes(&self) -> Sizes {
         let edges = self.num_edges();
         Sizes {
-            num_players: 2,
             num_actions: edges,
             max_legal: edges,
-            num_chance: 0,
-            max_chance_run: 0,
             obs: ObsShape { channels: CHANNELS, height: edges, width: 1 },
             max_plies: edges,
             num_symmetries: (1..=self.n as u64).product(),
             zero_sum: self.mode != CliqueRule::Ramsey,
-            hidden_information: false,
-            uses_history: false,
+            ..Sizes::default()
         }
     }
 

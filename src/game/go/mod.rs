@@ -16,10 +16,9 @@ mod points;
 #[cfg(test)]
 mod tests;
 
-use super::{Game, History, ObsShape, Sizes, Turn, board, parse_options, to_options};
-use crate::config::keys::{KeyInfo, Section, section};
+use super::{Game, History, ObsShape, Sizes, Turn, board};
+use crate::config::keys::section;
 use crate::device_struct::{device_constants, device_struct};
-use crate::error::Result;
 use crate::rng;
 use bytemuck::{Pod, Zeroable};
 use points::{Grid, MAX_POINTS, Points, STATE_WORDS, with_words};
@@ -290,20 +289,12 @@ fn column_letter(column: u32) -> char {
 impl Game for Go {
     type State = State;
     const NAME: &'static str = "go";
+    const CONFIGS: &'static [super::NamedText] = super::configs!("go");
+    const CUDA_SOURCE: Option<super::CudaSource> = super::embedded_cuda_source!("go");
     const VARIANTS: &'static [&'static str] =
         &["size = 5", "size = 9", "size = 13\nkomi = 0.5\nmax_plies = 300"];
 
-    fn from_options(options: &toml::Table) -> Result<Self> {
-        parse_options(Self::NAME, options)
-    }
-
-    fn options(&self) -> toml::Table {
-        to_options(self)
-    }
-
-    fn keys(&self) -> Vec<KeyInfo> {
-        Section::keys(self)
-    }
+    super::options_by_section!();
 
     fn aim(&self, player: u8) -> String {
         match player {
@@ -315,17 +306,13 @@ impl Game for Go {
     fn sizes(&self) -> Sizes {
         let n = self.size as usize;
         Sizes {
-            num_players: 2,
             num_actions: n * n + 1,
             max_legal: n * n + 1,
-            num_chance: 0,
-            max_chance_run: 0,
             obs: ObsShape { channels: PLANES, height: n, width: n },
             max_plies: self.max_plies() as usize,
             num_symmetries: 8,
-            zero_sum: true,
-            hidden_information: false,
             uses_history: true,
+            ..Sizes::default()
         }
     }
 

@@ -1,7 +1,6 @@
 use super::*;
 use crate::device_struct::DeviceType;
 use crate::game::check_device_header;
-use crate::game::dispatch;
 use crate::rng::{Key, Purpose};
 use std::collections::BTreeSet;
 
@@ -284,11 +283,6 @@ fn observation_is_the_players() {
 
 #[test]
 fn wrong_settings_are_refused() {
-    struct Ignore;
-    impl crate::game::GameVisitor for Ignore {
-        type Out = ();
-        fn visit<G: Game>(self, _game: G) {}
-    }
     for (options, part) in [
         ("size = 4", "game.size: got 4, expected a whole number from 5 to 19"),
         ("size = 20", "game.size: got 20"),
@@ -298,7 +292,7 @@ fn wrong_settings_are_refused() {
         ("board = 9", "board"),
     ] {
         let options: toml::Table = options.parse().expect("TOML");
-        let message = dispatch("go", &options, Ignore).expect_err(part).to_string();
+        let message = Go::from_options(&options).map(drop).expect_err(part).to_string();
         assert!(message.contains(part) && !message.contains('\n'), "{message}");
     }
 }

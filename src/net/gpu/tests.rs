@@ -20,7 +20,7 @@ fn h200() -> Limits {
 }
 
 fn spec(blocks: usize, channels: usize) -> NetSpec {
-    let game = crate::batch::any_game("connect_four", &toml::Table::new()).expect("registered");
+    let game = crate::registry::any_game("connect_four", &toml::Table::new()).expect("registered");
     let net = NetConfig { arch: Arch::Resnet, blocks, channels, ..NetConfig::default() };
     NetSpec::new(&net, &game.sizes())
 }

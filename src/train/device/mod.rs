@@ -16,7 +16,7 @@ mod step;
 
 use super::state::TrainerSnapshot;
 use super::{Losses, TrainBatch, Trainer};
-use crate::batch::AnyGame;
+use crate::batch::ErasedRules;
 use crate::config::{TrainConfig, TrainPrecision};
 use crate::device::Device;
 use crate::device::collective::LinkedDevice;
@@ -60,7 +60,7 @@ impl<D: Device> DeviceTrainer<D> {
         device: D,
         spec: &NetSpec,
         config: &TrainConfig,
-        game: Option<&dyn AnyGame>,
+        game: Option<&dyn ErasedRules>,
         seed: u64,
     ) -> Result<Self> {
         let first = Trainer::new(spec, config, seed)?.state();
@@ -75,7 +75,7 @@ impl<D: Device> DeviceTrainer<D> {
         device: D,
         spec: &NetSpec,
         config: &TrainConfig,
-        game: Option<&dyn AnyGame>,
+        game: Option<&dyn ErasedRules>,
         state: &Weights,
     ) -> Result<Self> {
         Self::on_devices(vec![LinkedDevice { device, sums: None }], spec, config, game, state)
@@ -89,7 +89,7 @@ impl<D: Device> DeviceTrainer<D> {
         devices: Vec<LinkedDevice<D>>,
         spec: &NetSpec,
         config: &TrainConfig,
-        game: Option<&dyn AnyGame>,
+        game: Option<&dyn ErasedRules>,
         state: &Weights,
     ) -> Result<Self> {
         check_links(&devices)?;

@@ -5,7 +5,7 @@
 
 use super::element_bytes;
 use super::step::{LossBlock, Settings, UpdateReport};
-use crate::batch::AnyGame;
+use crate::batch::ErasedRules;
 use crate::batch::programs::training;
 use crate::config::{TrainConfig, TrainPrecision};
 use crate::device::collective::{DataType, LinkedDevice};
@@ -72,7 +72,7 @@ impl<D: Device> Replica<D> {
     ///
     /// # Errors
     /// Those of the device; so for all below.
-    pub fn new(linked: LinkedDevice<D>, plan: &TrainPlan, game: Option<&dyn AnyGame>) -> Result<Self> {
+    pub fn new(linked: LinkedDevice<D>, plan: &TrainPlan, game: Option<&dyn ErasedRules>) -> Result<Self> {
         let LinkedDevice { mut device, sums } = linked;
         let TrainPlan { config, model, layers, .. } = plan;
         let limits = device.limits()?;

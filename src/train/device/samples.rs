@@ -1,6 +1,6 @@
 //! Samples on the device: a whole batch from the host, or drawn there from a copy of the replay.
 
-use crate::batch::AnyGame;
+use crate::batch::ErasedRules;
 use crate::device::{Arg, Device};
 use crate::device_struct::device_struct;
 use crate::error::Result;
@@ -90,7 +90,7 @@ impl<B> DeviceReplay<B> {
     /// Those of the device.
     pub fn new<D: Device<Buffer = B>>(
         device: &D,
-        game: &dyn AnyGame,
+        game: &dyn ErasedRules,
         capacity: usize,
         part: usize,
     ) -> Result<Self> {

@@ -4,9 +4,11 @@ use super::entry::CODE;
 use crate::host_compiler::Effort;
 use crate::host_device::HostDevice;
 use bytemuck::cast_slice;
+use vecaz::backend::AnyGame;
 use vecaz::backend::gpu::batch::{DeviceBatch, Stepped};
-use vecaz::batch::{AnyGame, GameBatch, any_game};
+use vecaz::batch::GameBatch;
 use vecaz::game::{Game, Turn};
+use vecaz::registry::any_game;
 use vecaz::rng::{Key, Purpose};
 
 /// Games of a batch: not a whole number of blocks.

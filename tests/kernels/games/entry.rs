@@ -5,9 +5,9 @@ use bytemuck::Zeroable;
 use libloading::Library;
 use std::ffi::c_void;
 use std::marker::PhantomData;
-use vecaz::batch::any_game;
 use vecaz::batch::programs::program;
 use vecaz::game::{Game, History, Sizes, Turn};
+use vecaz::registry::any_game;
 
 macro_rules! entry_points {
     ($($name:ident($($arg:ty),*) $(-> $out:ty)?;)+) => {

@@ -7,8 +7,10 @@ mod entry;
 mod play;
 mod twins;
 
-use vecaz::batch::programs::has_game;
-use vecaz::game::{self, Game, GameVisitor};
+use crate::typed_games::{GameVisitor, dispatch};
+use vecaz::game::Game;
+use vecaz::registry::Registry;
+use vecaz::registry::any_game;
 
 /// A test for each game that plays it with every options text.
 macro_rules! games {
@@ -91,12 +93,16 @@ fn play(name: &str, options: &str) {
     let table: toml::Table =
         options.parse().unwrap_or_else(|e| panic!("options of {name}: {options:?}: {e}"));
     println!("{name} with {options:?}");
-    let games = game::dispatch(name, &table, Play).unwrap_or_else(|e| panic!("{name}: {options:?}: {e}"));
+    let games = dispatch(name, &table, Play).unwrap_or_else(|e| panic!("{name}: {options:?}: {e}"));
     println!("{games} games");
 }
 
 #[test]
 fn every_game_with_kernels_is_compared() {
-    let with_kernels: Vec<&str> = game::NAMES.iter().copied().filter(|game| has_game(game)).collect();
+    let with_kernels: Vec<&str> = Registry::built_in()
+        .names()
+        .into_iter()
+        .filter(|name| any_game(name, &toml::Table::new()).is_ok_and(|game| game.cuda_source().is_some()))
+        .collect();
     assert_eq!(COVERED, with_kernels, "one line per game that has kernels, in the order of the registry");
 }

@@ -6,12 +6,12 @@ use super::selfplay::{Played, config};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use vecaz::backend::RootCache;
-use vecaz::batch::any_game;
 use vecaz::config::{Config, Precision};
 use vecaz::device::kernel_times::{COPY_IN, COPY_OUT, KernelTime};
 use vecaz::net::double_buffer::{DoubleBufferedNetwork, NetOutputs, ObsBuffer};
 use vecaz::net::gpu::DeviceEvaluator;
 use vecaz::net::{IoShape, Network};
+use vecaz::registry::any_game;
 use vecaz::selfplay::SelfPlay;
 use vecaz::{Error, Result};
 

@@ -16,8 +16,8 @@ use vecaz::Error;
 use vecaz::backend::TreeRows;
 use vecaz::backend::gpu::KernelBackend;
 use vecaz::backend::plan::{BackendPlan, Reuse};
-use vecaz::batch::any_game;
 use vecaz::config::{Algorithm, ChanceRule, Fpu, SearchConfig};
+use vecaz::registry::any_game;
 use vecaz::search::SearchParams;
 use vecaz::search::root::Exploration::{Noisy, Plain};
 

@@ -8,15 +8,17 @@ use super::{Noisy, scenario};
 use crate::host_device::{HostBuffer, HostDevice};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use vecaz::backend::AnyGame;
 use vecaz::backend::gpu::KernelBackend;
 use vecaz::backend::plan::BackendPlan;
-use vecaz::backend::{Backend, DevicePasses, PlyPlan, RootCache, TreeRows, cpu_backend};
-use vecaz::batch::{AnyGame, any_game};
+use vecaz::backend::{Backend, DevicePasses, PlyPlan, RootCache, TreeRows};
 use vecaz::config::{Algorithm, Config, DeviceName, Precision};
+use vecaz::isa::Isa;
 use vecaz::net::gpu::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
 use vecaz::net::gpu::{DeviceEvaluator, DeviceForward, ElementType};
 use vecaz::net::{NetSpec, Network, NetworkDesc};
 use vecaz::play::GameSlot;
+use vecaz::registry::any_game;
 use vecaz::rng::{Key, Purpose};
 use vecaz::selfplay::SelfPlay;
 use vecaz::{Error, Result};
@@ -155,7 +157,7 @@ fn games_are_those_of_the_cpu_with_the_weights_swapped_and_nothing_copied() {
         let (game, search, selfplay, net, precision) = case;
         let config = config(game, search, selfplay);
         let rules = any_game(config.game_name(), &config.game_options()).expect("registered");
-        let ((right, ..), num_calls) = play_case(case, &|plan| cpu_backend(rules.as_ref(), plan));
+        let ((right, ..), num_calls) = play_case(case, &|plan| Ok(rules.cpu_backend(plan, Isa::detect())));
         assert_eq!(num_calls, 2, "the CPU calls both through the host");
         let ((found, between, inside), num_calls) = on_one_device(case);
         assert!(found.games.iter().any(|game| game.game > 0), "{game}: {} games", found.games.len());
@@ -300,7 +302,7 @@ fn the_parts_of_a_pass_are_timed_apart() {
         assert_eq!(launches(kernel), Some(8), "{parts:?}");
     }
     assert!(parts.kernels.iter().all(|time| time.seconds > 0.0), "{parts:?}");
-    assert_eq!(parts_of(&|plan| cpu_backend(game.as_ref(), plan)), (None, 0.0));
+    assert_eq!(parts_of(&|plan| Ok(game.cpu_backend(plan, Isa::detect()))), (None, 0.0));
 }
 
 #[test]

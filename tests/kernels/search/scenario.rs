@@ -3,14 +3,17 @@
 use crate::host_compiler::Effort;
 use crate::host_device::HostDevice;
 use std::sync::Arc;
+use vecaz::backend::AnyGame;
 use vecaz::backend::gpu::KernelBackend;
 use vecaz::backend::plan::{BackendPlan, Reuse};
-use vecaz::backend::{Backend, PlyPlan, TreeSnapshot, cpu_backend};
-use vecaz::batch::{AnyGame, Playthrough, any_game};
+use vecaz::backend::{Backend, PlyPlan, TreeSnapshot};
+use vecaz::batch::Playthrough;
 use vecaz::config::SearchConfig;
 use vecaz::game::{History, Turn};
+use vecaz::isa::Isa;
 use vecaz::net::{HashNet, IoShape, Network};
 use vecaz::pass::{PassBuffers, PassMetrics, simulate_many};
+use vecaz::registry::any_game;
 use vecaz::rng::{Key, Purpose};
 use vecaz::search::SearchParams;
 use vecaz::search::root::{Exploration, RootSummary, RowKey};
@@ -228,7 +231,7 @@ pub fn play(
 
 /// The CPU engine for a scenario.
 pub fn cpu(scenario: &Scenario) -> Box<dyn Backend> {
-    cpu_backend(scenario.game().as_ref(), scenario.plan()).expect("registered")
+    scenario.game().cpu_backend(scenario.plan(), Isa::detect())
 }
 
 /// Kernels for a scenario.

@@ -7,16 +7,18 @@ use super::shared::Shared;
 use crate::host_device::HostDevice;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use vecaz::Result;
+use vecaz::backend::AnyGame;
 use vecaz::backend::gpu::KernelBackend;
 use vecaz::backend::plan::BackendPlan;
 use vecaz::backend::{Backend, DevicePasses, PlyPlan, RootCache, TreeRows};
-use vecaz::batch::{AnyGame, any_game};
 use vecaz::config::{Config, Layers};
+use vecaz::isa::Isa;
 use vecaz::net::gpu::network::{ObsFormat, SlotOrder};
 use vecaz::net::{HashNet, IoShape, Network, UniformNet};
 use vecaz::pass::PassMetrics;
 use vecaz::play::{FinishedGame, GameSlot};
 use vecaz::play::{PlayPlan, SlotStart};
+use vecaz::registry::any_game;
 use vecaz::root_cache::{self, CachePlan};
 use vecaz::search::root::{Exploration, RowKey};
 use vecaz::selfplay::{SelfPlay, backend_plan};
@@ -109,7 +111,7 @@ pub fn play(
 
 fn on_cpu(config: &Config, evaluator: Evaluator) -> (Played, PassMetrics) {
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
-    play(config, evaluator, &|plan, _| vecaz::backend::cpu_backend(game.as_ref(), plan))
+    play(config, evaluator, &|plan, _| Ok(game.cpu_backend(plan, Isa::detect())))
 }
 
 fn on_device(config: &Config, evaluator: Evaluator, missing_barrier: i32) -> (Played, PassMetrics) {

@@ -8,13 +8,14 @@ use crate::host_device::HostDevice;
 use vecaz::backend::gpu::KernelBackend;
 use vecaz::backend::plan::BackendPlan;
 use vecaz::backend::split::SplitBackend;
-use vecaz::backend::{Backend, cpu_backend};
-use vecaz::batch::{AnyGame, any_game};
+use vecaz::backend::{AnyGame, Backend};
 use vecaz::config::{Config, DeviceName};
+use vecaz::isa::Isa;
 use vecaz::net::gpu::network::{ObsFormat, SlotOrder};
 use vecaz::net::{HashNet, IoShape, UniformNet};
 use vecaz::pass::PassMetrics;
 use vecaz::play::PlayPlan;
+use vecaz::registry::any_game;
 use vecaz::selfplay::SelfPlay;
 use vecaz::{Error, Result};
 
@@ -161,7 +162,7 @@ fn what_cannot_be_split_is_refused() {
     let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
     let make: Make<'_> = &|plan| {
         split(&config, plan, 2, &|device, plan| match device {
-            DeviceName::Cuda(0) => cpu_backend(game.as_ref(), plan),
+            DeviceName::Cuda(0) => Ok(game.cpu_backend(plan, Isa::detect())),
             _ => Ok(Box::new(kernels(game.as_ref(), device, plan)?)),
         })
     };

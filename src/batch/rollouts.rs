@@ -4,9 +4,9 @@
 //! player to move (max^n with more than two players), and one random rollout to the end of the game per simulation. Chance
 //! outcomes are sampled. Hidden information is sampled at the root, [`DETERMINISATIONS`] times, and the root visits are summed.
 
-use crate::batch::{AnyGame, Playthrough};
+use super::Playthrough;
 use crate::error::Result;
-use crate::game::{self, Game, GameVisitor, History, MAX_PLAYERS, Sizes, Turn};
+use crate::game::{Game, History, MAX_PLAYERS, Sizes, Turn};
 use crate::rng::{Key, RngStream};
 use crate::stop::Stop;
 
@@ -51,21 +51,6 @@ impl RolloutSettings {
     pub fn new(simulations: usize) -> Self {
         Self { simulations, exploration: 2.0 }
     }
-}
-
-/// A Monte Carlo player of `game`.
-///
-/// # Errors
-/// Those of [`game::dispatch`].
-pub fn rollout_player(game: &dyn AnyGame, settings: RolloutSettings) -> Result<Box<dyn Player>> {
-    struct Make(RolloutSettings);
-    impl GameVisitor for Make {
-        type Out = Box<dyn Player>;
-        fn visit<G: Game>(self, game: G) -> Self::Out {
-            Box::new(RolloutPlayer::new(game, self.0))
-        }
-    }
-    game::dispatch(game.name(), &game.options(), Make(settings))
 }
 
 /// One node of the search tree; its edges are `edges[first_edge..][..num_edges]`.

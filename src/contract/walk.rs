@@ -1,22 +1,26 @@
 //! Random play with all data that the laws check.
 
-use vecaz::game::{Game, History, Turn};
-use vecaz::rng::{Key, Purpose, RngStream};
+use super::Trail;
+use crate::game::{Game, History, Turn};
+use crate::rng::{Key, Purpose, RngStream};
+
+/// Entries of a legal list beyond the limit that the game gives.
+const MARGIN: usize = 4096;
 
 /// One position of a game in progress.
-pub struct Position<G: Game> {
-    pub state: G::State,
-    pub turn: Turn,
+pub(super) struct Position<G: Game> {
+    pub(super) state: G::State,
+    pub(super) turn: Turn,
     /// Legal actions or outcomes; empty once the game is over.
-    pub legal: Vec<u16>,
+    pub(super) legal: Vec<u16>,
     /// All earlier states, oldest first.
-    pub before: Vec<G::State>,
+    pub(super) before: Vec<G::State>,
     /// Their keys, if the game uses history.
-    pub keys: Vec<u64>,
+    pub(super) keys: Vec<u64>,
 }
 
 impl<G: Game> Position<G> {
-    pub fn start(game: &G) -> Self {
+    pub(super) fn start(game: &G) -> Self {
         let state = game.init();
         let mut position =
             Self { state, turn: game.turn(&state), legal: Vec::new(), before: Vec::new(), keys: Vec::new() };
@@ -24,15 +28,15 @@ impl<G: Game> Position<G> {
         position
     }
 
-    pub fn history(&self) -> History<'_> {
+    pub(super) fn history(&self) -> History<'_> {
         History { played: &self.keys, path: &[] }
     }
 
-    pub fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.turn == Turn::Over
     }
 
-    pub fn step(&mut self, game: &G, action: u16) {
+    pub(super) fn step(&mut self, game: &G, action: u16) {
         let before = self.state;
         let mut state = self.state;
         game.step(&mut state, action, self.history());
@@ -46,69 +50,81 @@ impl<G: Game> Position<G> {
     }
 
     /// A legal action at random; an outcome by its probability.
-    pub fn choose(&self, game: &G, rng: &mut RngStream) -> u16 {
-        let place = match self.turn {
+    pub(super) fn choose(&self, game: &G, rng: &mut RngStream) -> u16 {
+        let index = match self.turn {
             Turn::Chance => rng.weighted(&chance_probs(game, &self.state, &self.legal)),
             Turn::Player(_) | Turn::Over => rng.below(self.legal.len()),
         };
-        self.legal[place]
+        self.legal[index]
     }
 }
 
-pub fn legal<G: Game>(game: &G, state: &G::State, played: &[u64]) -> Vec<u16> {
+pub(super) fn legal<G: Game>(game: &G, state: &G::State, played: &[u64]) -> Vec<u16> {
     if game.turn(state) == Turn::Over {
         return Vec::new();
     }
-    let mut out = vec![u16::MAX; game.sizes().num_edges()];
+    // Longer than a search's list, so that a list above the limit is seen as such.
+    let mut out = vec![u16::MAX; game.sizes().num_edges() + MARGIN];
     let n = game.legal(state, History { played, path: &[] }, &mut out);
     out.truncate(n);
     out
 }
 
-pub fn chance_probs<G: Game>(game: &G, state: &G::State, outcomes: &[u16]) -> Vec<f32> {
+pub(super) fn chance_probs<G: Game>(game: &G, state: &G::State, outcomes: &[u16]) -> Vec<f32> {
     let mut probs = vec![f32::NAN; outcomes.len()];
     game.chance_probs(state, outcomes, &mut probs);
     probs
 }
 
 /// The observation of `player`; NaN where the game wrote nothing. `[F]`
-pub fn observe<G: Game>(game: &G, state: &G::State, player: u8) -> Vec<f32> {
+pub(super) fn observe<G: Game>(game: &G, state: &G::State, player: u8) -> Vec<f32> {
     let mut out = vec![f32::NAN; game.sizes().obs.len()];
     game.observe(state, player, &mut out);
     out
 }
 
-pub fn returns<G: Game>(game: &G, state: &G::State) -> Vec<f32> {
+pub(super) fn returns<G: Game>(game: &G, state: &G::State) -> Vec<f32> {
     let mut out = vec![f32::NAN; game.sizes().num_players];
     game.returns(state, &mut out);
     out
 }
 
 /// Draws for game number `number`, so that every law plays the same game.
-pub fn draws(number: u64) -> RngStream {
+pub(super) fn draws(number: u64) -> RngStream {
     Key::new(11, Purpose::Evaluation).with(number).stream()
 }
 
 /// Some 2,000 plies, at least 3 games and at most 40.
-pub fn num_games<G: Game>(game: &G) -> u64 {
+pub(super) fn num_games<G: Game>(game: &G) -> u64 {
     (2_000 / game.sizes().max_plies as u64).clamp(3, 40)
 }
 
-/// Plays random games to the end and passes every position to the callback, including the first and the last.
-pub fn walk<G: Game>(game: &G, mut see: impl FnMut(&Position<G>, &mut RngStream)) {
+/// Plays random games to the end and passes every position to `visit`, including the first and the last. The actions of the game in
+/// progress are kept in `trail`.
+pub(super) fn walk<G: Game>(
+    game: &G,
+    trail: &Trail,
+    mut visit: impl FnMut(&Position<G>, &mut RngStream) -> Result<(), String>,
+) -> Result<(), String> {
     for number in 0..num_games(game) {
         let mut rng = draws(number);
+        trail.clear();
         let mut position = Position::start(game);
         // The draws of a law must not change the game.
-        let mut aside = draws(number + 1_000_000);
+        let mut law_rng = draws(number + 1_000_000);
         loop {
-            see(&position, &mut aside);
+            visit(&position, &mut law_rng)?;
             if position.is_over() {
                 break;
             }
-            assert!(position.before.len() < game.sizes().max_plies, "the game goes on after max_plies");
+            if position.before.len() >= game.sizes().max_plies {
+                return Err(format!("the game is not over after max_plies = {}", game.sizes().max_plies));
+            }
             let action = position.choose(game, &mut rng);
+            trail.add(game, &position.state, action);
             position.step(game, action);
         }
     }
+    trail.clear();
+    Ok(())
 }

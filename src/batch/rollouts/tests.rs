@@ -1,9 +1,9 @@
 //! Rollout search on games given by their trees, and on tic-tac-toe.
 
 use super::*;
-use crate::batch::any_game;
 use crate::eval::positions::{self, error_rates};
 use crate::game::ObsShape;
+use crate::registry::any_game;
 use crate::rng::Purpose;
 use bytemuck::{Pod, Zeroable};
 use std::path::Path;
@@ -206,7 +206,7 @@ fn the_key_alone_decides_the_search() {
     let game = any_game("connect_four", &toml::Table::new()).unwrap();
     let start = Playthrough::new(game.clone());
     let choose = |seed| {
-        let mut player = rollout_player(&*game, RolloutSettings::new(50)).unwrap();
+        let mut player = game.rollout_player(RolloutSettings::new(50));
         let chosen: Vec<u16> = (0..40)
             .map(|i| player.choose(&start, Key::new(seed, Purpose::Rollout).with(i)).unwrap())
             .collect();
@@ -232,7 +232,7 @@ fn tic_tac_toe_is_played_nearly_without_error() {
             .collect();
         error_rates(&set, &chosen).unwrap()
     };
-    let search = rates(&mut *rollout_player(&*game, RolloutSettings::new(400)).unwrap());
+    let search = rates(&mut *game.rollout_player(RolloutSettings::new(400)));
     assert!(search.outcome_error < 0.03, "{search:?}");
     let random = rates(&mut RandomPlayer);
     let expected = positions::random_error_rates(&set);

@@ -1,0 +1,239 @@
+//! A game whose type has been erased.
+
+use super::rollouts::{Player, RolloutPlayer, RolloutSettings};
+use crate::config::KeyInfo;
+use crate::game::{CudaSource, ExactSolver, Game, History, Sizes, Turn};
+use crate::rng::RngStream;
+
+/// A game whose type has been erased; a state is [`ErasedRules::state_size`] bytes.
+///
+/// The `*_batch` operations take M states back to back and cost one dynamic call each.
+pub trait ErasedRules: Send + Sync {
+    /// The name in the registry.
+    fn name(&self) -> &'static str;
+    /// All settings, resolved.
+    fn options(&self) -> toml::Table;
+    /// See [`Game::CUDA_SOURCE`].
+    fn cuda_source(&self) -> Option<CudaSource>;
+    /// See [`Game::SIZE_OPTION`].
+    fn size_option(&self) -> Option<&'static str>;
+    /// See [`Game::keys`].
+    fn keys(&self) -> Vec<KeyInfo>;
+    /// See [`Game::aim`].
+    fn aim(&self, player: u8) -> String;
+    /// The sizes of every array.
+    fn sizes(&self) -> Sizes;
+    /// Bytes of a state.
+    fn state_size(&self) -> usize;
+    /// The state before the first ply.
+    fn init(&self) -> Vec<u8>;
+    /// See [`Game::is_valid`].
+    fn is_valid(&self, state: &[u8]) -> bool;
+    /// Who decides next.
+    fn turn(&self, state: &[u8]) -> Turn;
+    /// The legal actions or outcomes, ascending; empty once the game is over.
+    fn legal(&self, state: &[u8], history: History<'_>) -> Vec<u16>;
+    /// See [`Game::chance_probs`].
+    fn chance_probs(&self, state: &[u8], outcomes: &[u16]) -> Vec<f32>;
+    /// See [`Game::step`].
+    fn step(&self, state: &mut [u8], action: u16, history: History<'_>);
+    /// See [`Game::returns`]. `[P]`
+    fn returns(&self, state: &[u8]) -> Vec<f32>;
+    /// See [`Game::scores`]. `[P]`
+    fn scores(&self, state: &[u8]) -> Vec<f32>;
+    /// See [`Game::finding`].
+    fn finding(&self, state: &[u8]) -> Option<serde_json::Value>;
+    /// See [`Game::exact_solver`].
+    fn exact_solver(&self) -> Option<ExactSolver>;
+    /// See [`Game::solved_positions`].
+    fn solved_positions(&self) -> Option<&'static str>;
+    /// See [`Game::history_key`].
+    fn history_key(&self, state: &[u8]) -> u64;
+    /// See [`Game::determinise`].
+    fn determinise(&self, state: &[u8], player: u8, rng: &mut RngStream) -> Vec<u8>;
+    /// The observation of the player to move in each of M states: `states [M, bytes]` -> `out [M, F]`. At chance nodes and after the end it
+    /// is that of player 0.
+    fn observe_batch(&self, states: &[u8], out: &mut [f32]);
+    /// M states through one symmetry each: `states [M, bytes]`, `symmetries [M]`, in place.
+    fn transform_batch(&self, states: &mut [u8], symmetries: &[u64]);
+    /// See [`Game::transform_action`].
+    fn transform_action(&self, action: u16, symmetry: u64) -> u16;
+    /// See [`Game::transform_player`].
+    fn transform_player(&self, player: u8, symmetry: u64) -> u8;
+    /// See [`Game::display`].
+    fn display(&self, state: &[u8]) -> String;
+    /// See [`Game::notation`].
+    fn notation(&self, state: &[u8]) -> Option<(&'static str, String)>;
+    /// See [`Game::sgf_point`].
+    fn sgf_point(&self, action: u16) -> Option<String>;
+    /// See [`Game::action_name`].
+    fn action_name(&self, state: &[u8], action: u16) -> String;
+    /// See [`Game::parse_action`].
+    fn parse_action(&self, state: &[u8], history: History<'_>, text: &str) -> Option<u16>;
+    /// A player by Monte Carlo tree search with random rollouts.
+    fn rollout_player(&self, settings: RolloutSettings) -> Box<dyn Player>;
+}
+
+/// A game of type `G` behind [`ErasedRules`].
+pub struct ErasedGame<G>(pub(crate) G);
+
+impl<G: Game> ErasedGame<G> {
+    /// `game` with its type erased.
+    pub fn new(game: G) -> Self {
+        Self(game)
+    }
+
+    fn state(bytes: &[u8]) -> G::State {
+        bytemuck::pod_read_unaligned(bytes)
+    }
+}
+
+impl<G: Game> ErasedRules for ErasedGame<G> {
+    fn name(&self) -> &'static str {
+        G::NAME
+    }
+
+    fn options(&self) -> toml::Table {
+        self.0.options()
+    }
+
+    fn cuda_source(&self) -> Option<CudaSource> {
+        G::CUDA_SOURCE
+    }
+
+    fn size_option(&self) -> Option<&'static str> {
+        G::SIZE_OPTION
+    }
+
+    fn keys(&self) -> Vec<KeyInfo> {
+        self.0.keys()
+    }
+
+    fn aim(&self, player: u8) -> String {
+        self.0.aim(player)
+    }
+
+    fn sizes(&self) -> Sizes {
+        self.0.sizes()
+    }
+
+    fn state_size(&self) -> usize {
+        size_of::<G::State>()
+    }
+
+    fn init(&self) -> Vec<u8> {
+        bytemuck::bytes_of(&self.0.init()).to_vec()
+    }
+
+    fn is_valid(&self, state: &[u8]) -> bool {
+        self.0.is_valid(&Self::state(state))
+    }
+
+    fn turn(&self, state: &[u8]) -> Turn {
+        self.0.turn(&Self::state(state))
+    }
+
+    fn legal(&self, state: &[u8], history: History<'_>) -> Vec<u16> {
+        let state = Self::state(state);
+        if self.0.turn(&state) == Turn::Over {
+            return Vec::new();
+        }
+        let mut out = vec![0; self.0.sizes().num_edges()];
+        let n = self.0.legal(&state, history, &mut out);
+        out.truncate(n);
+        out
+    }
+
+    fn chance_probs(&self, state: &[u8], outcomes: &[u16]) -> Vec<f32> {
+        let mut out = vec![0.0; outcomes.len()];
+        self.0.chance_probs(&Self::state(state), outcomes, &mut out);
+        out
+    }
+
+    fn step(&self, state: &mut [u8], action: u16, history: History<'_>) {
+        let mut typed = Self::state(state);
+        self.0.step(&mut typed, action, history);
+        state.copy_from_slice(bytemuck::bytes_of(&typed));
+    }
+
+    fn returns(&self, state: &[u8]) -> Vec<f32> {
+        let mut out = vec![0.0; self.0.sizes().num_players];
+        self.0.returns(&Self::state(state), &mut out);
+        out
+    }
+
+    fn scores(&self, state: &[u8]) -> Vec<f32> {
+        self.0.scores(&Self::state(state))
+    }
+
+    fn finding(&self, state: &[u8]) -> Option<serde_json::Value> {
+        self.0.finding(&Self::state(state))
+    }
+
+    fn exact_solver(&self) -> Option<ExactSolver> {
+        self.0.exact_solver()
+    }
+
+    fn solved_positions(&self) -> Option<&'static str> {
+        self.0.solved_positions()
+    }
+
+    fn history_key(&self, state: &[u8]) -> u64 {
+        self.0.history_key(&Self::state(state))
+    }
+
+    fn determinise(&self, state: &[u8], player: u8, rng: &mut RngStream) -> Vec<u8> {
+        bytemuck::bytes_of(&self.0.determinise(&Self::state(state), player, rng)).to_vec()
+    }
+
+    fn observe_batch(&self, states: &[u8], out: &mut [f32]) {
+        let len = self.0.sizes().obs.len();
+        for (bytes, out) in states.chunks_exact(size_of::<G::State>()).zip(out.chunks_exact_mut(len)) {
+            let state = Self::state(bytes);
+            let player = match self.0.turn(&state) {
+                Turn::Player(p) => p,
+                Turn::Chance | Turn::Over => 0,
+            };
+            self.0.observe(&state, player, out);
+        }
+    }
+
+    fn transform_batch(&self, states: &mut [u8], symmetries: &[u64]) {
+        for (bytes, &symmetry) in states.chunks_exact_mut(size_of::<G::State>()).zip(symmetries) {
+            let image = self.0.transform(&Self::state(bytes), symmetry);
+            bytes.copy_from_slice(bytemuck::bytes_of(&image));
+        }
+    }
+
+    fn transform_action(&self, action: u16, symmetry: u64) -> u16 {
+        self.0.transform_action(action, symmetry)
+    }
+
+    fn transform_player(&self, player: u8, symmetry: u64) -> u8 {
+        self.0.transform_player(player, symmetry)
+    }
+
+    fn display(&self, state: &[u8]) -> String {
+        self.0.display(&Self::state(state))
+    }
+
+    fn notation(&self, state: &[u8]) -> Option<(&'static str, String)> {
+        self.0.notation(&Self::state(state))
+    }
+
+    fn sgf_point(&self, action: u16) -> Option<String> {
+        self.0.sgf_point(action)
+    }
+
+    fn action_name(&self, state: &[u8], action: u16) -> String {
+        self.0.action_name(&Self::state(state), action)
+    }
+
+    fn parse_action(&self, state: &[u8], history: History<'_>, text: &str) -> Option<u16> {
+        self.0.parse_action(&Self::state(state), history, text)
+    }
+
+    fn rollout_player(&self, settings: RolloutSettings) -> Box<dyn Player> {
+        Box::new(RolloutPlayer::new(self.0.clone(), settings))
+    }
+}
