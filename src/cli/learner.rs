@@ -1,46 +1,36 @@
 //! `vecaz run --cluster`: the components of a run whose games also come from workers.
 
-use super::run::RunArgs;
 use crate::cluster::address::{Address, password};
 use crate::cluster::learner::{Begin, LearnerFactory, LearnerPlay};
 use crate::cluster::server::Server;
 use crate::error::Result;
 use crate::registry::Registry;
 use crate::run::factory::ComponentFactory;
+use std::path::Path;
 
-/// The factory of a run that workers at `url` play for.
+/// The factory of a run that workers at `url` play for, from the flags of `vecaz run`.
 ///
 /// # Errors
 /// Those of [`password`], [`Address::typed`] and [`Server::new`].
 pub(super) fn learner_factory(
-    url: &str,
-    args: &RunArgs,
     registry: &Registry,
+    url: &str,
+    play: u64,
+    password_file: Option<&Path>,
+    resume: Option<&Path>,
 ) -> Result<Box<dyn ComponentFactory>> {
-    let password = password(args.password_file.as_deref())?;
+    let password = password(password_file)?;
     let server = Server::new(Address::typed("--cluster", url)?, password.as_deref())?;
-    let play = if args.play == 0 { LearnerPlay::Idle } else { LearnerPlay::Plays };
-    let begin = if args.resume.is_some() { Begin::Resumed } else { Begin::New };
-    let password_file = args.password_file.clone();
-    Ok(Box::new(LearnerFactory { registry: registry.clone(), server, play, begin, password_file }))
+    let play = if play == 0 { LearnerPlay::Idle } else { LearnerPlay::Plays };
+    let begin = if resume.is_some() { Begin::Resumed } else { Begin::New };
+    let (registry, password_file) = (registry.clone(), password_file.map(Path::to_path_buf));
+    Ok(Box::new(LearnerFactory { registry, server, play, begin, password_file }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
     use std::fs;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: RunArgs,
-    }
-
-    fn factory(line: &str) -> Box<dyn ComponentFactory> {
-        let args = Line::try_parse_from(line.split_whitespace()).expect("valid").args;
-        learner_factory(args.cluster.as_deref().expect("a URL"), &args, &Registry::built_in()).expect("valid")
-    }
 
     #[test]
     fn resume_arguments_are_the_flags_of_the_cluster() {
@@ -49,10 +39,13 @@ mod tests {
         fs::write(&secret, "secret\n").expect("written");
         let with_file =
             format!(" --cluster rediss://me@host:7000/r --play 0 --password-file {}", secret.display());
-        for flags in [" --cluster redis://host:6379/r", " --cluster redis://host:6379/r --play 0", &with_file]
-        {
-            let factory = factory(&format!("run --out runs/r{flags}"));
-            assert_eq!(factory.resume_arguments(), flags);
+        for (url, play, file, arguments) in [
+            ("redis://host:6379/r", 1, None, " --cluster redis://host:6379/r"),
+            ("redis://host:6379/r", 0, None, " --cluster redis://host:6379/r --play 0"),
+            ("rediss://me@host:7000/r", 0, Some(secret.as_path()), with_file.as_str()),
+        ] {
+            let factory = learner_factory(&Registry::built_in(), url, play, file, None).expect("valid");
+            assert_eq!(factory.resume_arguments(), arguments);
         }
     }
 }

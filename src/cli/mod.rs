@@ -113,13 +113,14 @@ pub enum Command {
 
 /// The program with the built-in games.
 pub fn program() -> ExitCode {
-    program_with(Registry::built_in())
+    program_with(Ok(Registry::built_in()))
 }
 
-/// The whole program for the games of `registry`: [`main`] with the arguments of the process, within its limits of the address space.
-pub fn program_with(registry: Registry) -> ExitCode {
-    match address_space::start_within_limits() {
-        Ok(()) => main(registry, std::env::args_os()),
+/// The whole program for the games of `registry`, or its error: [`main`] with the arguments of the process, within its limits of the
+/// address space.
+pub fn program_with(registry: Result<Registry>) -> ExitCode {
+    match address_space::start_within_limits().and(registry) {
+        Ok(registry) => main(registry, std::env::args_os()),
         Err(error) => report(&error),
     }
 }

@@ -50,14 +50,20 @@ pub mod top {
 /// `vecaz run --cluster`.
 pub mod learner {
     use super::*;
-    use crate::cli::run::RunArgs;
     use crate::run::factory::ComponentFactory;
+    use std::path::Path;
 
     /// Refuses the flag.
     ///
     /// # Errors
     /// [`Error::Config`].
-    pub fn learner_factory(url: &str, _: &RunArgs, _: &Registry) -> Result<Box<dyn ComponentFactory>> {
+    pub fn learner_factory(
+        _: &Registry,
+        url: &str,
+        _: u64,
+        _: Option<&Path>,
+        _: Option<&Path>,
+    ) -> Result<Box<dyn ComponentFactory>> {
         Err(Error::flag_without_feature("--cluster", url, "cluster"))
     }
 }

@@ -108,7 +108,10 @@ impl RunArgs {
     /// The factory of the run's components: for this machine alone, or with workers on others.
     fn factory(&self, registry: &Registry) -> Result<Box<dyn ComponentFactory>> {
         match &self.cluster {
-            Some(url) => learner_factory(url, self, registry),
+            Some(url) => {
+                let (file, resume) = (self.password_file.as_deref(), self.resume.as_deref());
+                learner_factory(registry, url, self.play, file, resume)
+            }
             None => Ok(Box::new(DefaultFactory(registry.clone()))),
         }
     }

@@ -5,7 +5,6 @@ use vecaz::config::keys::section;
 use vecaz::game::{Game, History, NamedText, ObsShape, Sizes, Turn, options_by_section};
 
 section! {
-    /// The bar.
     Chomp {
         /// Rows of squares.
         rows: usize [1..=8] = 3,
@@ -36,23 +35,19 @@ impl Game for Chomp {
 
     fn sizes(&self) -> Sizes {
         let squares = self.rows * self.columns;
-        Sizes {
-            num_actions: squares,
-            max_legal: squares,
-            obs: ObsShape { channels: 1, height: self.rows, width: self.columns },
-            max_plies: squares,
-            ..Sizes::default()
-        }
+        let obs = ObsShape { channels: 1, height: self.rows, width: self.columns };
+        Sizes { num_actions: squares, max_legal: squares, max_plies: squares, obs, ..Sizes::default() }
     }
 
     fn init(&self) -> State {
-        let mut left = [0; 8];
-        left[..self.rows].fill(self.columns as u8);
-        State { left, to_play: 0 }
+        State {
+            left: std::array::from_fn(|row| if row < self.rows { self.columns as u8 } else { 0 }),
+            to_play: 0,
+        }
     }
 
     fn is_valid(&self, s: &State) -> bool {
-        s.to_play < 2 && s.left[..self.rows].iter().all(|&left| usize::from(left) <= self.columns)
+        s.to_play < 2
     }
 
     fn turn(&self, s: &State) -> Turn {
@@ -60,9 +55,8 @@ impl Game for Chomp {
     }
 
     fn legal(&self, s: &State, _: History<'_>, out: &mut [u16]) -> usize {
-        let squares =
-            (0..self.rows).flat_map(|r| (0..usize::from(s.left[r])).map(move |c| r * self.columns + c));
-        out.iter_mut().zip(squares).map(|(out, square)| *out = square as u16).count()
+        let of_row = |r: usize| (0..usize::from(s.left[r])).map(move |c| r * self.columns + c);
+        out.iter_mut().zip((0..self.rows).flat_map(of_row)).map(|(out, square)| *out = square as u16).count()
     }
 
     fn step(&self, s: &mut State, action: u16, _: History<'_>) {
@@ -72,28 +66,21 @@ impl Game for Chomp {
     }
 
     fn observe(&self, s: &State, _player: u8, out: &mut [f32]) {
-        for (i, out) in out.iter_mut().enumerate() {
-            *out = f32::from(u8::from(i % self.columns < usize::from(s.left[i / self.columns])));
-        }
+        let is_left = |i: usize| i % self.columns < usize::from(s.left[i / self.columns]);
+        out.iter_mut().enumerate().for_each(|(i, out)| *out = f32::from(u8::from(is_left(i))));
     }
 
     fn returns(&self, s: &State, out: &mut [f32]) {
-        // The player who moved last has eaten the poisoned square.
         out.fill(-1.0);
         out[usize::from(s.to_play)] = 1.0;
     }
 
     fn display(&self, s: &State) -> String {
-        let row =
-            |&left: &u8| "# ".repeat(left.into()) + &". ".repeat(self.columns - usize::from(left)) + "\n";
-        s.left[..self.rows].iter().map(row).collect()
+        s.left[..self.rows].iter().map(|&left| "# ".repeat(left.into()) + "\n").collect()
     }
 
     fn action_name(&self, _: &State, action: u16) -> String {
-        format!(
-            "{}{}",
-            (b'a' + (action % self.columns as u16) as u8) as char,
-            action / self.columns as u16 + 1
-        )
+        let (row, column) = (usize::from(action) / self.columns, usize::from(action) % self.columns);
+        format!("{}{}", (b'a' + column as u8) as char, row + 1)
     }
 }

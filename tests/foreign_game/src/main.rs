@@ -1,13 +1,17 @@
-//! The whole program for the games of this crate, beside the built-in ones.
+//! The whole program for two games that vecaz does not have: Chomp for two players, and Pig for one player with dice.
+
+mod chomp;
+mod pig;
 
 use std::process::ExitCode;
+use vecaz::registry::Registry;
 
 fn main() -> ExitCode {
-    match foreign_game::registry() {
-        Ok(registry) => vecaz::cli::program_with(registry),
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    vecaz::cli::program_with(Registry::built_in().with::<pig::Pig>().and_then(Registry::with::<chomp::Chomp>))
+}
+
+#[test]
+fn the_laws_hold() {
+    vecaz::contract::check::<chomp::Chomp>().unwrap();
+    vecaz::contract::check::<pig::Pig>().unwrap();
 }

@@ -1,25 +1,20 @@
-//! Pig for one player: in each of some rounds the player rolls a die as often as he likes and adds the points, or scores them; a 1 loses
-//! the points of the round.
+//! Pig for one player: in each round the player rolls a die as often as he likes and adds the points, or scores them; a 1 loses them.
 
 use bytemuck::{Pod, Zeroable};
 use vecaz::config::keys::section;
 use vecaz::game::{Game, History, ObsShape, Sizes, Turn, options_by_section};
 
 section! {
-    /// The number of rounds.
     Pig {
         /// Rounds of the game.
         rounds: u32 [1..=50] = 5,
     }
 }
 
-/// Rolls of a round, after which it is scored: a bound on the length of a game.
+/// Rolls after which a round must be scored, and the mean score of a round whose return is 1.
 const MAX_ROLLS: u32 = 20;
-/// The score that counts as 1, six twos a round and more.
 const FULL_SCORE: u32 = 24;
-const HOLD: u16 = 0;
 
-/// A position.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct State {
@@ -30,16 +25,9 @@ pub struct State {
     is_rolling: u32,
 }
 
-impl State {
-    fn end_round(&mut self) {
-        *self = Self { points: 0, rolls: 0, rounds_left: self.rounds_left - 1, ..*self };
-    }
-}
-
 impl Game for Pig {
     type State = State;
     const NAME: &'static str = "pig";
-
     options_by_section!();
 
     fn aim(&self, _: u8) -> String {
@@ -47,21 +35,14 @@ impl Game for Pig {
     }
 
     fn sizes(&self) -> Sizes {
-        Sizes {
-            num_players: 1,
-            num_actions: 2,
-            max_legal: 2,
-            num_chance: 6,
-            max_chance_run: 1,
-            obs: ObsShape { channels: 4, height: 1, width: 1 },
-            max_plies: (self.rounds * (2 * MAX_ROLLS + 1)) as usize,
-            zero_sum: false,
-            ..Sizes::default()
-        }
+        let max_plies = (self.rounds * (2 * MAX_ROLLS + 1)) as usize;
+        let obs = ObsShape { channels: 4, height: 1, width: 1 };
+        let sizes = Sizes { num_actions: 2, max_legal: 2, obs, max_plies, ..Sizes::default() };
+        Sizes { num_players: 1, num_chance: 6, max_chance_run: 1, zero_sum: false, ..sizes }
     }
 
     fn init(&self) -> State {
-        State { score: 0, points: 0, rolls: 0, rounds_left: self.rounds, is_rolling: 0 }
+        State { rounds_left: self.rounds, ..Zeroable::zeroed() }
     }
 
     fn turn(&self, s: &State) -> Turn {
@@ -73,34 +54,24 @@ impl Game for Pig {
     }
 
     fn legal(&self, s: &State, _: History<'_>, out: &mut [u16]) -> usize {
-        let number = match s.is_rolling {
-            0 if s.rolls == MAX_ROLLS => 1,
-            0 => 2,
-            _ => 6,
-        };
+        let number = if s.is_rolling != 0 { 6 } else { 2 - u16::from(s.rolls == MAX_ROLLS) };
         out.iter_mut().zip(0..number).map(|(out, action)| *out = action).count()
     }
 
     fn step(&self, s: &mut State, action: u16, _: History<'_>) {
-        match (s.is_rolling, u32::from(action) + 1) {
-            (0, _) if action == HOLD => {
-                s.score += s.points;
-                s.end_round();
-            }
-            (0, _) => s.is_rolling = 1,
-            (_, 1) => {
-                s.is_rolling = 0;
-                s.end_round();
-            }
-            (_, face) => *s = State { points: s.points + face, rolls: s.rolls + 1, is_rolling: 0, ..*s },
-        }
+        let ended = State { points: 0, rolls: 0, rounds_left: s.rounds_left - 1, is_rolling: 0, ..*s };
+        *s = match (s.is_rolling, u32::from(action) + 1) {
+            (0, 1) => State { score: s.score + s.points, ..ended },
+            (0, _) => State { is_rolling: 1, ..*s },
+            (_, 1) => ended,
+            (_, face) => State { points: s.points + face, rolls: s.rolls + 1, is_rolling: 0, ..*s },
+        };
     }
 
     fn observe(&self, s: &State, _: u8, out: &mut [f32]) {
-        let full = (FULL_SCORE * self.rounds) as f32;
-        let seen = [s.score as f32 / full, s.points as f32 / 24.0, s.rounds_left as f32 / self.rounds as f32];
-        out[..3].copy_from_slice(&seen);
-        out[3] = s.rolls as f32 / MAX_ROLLS as f32;
+        let most = [FULL_SCORE * self.rounds, FULL_SCORE, MAX_ROLLS, self.rounds];
+        let seen = [s.score, s.points, s.rolls, s.rounds_left];
+        out.iter_mut().zip(seen.iter().zip(most)).for_each(|(out, (&x, most))| *out = x as f32 / most as f32);
     }
 
     fn returns(&self, s: &State, out: &mut [f32]) {
@@ -116,10 +87,10 @@ impl Game for Pig {
     }
 
     fn action_name(&self, s: &State, action: u16) -> String {
-        match (s.is_rolling, action) {
-            (0, HOLD) => "hold".into(),
-            (0, _) => "roll".into(),
-            _ => (action + 1).to_string(),
+        if s.is_rolling == 0 {
+            ["hold", "roll"][usize::from(action)].into()
+        } else {
+            (action + 1).to_string()
         }
     }
 }

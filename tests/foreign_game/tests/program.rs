@@ -41,19 +41,6 @@ const SHORT: &str = "--games 16 --sims 16 --threads 1 --seed 3 --quiet --set sel
     --set train.min_samples=300 --set train.batch=64 --set net.arch=mlp --set net.blocks=1 --set net.channels=16";
 
 #[test]
-fn the_laws_hold() {
-    vecaz::contract::check::<foreign_game::Chomp>().unwrap();
-    vecaz::contract::check::<foreign_game::Pig>().unwrap();
-}
-
-#[test]
-fn two_games_of_one_name_are_refused() {
-    let twice = foreign_game::registry().and_then(|games| games.with::<foreign_game::Pig>());
-    let error = twice.err().expect("refused").to_string();
-    assert!(error.contains("pig") && error.contains("another game of this name"), "{error}");
-}
-
-#[test]
 fn the_game_added_last_is_the_default_and_all_are_listed() {
     let folder = tempfile::tempdir().expect("a folder");
     let games = stdout(folder.path(), "games");
