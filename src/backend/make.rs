@@ -2,6 +2,7 @@
 
 use super::plan::BackendPlan;
 use super::{Backend, cpu, gpu, reference, split};
+use crate::batch::rollouts::{Player, RolloutPlayer, RolloutSettings};
 use crate::batch::{ErasedGame, ErasedRules};
 use crate::config::{Config, DeviceName, Devices, SearchEngine};
 use crate::error::Result;
@@ -59,13 +60,16 @@ pub fn make(
     }
 }
 
-/// An erased game that searches can run on: it makes the backend of its own type.
+/// An erased game that can be searched: it makes the backend and the rollout player of its own type.
 pub trait AnyGame: ErasedRules {
     /// The batched backend in CPU memory, its row loops compiled for `isa`, which the machine must have.
     fn cpu_backend(&self, plan: BackendPlan, isa: Isa) -> Box<dyn Backend>;
 
     /// The backend of the reference search.
     fn reference_backend(&self, plan: BackendPlan) -> Box<dyn Backend>;
+
+    /// A player by Monte Carlo tree search with random rollouts.
+    fn rollout_player(&self, settings: RolloutSettings) -> Box<dyn Player>;
 }
 
 impl<G: Game> AnyGame for ErasedGame<G> {
@@ -75,5 +79,9 @@ impl<G: Game> AnyGame for ErasedGame<G> {
 
     fn reference_backend(&self, plan: BackendPlan) -> Box<dyn Backend> {
         Box::new(reference::ReferenceBackend::new(self.0.clone(), plan))
+    }
+
+    fn rollout_player(&self, settings: RolloutSettings) -> Box<dyn Player> {
+        Box::new(RolloutPlayer::new(self.0.clone(), settings))
     }
 }

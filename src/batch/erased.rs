@@ -1,6 +1,5 @@
 //! A game whose type has been erased.
 
-use super::rollouts::{Player, RolloutPlayer, RolloutSettings};
 use crate::config::KeyInfo;
 use crate::game::{CudaSource, ExactSolver, Game, History, Sizes, Turn};
 use crate::rng::RngStream;
@@ -70,8 +69,6 @@ pub trait ErasedRules: Send + Sync {
     fn action_name(&self, state: &[u8], action: u16) -> String;
     /// See [`Game::parse_action`].
     fn parse_action(&self, state: &[u8], history: History<'_>, text: &str) -> Option<u16>;
-    /// A player by Monte Carlo tree search with random rollouts.
-    fn rollout_player(&self, settings: RolloutSettings) -> Box<dyn Player>;
 }
 
 /// A game of type `G` behind [`ErasedRules`].
@@ -231,9 +228,5 @@ impl<G: Game> ErasedRules for ErasedGame<G> {
 
     fn parse_action(&self, state: &[u8], history: History<'_>, text: &str) -> Option<u16> {
         self.0.parse_action(&Self::state(state), history, text)
-    }
-
-    fn rollout_player(&self, settings: RolloutSettings) -> Box<dyn Player> {
-        Box::new(RolloutPlayer::new(self.0.clone(), settings))
     }
 }
