@@ -98,7 +98,7 @@ fn measure(criterion: &mut Criterion) {
         let mut read = |bytes: &Vec<u8>| {
             let chunk = Chunk::parse(bytes, digest, limits).expect("whole");
             for finished in reader.games(&chunk, game.as_ref(), plan).expect("its games") {
-                finished.samples.iter().for_each(|sample| replay.push(sample));
+                finished.samples.iter().for_each(|sample| replay.push(sample, &finished.end));
             }
         };
         group.bench_function("read", |bench| {

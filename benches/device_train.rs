@@ -78,7 +78,7 @@ fn replay(game: &Arc<dyn AnyGame>, args: &Args) -> Result<Replay> {
             play.step(action)?;
         }
         let values = game.returns(play.state());
-        samples.into_iter().for_each(|sample| replay.push(&Sample { values: values.clone(), ..sample }));
+        samples.into_iter().for_each(|sample| replay.push(&Sample { values: values.clone(), ..sample }, &[]));
     }
     Ok(replay)
 }

@@ -8,7 +8,7 @@ use vecaz::config::{Arch, NetConfig, TrainConfig};
 use vecaz::game::{ObsShape, Sizes};
 use vecaz::model::NetSpec;
 use vecaz::rng::{Key, Purpose};
-use vecaz::train::{TrainBatch, Trainer};
+use vecaz::train::{TargetColumns, TrainBatch, Trainer};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -37,15 +37,15 @@ fn batch(spec: &NetSpec, rows: usize) -> TrainBatch {
     let mut rng = Key::new(SEED, Purpose::Evaluation).stream();
     let mut batch = TrainBatch {
         obs: (0..rows * spec.obs.len()).map(|_| rng.uniform().round()).collect(),
-        policy: vec![0.0; rows * spec.num_actions],
         legal: vec![1; rows * spec.num_actions],
-        values: Vec::new(),
+        targets: TargetColumns::default(),
         weight: vec![1.0; rows],
     };
+    *batch.targets.column_mut("policy") = vec![0.0; rows * spec.num_actions];
     for row in 0..rows {
-        batch.policy[row * spec.num_actions + rng.below(spec.num_actions)] = 1.0;
+        batch.targets["policy"][row * spec.num_actions + rng.below(spec.num_actions)] = 1.0;
         let value = 2.0 * rng.uniform() - 1.0;
-        batch.values.extend([value, -value]);
+        batch.targets.column_mut("values").extend([value, -value]);
     }
     batch
 }

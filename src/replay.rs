@@ -1,17 +1,21 @@
 //! The replay buffer: a ring of samples in fixed-shape arrays, in which a new sample overwrites the oldest. Depends only on samples.
 
+mod targets;
 mod train_batch;
 
 use crate::batch::ErasedRules;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
+use crate::model::{POLICY, VALUES};
 use crate::play::{Sample, is_policy, is_value};
 use crate::rng::{Key, Purpose};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::path::Path;
+use targets::CHUNK;
 
-pub use train_batch::TrainBatch;
+pub use targets::{GameTarget, TargetList};
+pub use train_batch::{TargetColumns, TrainBatch};
 
 /// A replay buffer of up to R samples.
 pub struct Replay {
@@ -32,6 +36,10 @@ pub struct Replay {
     policy: Vec<f32>,
     /// `[R, P]`
     values: Vec<f32>,
+    /// The targets that a batch has besides policy and values.
+    targets: TargetList,
+    /// The state in which the sample's game ended, if targets follow from it; otherwise empty. `[R, state bytes]`
+    ends: Vec<u8>,
 }
 
 /// The arrays of a replay buffer.
@@ -74,9 +82,16 @@ pub enum Symmetries {
 }
 
 impl Replay {
-    /// An empty buffer for R = `capacity` samples.
+    /// An empty buffer for R = `capacity` samples, whose batches have policy and values.
     pub fn new(game: &dyn ErasedRules, capacity: usize) -> Self {
+        Self::with_targets(game, capacity, TargetList::default())
+    }
+
+    /// The same with further targets.
+    pub fn with_targets(game: &dyn ErasedRules, capacity: usize, targets: TargetList) -> Self {
         Self {
+            targets,
+            ends: Vec::new(),
             sizes: game.sizes(),
             state_size: game.state_size(),
             capacity,
@@ -116,8 +131,19 @@ impl Replay {
         ReplayArrays { states, players, num_legal, actions, policy, values }
     }
 
-    /// Adds a sample; overwrites the oldest if the buffer is full.
-    pub fn push(&mut self, sample: &Sample) {
+    /// Bytes of a state of which targets are made; 0 if there are none.
+    fn end_size(&self) -> usize {
+        self.targets.sample_bytes(self.state_size)
+    }
+
+    /// The state of sample `at` in `states [R, state bytes]`.
+    fn state_at<'a>(&self, states: &'a [u8], at: usize) -> &'a [u8] {
+        &states[at * self.state_size..][..self.state_size]
+    }
+
+    /// Adds a sample of a game that ended in the state `end`; overwrites the oldest if the buffer is full.
+    pub fn push(&mut self, sample: &Sample, end: &[u8]) {
+        let end_size = self.end_size();
         let (e, p) = (self.sizes.max_legal, self.sizes.num_players);
         let at = (self.added % self.capacity as u64) as usize;
         if at == self.players.len() {
@@ -127,7 +153,9 @@ impl Replay {
             self.actions.resize((at + 1) * e, 0);
             self.policy.resize((at + 1) * e, 0.0);
             self.values.resize((at + 1) * p, 0.0);
+            self.ends.resize((at + 1) * end_size, 0);
         }
+        self.ends[at * end_size..][..end_size].copy_from_slice(&end[..end_size]);
         let n = sample.actions.len();
         self.states[at * self.state_size..][..self.state_size].copy_from_slice(&sample.state);
         self.players[at] = sample.player;
@@ -146,18 +174,17 @@ impl Replay {
         let f = self.sizes.obs.len();
         let mut out = TrainBatch {
             obs: vec![0.0; plan.size * f],
-            policy: vec![0.0; plan.size * a],
             legal: vec![0; plan.size * a],
-            values: vec![0.0; plan.size * p],
+            targets: TargetColumns::default(),
             weight: vec![1.0; plan.size],
         };
-        const CHUNK: usize = 64;
+        let (mut policy, mut values) = (vec![0.0; plan.size * a], vec![0.0; plan.size * p]);
         let rows = out
             .obs
             .par_chunks_mut(CHUNK * f)
-            .zip(out.policy.par_chunks_mut(CHUNK * a))
+            .zip(policy.par_chunks_mut(CHUNK * a))
             .zip(out.legal.par_chunks_mut(CHUNK * a))
-            .zip(out.values.par_chunks_mut(CHUNK * p));
+            .zip(values.par_chunks_mut(CHUNK * p));
         rows.enumerate().for_each(|(chunk, (((obs, policy), legal), values))| {
             let count = obs.len() / f;
             let mut states = vec![0u8; count * self.state_size];
@@ -177,6 +204,9 @@ impl Replay {
             }
             game.observe_batch(&states, obs);
         });
+        *out.targets.column_mut(POLICY) = policy;
+        *out.targets.column_mut(VALUES) = values;
+        self.add_columns(game, plan, &mut out.targets);
         out
     }
 
@@ -230,7 +260,7 @@ impl Replay {
         let r = self.len();
         let (e, p) = (self.sizes.max_legal, self.sizes.num_players);
         let added = self.added.to_le_bytes();
-        let views: [(&str, Dtype, Vec<usize>, &[u8]); 7] = [
+        let mut views: Vec<(&str, Dtype, Vec<usize>, &[u8])> = vec![
             ("actions", Dtype::U16, vec![r, e], bytemuck::cast_slice(&self.actions)),
             ("added", Dtype::U64, vec![1], &added),
             ("num_legal", Dtype::U16, vec![r], bytemuck::cast_slice(&self.num_legal)),
@@ -239,6 +269,9 @@ impl Replay {
             ("states", Dtype::U8, vec![r, self.state_size], &self.states),
             ("values", Dtype::F32, vec![r, p], bytemuck::cast_slice(&self.values)),
         ];
+        if self.end_size() > 0 {
+            views.push(("ends", Dtype::U8, vec![r, self.state_size], &self.ends));
+        }
         let mut tensors = Vec::with_capacity(views.len());
         for (name, dtype, shape, bytes) in views {
             let view =
@@ -254,11 +287,11 @@ impl Replay {
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Format`] if the file is truncated, of another format, or of another game.
-    pub fn load(game: &dyn ErasedRules, capacity: usize, path: &Path) -> Result<Self> {
+    pub fn load(game: &dyn ErasedRules, capacity: usize, targets: TargetList, path: &Path) -> Result<Self> {
         let bytes = crate::files::read_whole(path).map_err(|e| Error::io("reading", path, e))?;
         let file = safetensors::SafeTensors::deserialize(&bytes)
             .map_err(|e| Error::format(path, format!("not a whole replay file ({e})")))?;
-        let mut replay = Self::new(game, capacity);
+        let mut replay = Self::with_targets(game, capacity, targets);
         let (e, p) = (replay.sizes.max_legal, replay.sizes.num_players);
         let read = |name: &str, width: usize, size: usize| -> Result<Vec<u8>> {
             let tensor =
@@ -279,6 +312,9 @@ impl Replay {
         replay.actions = bytemuck::allocation::pod_collect_to_vec(&read("actions", e, 2)?);
         replay.policy = bytemuck::allocation::pod_collect_to_vec(&read("policy", e, 4)?);
         replay.values = bytemuck::allocation::pod_collect_to_vec(&read("values", p, 4)?);
+        if replay.end_size() > 0 {
+            replay.ends = read("ends", replay.state_size, 1)?;
+        }
         let added: Vec<u64> = bytemuck::allocation::pod_collect_to_vec(&read("added", 1, 8)?);
         replay.added = added.first().copied().unwrap_or(0);
         replay.check(game, path)?;
@@ -294,7 +330,8 @@ impl Replay {
             && self.num_legal.len() == r
             && self.actions.len() == r * e
             && self.policy.len() == r * e
-            && self.values.len() == r * p;
+            && self.values.len() == r * p
+            && self.ends.len() == r * self.end_size();
         if !fits {
             let what = format!("replay arrays are inconsistent: {r} samples, expected {expected}");
             return Err(Error::format(path, what));
@@ -309,7 +346,8 @@ impl Replay {
                 && is_policy(&self.policy[at * e..][..n])
                 && usize::from(self.players[at]) < p
                 && values.iter().copied().all(is_value)
-                && game.is_valid(&self.states[at * self.state_size..][..self.state_size]))
+                && game.is_valid(self.state_at(&self.states, at))
+                && (self.ends.is_empty() || game.is_valid(self.state_at(&self.ends, at))))
         });
         match wrong {
             None => Ok(()),

@@ -32,7 +32,7 @@ use vecaz::registry::any_game;
 use vecaz::rng::{Key, Purpose};
 use vecaz::selfplay::SelfPlay;
 use vecaz::train::device::DeviceTrainer;
-use vecaz::train::{Losses, TrainBatch, Trainer};
+use vecaz::train::{Losses, TargetColumns, TrainBatch, Trainer};
 
 /// The GPU, or None, said loudly.
 fn gpu() -> Option<CudaDevice> {
@@ -226,13 +226,15 @@ fn samples(spec: &NetSpec, number: u64) -> TrainBatch {
     let mut rng = Key::new(number, Purpose::Evaluation).stream();
     let mut batch = TrainBatch {
         obs: (0..ROWS * spec.obs.len()).map(|_| rng.uniform().round()).collect(),
-        policy: vec![0.0; ROWS * spec.num_actions],
         legal: vec![1; ROWS * spec.num_actions],
-        values: (0..ROWS * spec.num_players).map(|_| 2.0 * rng.uniform() - 1.0).collect(),
+        targets: TargetColumns::default(),
         weight: vec![1.0; ROWS],
     };
+    let values = (0..ROWS * spec.num_players).map(|_| 2.0 * rng.uniform() - 1.0).collect();
+    *batch.targets.column_mut("values") = values;
+    *batch.targets.column_mut("policy") = vec![0.0; ROWS * spec.num_actions];
     for row in 0..ROWS {
-        batch.policy[row * spec.num_actions + rng.below(spec.num_actions)] = 1.0;
+        batch.targets["policy"][row * spec.num_actions + rng.below(spec.num_actions)] = 1.0;
     }
     batch
 }

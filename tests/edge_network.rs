@@ -140,10 +140,13 @@ fn threats(game: &Arc<dyn AnyGame>, rows: usize, rng: &mut RngStream) -> TrainBa
         let targets = if winning.is_empty() { &legal } else { &winning };
         let share = |action: usize| targets.iter().filter(|&&a| usize::from(a) == action).count() as f32;
         batch.obs.extend(observation(&**game, play.state()));
-        batch.policy.extend((0..actions).map(|action| share(action) / targets.len() as f32));
+        batch
+            .targets
+            .column_mut("policy")
+            .extend((0..actions).map(|action| share(action) / targets.len() as f32));
         batch.legal.extend((0..actions).map(|action| u8::from(legal.contains(&(action as u16)))));
         let value = if winning.is_empty() { -1.0 } else { 1.0 };
-        batch.values.extend([value, -value]);
+        batch.targets.column_mut("values").extend([value, -value]);
         batch.weight.push(1.0);
     }
     batch
@@ -168,12 +171,14 @@ fn it_learns_to_see_triangles_and_sees_them_on_more_vertices() {
     let batch = threats(&large, 200, &mut rng);
     let (f, a) = (spec.obs.len(), spec.num_actions);
     let (mut seen, mut there) = (0, 0);
-    for (row, obs) in batch.obs.chunks_exact(f).enumerate().filter(|(row, _)| batch.values[2 * row] > 0.0) {
+    for (row, obs) in
+        batch.obs.chunks_exact(f).enumerate().filter(|(row, _)| batch.targets["values"][2 * row] > 0.0)
+    {
         let (logits, _) = evaluate(&mut net, obs);
         let legal = (0..a).filter(|action| batch.legal[row * a + action] == 1);
         let best = legal.max_by(|&x, &y| logits[x].total_cmp(&logits[y])).expect("an edge is free");
         there += 1;
-        seen += usize::from(batch.policy[row * a + best] > 0.0);
+        seen += usize::from(batch.targets["policy"][row * a + best] > 0.0);
     }
     assert!(there > 30 && seen * 10 > there * 9, "{seen} of {there}");
 }

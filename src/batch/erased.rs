@@ -1,7 +1,7 @@
 //! A game whose type has been erased.
 
 use crate::config::KeyInfo;
-use crate::game::{CudaSource, ExactSolver, Game, History, Sizes, Turn};
+use crate::game::{CudaSource, ExactSolver, Game, History, Sizes, Target, Turn};
 use crate::rng::RngStream;
 
 /// A game whose type has been erased; a state is [`ErasedRules::state_size`] bytes.
@@ -40,6 +40,10 @@ pub trait ErasedRules: Send + Sync {
     fn returns(&self, state: &[u8]) -> Vec<f32>;
     /// See [`Game::scores`]. `[P]`
     fn scores(&self, state: &[u8]) -> Vec<f32>;
+    /// See [`Game::targets`].
+    fn targets(&self) -> Vec<Target>;
+    /// See [`Game::write_target`].
+    fn write_target(&self, number: usize, position: &[u8], end: &[u8], out: &mut [f32]);
     /// See [`Game::finding`].
     fn finding(&self, state: &[u8]) -> Option<serde_json::Value>;
     /// See [`Game::exact_solver`].
@@ -161,6 +165,14 @@ impl<G: Game> ErasedRules for ErasedGame<G> {
 
     fn scores(&self, state: &[u8]) -> Vec<f32> {
         self.0.scores(&Self::state(state))
+    }
+
+    fn targets(&self) -> Vec<Target> {
+        self.0.targets()
+    }
+
+    fn write_target(&self, number: usize, position: &[u8], end: &[u8], out: &mut [f32]) {
+        self.0.write_target(number, &Self::state(position), &Self::state(end), out);
     }
 
     fn finding(&self, state: &[u8]) -> Option<serde_json::Value> {

@@ -216,7 +216,8 @@ fn describe(
         describe_end(config),
         dir.display()
     ))?;
-    let (_, executor) = select_executor(config, &NetSpec::new(net, &game.sizes()).model()?)?;
+    let (_, executor) =
+        select_executor(config, &NetSpec::with_targets(net, &game.sizes(), &game.targets())?.model()?)?;
     progress.note(&format!("network executed by {executor}"))?;
     progress.note(&match root_cache::disabled_reason(config, &game.sizes()) {
         None => {

@@ -8,8 +8,10 @@ use crate::batch::Playthrough;
 use crate::error::{Error, Result};
 use crate::files::read_whole;
 use crate::game::Turn;
+use crate::model::NetSpec;
 use crate::play::FinishedGame;
 use crate::registry::Registry;
+use crate::replay::TargetList;
 use crate::report::progress::print;
 use crate::run::folder::RunFolder;
 use crate::run::manifest::{CheckDepth, Manifest};
@@ -82,8 +84,11 @@ pub fn execute(args: VerifyArgs, registry: &Registry) -> Result<()> {
     let game = registry.game_of(&config)?;
     let games = verify_games(&args.run, &manifest, &game, &mut checks);
     let networks = verify_networks(&args.run, registry, &manifest, &mut checks);
+    let spec = NetSpec::with_targets(&config.net, &game.sizes(), &game.targets())?;
+    let targets = TargetList::new(game.as_ref(), &spec.model()?)?;
     for (epoch, path) in manifest.checkpoints() {
-        let loaded = checkpoint::load(&path, epoch, game.as_ref(), config.replay.capacity);
+        let replay = (config.replay.capacity, targets.clone());
+        let loaded = checkpoint::load(&path, epoch, game.as_ref(), replay);
         checks.note(difference_in(&path, loaded));
     }
     let Checks { checked, differences } = checks;

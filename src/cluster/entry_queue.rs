@@ -137,7 +137,8 @@ fn bytes_of(entry: &Result<StreamEntry>) -> u64 {
 }
 
 fn game_bytes(game: &FinishedGame) -> usize {
-    size_of::<FinishedGame>() + 2 * game.actions.len() + game.samples.iter().map(sample_bytes).sum::<usize>()
+    let samples: usize = game.samples.iter().map(sample_bytes).sum();
+    size_of::<FinishedGame>() + 2 * game.actions.len() + game.end.len() + samples
 }
 
 fn sample_bytes(sample: &Sample) -> usize {
@@ -169,6 +170,7 @@ mod tests {
             actions: Vec::new(),
             opening: 0,
             returns: Vec::new(),
+            end: Vec::new(),
             samples: vec![sample],
             finding: None,
         };

@@ -115,7 +115,7 @@ impl Worker {
         check_nodes(&config, &game.sizes())?;
         let workers = max_worker_buffer_bytes(&config, game.as_ref())?;
         MemoryPlan { workers, ..MemoryPlan::of_worker(&config, game.as_ref())? }.check(&config)?;
-        let spec = NetSpec::new(&config.net, &game.sizes());
+        let spec = NetSpec::with_targets(&config.net, &game.sizes(), &game.targets())?;
         Ok(Self { server, keys, state, config, game, spec, set })
     }
 

@@ -9,12 +9,14 @@ mod device;
 mod isa_choice;
 pub mod keys;
 mod layers;
+mod net;
 mod old_keys;
 
 pub use device::{DeviceName, Devices};
 pub use isa_choice::IsaChoice;
 pub use keys::KeyInfo;
 pub use layers::{Layers, MAX_BYTES};
+pub use net::*;
 
 use crate::device_struct::device_enum;
 use crate::error::{Error, Result};
@@ -80,53 +82,6 @@ device_names! {
     }
 }
 names! {
-    /// The network's architecture.
-    Arch {
-        /// Pre-activation residual tower of 3x3 convolutions.
-        Resnet = "resnet",
-        /// Residual multilayer perceptron.
-        Mlp = "mlp",
-        /// Residual message-passing network on the edges of the complete graph K_n (clique), for any n.
-        Edge = "edge",
-    }
-}
-names! {
-    /// Number format of the network in self-play.
-    Precision {
-        /// 32-bit floats.
-        F32 = "f32",
-        /// bfloat16 operands, f32 accumulation.
-        Bf16 = "bf16",
-        /// 8-bit integers with scales, i32 accumulation. CPU only.
-        Int8 = "int8",
-        /// IEEE half-precision operands, f32 accumulation. GPU only.
-        F16 = "f16",
-        /// f32 operands rounded to a 10-bit mantissa, f32 accumulation. GPU only.
-        Tf32 = "tf32",
-    }
-}
-names! {
-    /// The executor of the network, in self-play, evaluation and training.
-    Executor {
-        /// `fused` if it covers the network, otherwise `candle`. A run's first lines show the choice and its reason.
-        Auto = "auto",
-        /// The tensor library candle: every kind of layer, in f32, on the CPU, or on a GPU in a build with the feature
-        /// `candle-cuda`. Several times slower than `fused`; for new kinds of layer, and to check `fused`.
-        Candle = "candle",
-        /// vecaz's own kernels, on the CPU and on GPUs.
-        Fused = "fused",
-    }
-}
-names! {
-    /// The tensor-core instruction of the GPU kernels for 16-bit operands.
-    TensorCores {
-        /// `mma.sync`, issued by one warp.
-        Mma = "mma",
-        /// `wgmma`, issued by four warps, on Hopper (compute capability 9.0). It has not run on a GPU yet.
-        Wgmma = "wgmma",
-    }
-}
-names! {
     /// Number format of operands and activations in training. Weights, sums and optimiser state are always f32.
     TrainPrecision {
         /// 32-bit floats.
@@ -165,51 +120,6 @@ names! {
     }
 }
 
-section! {
-    /// `[net]`: the network.
-    NetConfig {
-        /// Architecture.
-        arch: Arch = Arch::Resnet,
-        /// Residual blocks.
-        blocks: usize [1..=256] = 2,
-        /// Channels of the tower (resnet), features of an edge (edge), or width of a layer (mlp).
-        channels: usize [1..=4096] = 32,
-        /// Channels of the policy head's 1x1 convolution (resnet); AlphaGo Zero has 2, 8 is not tuned. The head's dense layer has
-        /// weights for this x squares x actions: in chess most weights of a small network.
-        policy_channels: usize [1..=1024] = 8,
-        /// Channels of the value head's 1x1 convolution (resnet); AlphaGo Zero has 1, 4 is not tuned.
-        value_channels: usize [1..=1024] = 4,
-        /// Hidden units of the value head. AlphaGo Zero has 256 for a tower of 256 channels; 64, not tuned, suits small towers.
-        value_hidden: usize [1..=4096] = 64,
-        /// Global-pooling bias in every second block, the last one included (resnet, Wu 2019): channels of the block's first
-        /// convolution whose means and maxima over the board set a bias of its other channels; 0: none. KataGo pools 1/4 to 1/3
-        /// of the channels. For properties of the whole board: ko fights, ladders, the score, threats far apart. Without it
-        /// KataGo needs 1.60 times the work (Wu 2019); 0, as no gain is measured here.
-        global_pool: usize [0..=4095] = 0,
-        /// Squeeze-and-excitation in every block (resnet, Hu et al. 2018; Leela Chess Zero): units of the layer between the
-        /// channels' means over the board and their factors; 0: none, as no gain is measured here. Usual: channels / 4 to / 16.
-        se: usize [0..=4096] = 0,
-        /// Executor of the network: `auto`, `candle` or `fused`. `candle` is for comparisons with another implementation; `fused`
-        /// is an error if vecaz's own kernels do not cover a layer of the network.
-        executor: Executor = Executor::Auto,
-        /// Number format in self-play and evaluation: `f32`, `bf16` or `int8` on the CPU; `f32`, `tf32`, `bf16` or `f16` on a
-        /// GPU. The format of training is `train.precision`. Compared with f32, a trained Connect Four network in bf16 differs by
-        /// 5e-5 nats of policy and 0.002 of value, in int8 by 8e-4 nats and 0.011, and plays equally strong in both
-        /// (2026-11-20-precision.md). `f16` is for Turing GPUs, which lack bf16; `tf32` keeps the range of f32 on tensor cores.
-        precision: Precision = Precision::F32,
-        /// Instruction set of the forward on the CPU. The last bits of AMX differ in bf16, those of `portable` in f32 and bf16,
-        /// from those of AVX-512 and AVX2, which are the same: set it to repeat another machine's results to the bit.
-        isa: IsaChoice = IsaChoice::Native,
-        /// Tensor-core instruction for bf16 and f16 on a GPU: `mma`, or on Hopper (compute capability 9.0) `wgmma`, needed for
-        /// more than 0.6 of Hopper's peak. `wgmma` is tested in emulation and with NVIDIA's compiler; IT HAS NOT RUN ON A GPU
-        /// YET.
-        tensor_cores: TensorCores = TensorCores::Mma,
-        /// Device of the network in self-play and training; default: `run.device`. Several GPUs, `cuda:0,cuda:1`, each train on a
-        /// part of every batch. In self-play, each GPU of `run.device` evaluates its own games if all of them are in this list;
-        /// otherwise the first device of this list evaluates all games.
-        device: Option<Devices> = None,
-    }
-}
 section! {
     /// `[search]`: one search.
     SearchConfig {
@@ -333,6 +243,9 @@ section! {
         /// Weight of the value loss relative to the policy loss; AlphaZero's value. Games whose values differ little may need
         /// more.
         value_weight: f64 [0.0..=1000.0] = 1.0,
+        /// Weight of the loss of each head of `net.auxiliary` relative to the policy loss. In KataGo ownership weighs as much as the
+        /// value (Wu 2019); not tuned.
+        auxiliary_weight: f64 [0.0..=1000.0] = 1.0,
         /// Applies a random symmetry of the game to each sample.
         symmetries: bool = true,
     }

@@ -123,6 +123,45 @@ impl Sizes {
     }
 }
 
+/// A target of a game's own, which a network may learn besides policy and values (`net.auxiliary`): numbers in [-1, 1] that follow
+/// from a position and from the end of its game.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// Its name in `net.auxiliary`, metrics and files.
+    pub name: String,
+    /// Its shape for one position.
+    pub shape: TargetShape,
+    /// The meaning of its numbers.
+    pub kind: TargetKind,
+}
+
+impl Target {
+    /// A target.
+    pub fn new(name: &str, shape: TargetShape, kind: TargetKind) -> Self {
+        Self { name: name.to_string(), shape, kind }
+    }
+}
+
+/// The shape of a [`Target`] for one position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetShape {
+    /// A number for each point of the board. `[height, width]` of [`Sizes::obs`]
+    Points,
+    /// A vector of this length.
+    Vector(usize),
+}
+
+/// The meaning of the numbers of a [`Target`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetKind {
+    /// 1 or -1, or the mean of such signs: the network learns the probability of 1.
+    Sign,
+    /// An amount: the network learns its mean.
+    Amount,
+}
+
 /// The [`Game::history_key`]s of the positions before a state, oldest first; empty if the game does not use them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct History<'a> {
@@ -263,6 +302,17 @@ pub trait Game: Clone + Send + Sync + 'static {
     /// A key of the position for the rules about repetition.
     fn history_key(&self, _state: &Self::State) -> u64 {
         0
+    }
+
+    /// The targets of the game's own; see [`Target`].
+    fn targets(&self) -> Vec<Target> {
+        Vec::new()
+    }
+
+    /// Writes target `number` of [`Game::targets`] for `position`, whose game ended in `end`, from the viewpoint of the player to move in
+    /// `position`. The images of both under a symmetry have the image of the target.
+    fn write_target(&self, _number: usize, _position: &Self::State, _end: &Self::State, out: &mut [f32]) {
+        out.fill(0.0);
     }
 
     /// Raw scores for people, `[P]`: points, tricks. By default the returns.

@@ -8,7 +8,7 @@ use super::builder::ModelBuilder;
 use super::complete_graph::CompleteGraph;
 use super::kind::{ActivationShape, LayerKind};
 use super::role::Gain;
-use super::{Model, NetSpec};
+use super::{Head, Model, NetSpec, SAMPLE_TARGETS};
 use crate::config::Arch;
 use crate::error::{Error, Result};
 
@@ -22,6 +22,7 @@ pub(super) fn build(spec: &NetSpec) -> Result<Model> {
         });
     }
     check_pooling(spec)?;
+    check_auxiliary(spec)?;
     match spec.arch {
         Arch::Resnet => Ok(resnet(spec)),
         Arch::Mlp => Ok(mlp(spec)),
@@ -42,6 +43,18 @@ fn check_pooling(spec: &NetSpec) -> Result<()> {
         return Err(Error::config("net.global_pool", spec.global_pool, expected));
     }
     Ok(())
+}
+
+/// Refuses auxiliary heads of a network on the edges of K_n, and two targets of one name.
+fn check_auxiliary(spec: &NetSpec) -> Result<()> {
+    let names: Vec<&str> = spec.auxiliary.iter().map(|target| target.name.as_str()).collect();
+    let refused = |expected: &str| Err(Error::config("net.auxiliary", names.join(","), expected));
+    match spec.arch {
+        Arch::Edge if !names.is_empty() => refused("no targets where net.arch = \"edge\""),
+        _ if (1..names.len()).any(|i| names[..i].contains(&names[i])) => refused("each target once"),
+        _ if names.iter().any(|name| SAMPLE_TARGETS.contains(name)) => refused("targets of the game's own"),
+        _ => Ok(()),
+    }
 }
 
 /// A residual tower of 3x3 convolutions; each head begins with a 1x1 convolution.
@@ -69,16 +82,13 @@ fn resnet(spec: &NetSpec) -> Model {
         x = b.add(x, y);
     }
     let x = b.norm_relu("bn", x);
-    let head = |b: &mut ModelBuilder, name: &str, channels: usize| {
-        let x = b.conv1x1(format!("{name}.conv"), x, channels);
-        let x = b.norm_relu(format!("{name}.bn"), x);
-        b.flatten(x)
-    };
-    let policy = head(&mut b, "policy", spec.policy_channels);
-    let policy = b.logits(policy, spec.num_actions);
-    let value = head(&mut b, "value", spec.value_channels);
-    let value = b.values(value, spec.value_hidden, spec.num_values());
-    b.build(policy, value, spec.num_players)
+    let policy = b.head_conv("policy", x, spec.policy_channels);
+    let policy = b.flatten(policy);
+    let policy = b.policy(policy, spec);
+    let value = b.head_conv("value", x, spec.value_channels);
+    let value = b.flatten(value);
+    let value = b.value(value, spec);
+    with_auxiliary(b, [policy, value], x, spec)
 }
 
 /// The residual tower's blocks with linear layers in place of convolutions.
@@ -94,9 +104,16 @@ fn mlp(spec: &NetSpec) -> Model {
         x = b.add(x, y);
     }
     let x = b.norm_relu("bn", x);
-    let policy = b.logits(x, spec.num_actions);
-    let value = b.values(x, spec.value_hidden, spec.num_values());
-    b.build(policy, value, spec.num_players)
+    let policy = b.policy(x, spec);
+    let value = b.value(x, spec);
+    with_auxiliary(b, [policy, value], x, spec)
+}
+
+/// The model with the heads `played` and those that only training uses, on the tower's end `x`.
+fn with_auxiliary(mut b: ModelBuilder, played: [Head; 2], x: usize, spec: &NetSpec) -> Model {
+    let mut heads = Vec::from(played);
+    heads.extend(spec.auxiliary.iter().map(|target| b.auxiliary(target, x, spec)));
+    b.build(heads, spec.num_players)
 }
 
 /// A residual network on the edges of K_n: messages over shared vertices, products around triangles; one logit an edge, the value
@@ -118,8 +135,8 @@ fn edge(spec: &NetSpec) -> Result<Model> {
     }
     let x = b.norm_relu("bn", x);
     let policy = b.layer("policy.linear", LayerKind::Conv1x1 { outputs: 1, gain: Gain::Output }, &[x]);
-    let policy = b.flatten(policy);
+    let policy = Head::policy(b.flatten(policy));
     let pooled = b.layer("", LayerKind::MeanOverEdges, &[x]);
-    let value = b.values(pooled, spec.value_hidden, spec.num_values());
-    Ok(b.build(policy, value, spec.num_players))
+    let value = b.value(pooled, spec);
+    Ok(b.build(vec![policy, value], spec.num_players))
 }

@@ -3,7 +3,8 @@
 use super::kind::{ActivationShape, LayerKind};
 use super::params::{FlatRanges, Param};
 use super::role::Gain;
-use super::{Layer, Model};
+use super::{Head, Layer, Model, NetSpec};
+use crate::game::{Target, TargetShape};
 
 /// A model being built. Each method adds a layer and gives its index.
 #[derive(Default)]
@@ -70,21 +71,45 @@ impl ModelBuilder {
         self.layer("", LayerKind::Flatten, &[x])
     }
 
-    /// Logits, one for each action, from a vector.
-    pub fn logits(&mut self, x: usize, num_actions: usize) -> usize {
-        self.layer("policy.linear", LayerKind::Linear { outputs: num_actions, gain: Gain::Output }, &[x])
+    /// A 1x1 convolution of a board with BatchNorm and ReLU, with which a head begins.
+    pub fn head_conv(&mut self, head: &str, x: usize, channels: usize) -> usize {
+        let x = self.conv1x1(format!("{head}.conv"), x, channels);
+        self.norm_relu(format!("{head}.bn"), x)
     }
 
-    /// The value head on a vector: a hidden layer, and `outputs` values in (-1, 1).
-    pub fn values(&mut self, x: usize, hidden: usize, outputs: usize) -> usize {
-        let x = self.linear("value.hidden", x, hidden);
+    /// The policy head on a vector: logits, one for each action.
+    pub fn policy(&mut self, x: usize, spec: &NetSpec) -> Head {
+        let kind = LayerKind::Linear { outputs: spec.num_actions, gain: Gain::Output };
+        Head::policy(self.layer("policy.linear", kind, &[x]))
+    }
+
+    /// The value head on a vector: a hidden layer, and values in (-1, 1).
+    pub fn value(&mut self, x: usize, spec: &NetSpec) -> Head {
+        let x = self.linear("value.hidden", x, spec.value_hidden);
         let x = self.layer("", LayerKind::Relu, &[x]);
-        let x = self.layer("value.out", LayerKind::Linear { outputs, gain: Gain::Output }, &[x]);
-        self.layer("", LayerKind::Tanh, &[x])
+        let kind = LayerKind::Linear { outputs: spec.num_values(), gain: Gain::Output };
+        let x = self.layer("value.out", kind, &[x]);
+        Head::value(self.layer("", LayerKind::Tanh, &[x]))
+    }
+
+    /// The head that learns `target`, on a tower's end `x`: boards begin with a 1x1 convolution, and a number for each point is one
+    /// output channel.
+    pub fn auxiliary(&mut self, target: &Target, x: usize, spec: &NetSpec) -> Head {
+        let name = format!("auxiliary.{}", target.name);
+        let (out, gain) = (format!("{name}.out"), Gain::Output);
+        let on_board = matches!(self.layers[x].shape, ActivationShape::Board { .. });
+        let x = if on_board { self.head_conv(&name, x, spec.policy_channels) } else { x };
+        if on_board && target.shape == TargetShape::Points {
+            let x = self.layer(out, LayerKind::Conv1x1 { outputs: 1, gain }, &[x]);
+            return Head::auxiliary(target, self.flatten(x));
+        }
+        let x = if on_board { self.flatten(x) } else { x };
+        let outputs = target.len(spec.obs.into());
+        Head::auxiliary(target, self.layer(out, LayerKind::Linear { outputs, gain }, &[x]))
     }
 
     /// The model with these heads.
-    pub fn build(self, policy: usize, value: usize, num_players: usize) -> Model {
-        Model { layers: self.layers, params: self.params, policy, value, num_players }
+    pub fn build(self, heads: Vec<Head>, num_players: usize) -> Model {
+        Model { layers: self.layers, params: self.params, heads, num_players }
     }
 }

@@ -153,6 +153,22 @@ pub enum LayerKind {
     },
 }
 
+/// The function from the outputs of a value head's last linear layer to the values that the search reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueFunction {
+    /// The hyperbolic tangent of each output.
+    Tanh,
+}
+
+impl ValueFunction {
+    /// Writes the values `[V]` of one sample's outputs.
+    pub fn apply(self, outputs: &[f32], values: &mut [f32]) {
+        match self {
+            Self::Tanh => values.iter_mut().zip(outputs).for_each(|(value, y)| *value = y.tanh()),
+        }
+    }
+}
+
 /// The number of taps of a 3x3 convolution that lie on the board, summed over all squares.
 pub fn taps_on_board(height: usize, width: usize) -> usize {
     (3 * height - 2) * (3 * width - 2)
@@ -176,6 +192,14 @@ impl LayerKind {
             Self::MeanOverEdges => "mean_over_edges",
             Self::GlobalPoolBias { .. } => "global_pool_bias",
             Self::SqueezeExcite { .. } => "squeeze_excite",
+        }
+    }
+
+    /// The function of a layer with which a value head may end.
+    pub fn value_function(self) -> Option<ValueFunction> {
+        match self {
+            Self::Tanh => Some(ValueFunction::Tanh),
+            _ => None,
         }
     }
 

@@ -8,6 +8,7 @@
 
 mod architectures; // the networks: one function each
 mod builder; // adds layers to a list
+mod head; // heads: role, target, loss and weight of an output
 mod complete_graph; // the edges of K_n
 mod kind; // kinds of layer: parameters, shape and multiply-adds
 mod pooling; // a bias or scale of each channel from a whole board
@@ -22,13 +23,17 @@ mod weights; // named arrays: first weights, checks
 
 pub use array::{Array, Weights};
 pub use complete_graph::{CompleteGraph, MAX_VERTICES};
-pub use kind::{ActivationShape, LayerKind, taps_on_board};
+pub use head::{Head, HeadRole, Loss, POLICY, SAMPLE_TARGETS, VALUES};
+pub use kind::{ActivationShape, LayerKind, ValueFunction, taps_on_board};
 pub use params::Param;
 pub use pooling::{ChannelEffect, GlobalPooling, PoolStatistics, board_factor};
 pub use role::{Gain, Role};
 pub use spec::NetSpec;
-pub use tower::{HeadConv, ResidualBlock, ResidualGrad, Tower};
-pub use train_tower::{Connectivity, PreActivation, Residual, TrainLinear, TrainMessage, TrainTower};
+pub use tower::{AuxiliaryHead, HeadConv, ResidualBlock, ResidualGrad, Tower};
+pub use train_tower::{
+    Connectivity, HeadInput, HeadOutput, PreActivation, Residual, TrainHead, TrainLinear, TrainMessage,
+    TrainTower,
+};
 
 use crate::device_struct::device_constants;
 use crate::error::Result;
@@ -79,10 +84,8 @@ pub struct Model {
     /// All parameters, layer by layer.
     #[serde(skip)]
     pub params: Vec<Param>,
-    /// The layer that gives the logits. `[A]`
-    pub policy: usize,
-    /// The layer that gives the values, after their tanh. `[V]`
-    pub value: usize,
+    /// The heads: policy, value, then those that only training uses.
+    pub heads: Vec<Head>,
     /// P: players. Where V is 1 and P is 2, one value v stands for (v, -v).
     pub num_players: usize,
 }
@@ -114,12 +117,12 @@ impl Model {
 
     /// A: logits.
     pub fn num_actions(&self) -> usize {
-        self.layers[self.policy].shape.len()
+        self.layers[self.policy()].shape.len()
     }
 
     /// V: outputs of the value head, 1 or P.
     pub fn num_values(&self) -> usize {
-        self.layers[self.value].shape.len()
+        self.layers[self.value()].shape.len()
     }
 
     /// The sizes and form of layer `index`, where it is a pooling layer.
@@ -139,9 +142,15 @@ impl Model {
         kind.multiply_adds(&self.input_shapes(index), *shape)
     }
 
-    /// Multiply-adds of one observation's forward pass.
+    /// Multiply-adds of one observation's forward pass in training: those of all layers.
     pub fn multiply_adds(&self) -> usize {
         (0..self.layers.len()).map(|index| self.layer_multiply_adds(index)).sum()
+    }
+
+    /// Multiply-adds of one observation's forward pass in play, without the heads that only training uses.
+    pub fn multiply_adds_in_play(&self) -> usize {
+        let layers = self.layers_in_play().into_iter().enumerate().filter(|(_, needed)| *needed);
+        layers.map(|(index, _)| self.layer_multiply_adds(index)).sum()
     }
 
     /// Output elements of all layers with matrices for one observation: the activations that a training pass keeps.

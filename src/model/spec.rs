@@ -3,9 +3,12 @@
 use super::{IoShape, Model};
 use crate::config::keys::Section;
 use crate::config::{Arch, NetConfig};
-use crate::error::Result;
-use crate::game::ObsShape;
+use crate::error::{Error, Result};
+use crate::game::{ObsShape, Sizes, Target, TargetShape};
 use serde::{Deserialize, Serialize};
+
+/// The largest length of a target that is a vector.
+const MAX_TARGET_LEN: usize = 65_536;
 
 /// True for the size of an absent layer, which files leave out.
 fn is_zero(size: &usize) -> bool {
@@ -33,6 +36,9 @@ pub struct NetSpec {
     /// Units of the squeezed layer in every block (resnet); 0: no squeeze-and-excitation.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub se: usize,
+    /// The targets of the game's own that heads learn in training.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub auxiliary: Vec<Target>,
     /// The shape of one observation.
     pub obs: ObsShape,
     /// A: logits.
@@ -51,8 +57,26 @@ impl Default for NetSpec {
 }
 
 impl NetSpec {
-    /// The network that `net` describes, for a game with these sizes.
-    pub fn new(net: &NetConfig, sizes: &crate::game::Sizes) -> Self {
+    /// The network that `net` describes, for a game with these sizes and targets.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a name in `net.auxiliary` that none of the targets has.
+    pub fn with_targets(net: &NetConfig, sizes: &Sizes, targets: &[Target]) -> Result<Self> {
+        let named = |name: &str| {
+            let known: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
+            targets.iter().find(|target| target.name == name).cloned().ok_or_else(|| match known[..] {
+                [] => {
+                    Error::config("net.auxiliary", name, "an empty text: this game has no targets of its own")
+                }
+                _ => Error::config("net.auxiliary", name, known.join(" or ")),
+            })
+        };
+        let auxiliary = net.auxiliary_names().map(named).collect::<Result<_>>()?;
+        Ok(Self { auxiliary, ..Self::new(net, sizes) })
+    }
+
+    /// The network that `net` describes, for a game with these sizes, without the heads of `net.auxiliary`.
+    pub fn new(net: &NetConfig, sizes: &Sizes) -> Self {
         Self {
             obs: sizes.obs,
             num_actions: sizes.num_actions,
@@ -72,6 +96,7 @@ impl NetSpec {
             value_hidden: net.value_hidden,
             global_pool: net.global_pool,
             se: net.se,
+            auxiliary: Vec::new(),
             obs: ObsShape { channels: 1, height: 1, width: 1 },
             num_actions: 1,
             num_players: 2,
@@ -95,7 +120,18 @@ impl NetSpec {
             se: self.se,
             ..NetConfig::default()
         };
-        net.check_values("net")
+        net.check_values("net")?;
+        let too_long = self.auxiliary.iter().find(|target| match target.shape {
+            TargetShape::Points => false,
+            TargetShape::Vector(len) => !(1..=MAX_TARGET_LEN).contains(&len),
+        });
+        match too_long {
+            Some(target) => {
+                let expected = format!("targets of 1 to {MAX_TARGET_LEN} numbers");
+                Err(Error::config("net.auxiliary", &target.name, expected))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Sizes of the input and output.
@@ -118,7 +154,7 @@ impl NetSpec {
 
     /// The network with the same parameters for a game of these sizes, where there is one: itself, or an edge network on
     /// another number of vertices.
-    pub fn for_sizes(&self, sizes: &crate::game::Sizes) -> Option<Self> {
+    pub fn for_sizes(&self, sizes: &Sizes) -> Option<Self> {
         let spec = Self { obs: sizes.obs, num_actions: sizes.num_actions, ..self.clone() };
         let same_game = (self.num_players, self.obs.channels) == (sizes.num_players, sizes.obs.channels);
         let params = |spec: &Self| spec.model().map(|model| model.params).ok();

@@ -3,7 +3,7 @@
 //! [`Tower`] says which layers of a [`Model`] are the stem, the blocks, the last normalisation and the heads. Fused executors read kinds,
 //! shapes and parameters of those layers; they know no architecture and no parameter's name.
 
-use super::{ActivationShape, ChannelEffect, Layer, LayerKind, Model};
+use super::{ActivationShape, ChannelEffect, HeadRole, Layer, LayerKind, Model, ValueFunction};
 
 /// A residual tower with a policy and a value head. All fields are indices of [`Model::layers`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,8 +20,21 @@ pub struct Tower {
     pub policy: usize,
     /// The hidden linear layer of the value head (with a ReLU). On edges it reads the mean over them.
     pub hidden: usize,
-    /// The values before their tanh.
+    /// The outputs of the value head before `value_function`.
     pub values: usize,
+    /// The function from these outputs to values.
+    pub value_function: ValueFunction,
+    /// The heads that only training uses, in the order of [`Model::heads`].
+    pub auxiliary: Vec<AuxiliaryHead>,
+}
+
+/// A head that only training uses, on the tower's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AuxiliaryHead {
+    /// The convolution with which it begins on boards.
+    pub conv: Option<HeadConv>,
+    /// Its outputs: a linear layer, or one channel at each point of a board.
+    pub out: usize,
 }
 
 /// `x + second(relu(bn(first(relu(bn(x))))))`; on boards perhaps with a bias of channels before the second ReLU and a scale of channels
@@ -157,11 +170,15 @@ impl<'a> Matcher<'a> {
     fn tower(&mut self) -> Result<Tower, String> {
         let model = self.model;
         let linear = |kind: LayerKind| matches!(kind, LayerKind::Linear { .. });
-        let values = self.input_of(model.value, "a tanh", |kind| kind == LayerKind::Tanh)?;
+        let value = model.value();
+        let function = model.layers[value].kind.value_function();
+        let value_function = function.ok_or_else(|| self.mismatch(value, "a tanh"))?;
+        let values = self.layer(value).inputs[0];
         let relu = self.input_of(values, "a linear layer", linear)?;
         let hidden = self.norm_of(relu)?;
         let value_input = self.input_of(hidden, "a linear layer", linear)?;
         let (heads, policy, end) = self.heads(value_input)?;
+        let auxiliary = self.auxiliary(end)?;
         let norm = self.norm_of(end)?;
         let mut x = self.input_of_norm(norm)?;
         let stream = model.layers[x].shape;
@@ -176,7 +193,7 @@ impl<'a> Matcher<'a> {
         }
         blocks.reverse();
         self.stem(x)?;
-        Ok(Tower { stem: x, blocks, norm, heads, policy, hidden, values })
+        Ok(Tower { stem: x, blocks, norm, heads, policy, hidden, values, value_function, auxiliary })
     }
 
     /// The heads' convolutions, the policy layer, and the end of the tower, which both heads read.
@@ -184,7 +201,7 @@ impl<'a> Matcher<'a> {
         let model = self.model;
         match model.layers[value_input].kind {
             LayerKind::Flatten => {
-                let policy = model.policy;
+                let policy = model.policy();
                 let policy_input =
                     self.input_of(policy, "a linear layer", |kind| matches!(kind, LayerKind::Linear { .. }))?;
                 let (policy_conv, end) = self.head_conv(policy_input)?;
@@ -195,14 +212,14 @@ impl<'a> Matcher<'a> {
             LayerKind::MeanOverEdges => {
                 let end = self.layer(value_input).inputs[0];
                 let policy =
-                    self.input_of(model.policy, "one logit an edge", |kind| kind == LayerKind::Flatten)?;
+                    self.input_of(model.policy(), "one logit an edge", |kind| kind == LayerKind::Flatten)?;
                 let one = |kind: LayerKind| matches!(kind, LayerKind::Conv1x1 { outputs: 1, .. });
                 let same = self.input_of(policy, "one logit an edge", one)?;
                 self.same_end(end, same)?;
                 Ok((None, policy, end))
             }
             _ => {
-                let policy = model.policy;
+                let policy = model.policy();
                 let same =
                     self.input_of(policy, "a linear layer", |kind| matches!(kind, LayerKind::Linear { .. }))?;
                 self.same_end(value_input, same)?;
@@ -215,8 +232,47 @@ impl<'a> Matcher<'a> {
         if value == policy { Ok(()) } else { Err(self.mismatch(policy, "what the value head reads too")) }
     }
 
+    /// The auxiliary heads, which read the tower's end `end`.
+    fn auxiliary(&mut self, end: usize) -> Result<Vec<AuxiliaryHead>, String> {
+        let model = self.model;
+        let is_auxiliary = |head: &&super::Head| head.role == HeadRole::Auxiliary;
+        model.heads.iter().filter(is_auxiliary).map(|head| self.auxiliary_head(head.layer, end)).collect()
+    }
+
+    fn auxiliary_head(&mut self, layer: usize, end: usize) -> Result<AuxiliaryHead, String> {
+        let model = self.model;
+        let kind = |index: usize| model.layers[index].kind;
+        let out = match kind(layer) {
+            LayerKind::Flatten => {
+                let one = |kind: LayerKind| matches!(kind, LayerKind::Conv1x1 { outputs: 1, .. });
+                let out = self.layer(layer).inputs[0];
+                let relu = self.input_of(out, "one output a point", one)?;
+                return self.auxiliary_conv(relu, out, end);
+            }
+            _ => layer,
+        };
+        let input = self.input_of(out, "a linear layer", |kind| matches!(kind, LayerKind::Linear { .. }))?;
+        if kind(input) == LayerKind::Flatten {
+            let relu = self.layer(input).inputs[0];
+            return self.auxiliary_conv(relu, out, end);
+        }
+        self.same_end(end, input)?;
+        Ok(AuxiliaryHead { conv: None, out })
+    }
+
+    fn auxiliary_conv(&mut self, relu: usize, out: usize, end: usize) -> Result<AuxiliaryHead, String> {
+        let (conv, same) = self.conv_under(relu)?;
+        self.same_end(end, same)?;
+        Ok(AuxiliaryHead { conv: Some(conv), out })
+    }
+
     fn head_conv(&mut self, flat: usize) -> Result<(HeadConv, usize), String> {
         let relu = self.input_of(flat, "a flattened board", |kind| kind == LayerKind::Flatten)?;
+        self.conv_under(relu)
+    }
+
+    /// The convolution under the ReLU `relu`, and what it reads.
+    fn conv_under(&mut self, relu: usize) -> Result<(HeadConv, usize), String> {
         let norm = self.norm_of(relu)?;
         let conv = self.input_of_norm(norm)?;
         let end =
@@ -329,9 +385,9 @@ mod tests {
     #[test]
     fn the_layer_that_does_not_fit_is_named() {
         let heads = |mut b: ModelBuilder, x: usize| {
-            let policy = b.logits(x, 7);
-            let value = b.values(x, 5, 1);
-            Tower::of(&b.build(policy, value, 1)).expect_err("no tower")
+            let spec = NetSpec { num_actions: 7, value_hidden: 5, ..NetSpec::default() };
+            let heads = vec![b.policy(x, &spec), b.value(x, &spec)];
+            Tower::of(&b.build(heads, 2)).expect_err("no tower")
         };
         let mut b = ModelBuilder::new(ActivationShape::Vector(9));
         let x = b.linear("stem", 0, 4);
@@ -368,13 +424,13 @@ mod tests {
         let x = b.conv1x1("stem", 0, 4);
         let x = b.norm_relu("bn", x);
         let mut head = |name: &str| {
-            let y = b.conv1x1(format!("{name}.conv"), x, 2);
-            let y = b.norm_relu(format!("{name}.bn"), y);
+            let y = b.head_conv(name, x, 2);
             b.flatten(y)
         };
         let [policy, value] = ["policy", "value"].map(&mut head);
-        let (policy, value) = (b.logits(policy, 6), b.values(value, 7, 1));
-        let reason = Tower::of(&b.build(policy, value, 2)).expect_err("no tower");
+        let spec = NetSpec { num_actions: 6, value_hidden: 7, ..NetSpec::default() };
+        let heads = vec![b.policy(policy, &spec), b.value(value, &spec)];
+        let reason = Tower::of(&b.build(heads, 2)).expect_err("no tower");
         assert!(reason.contains("where the fused kernels have the value head of"), "{reason}");
     }
 }

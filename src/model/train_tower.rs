@@ -3,7 +3,7 @@
 //!
 //! In: a model and its [`Tower`]. Out: which of the model's layers and parameters each of these layers has, for every executor that trains.
 
-use super::{ActivationShape, CompleteGraph, Model, ResidualBlock, Tower};
+use super::{ActivationShape, CompleteGraph, HeadConv, HeadRole, LayerKind, Model, ResidualBlock, Tower};
 use crate::device_struct::device_enum;
 use bytemuck::NoUninit;
 
@@ -100,12 +100,39 @@ pub struct TrainTower {
     pub layers: Vec<PreActivation>,
     /// The BatchNorms side by side whose ReLU the heads' linear layers read.
     pub tail: Vec<usize>,
-    /// Logits.
-    pub policy: TrainLinear,
-    /// The hidden layer of the values. On edges it reads the mean over them.
-    pub hidden: TrainLinear,
-    /// The values before their tanh.
-    pub values: TrainLinear,
+    /// The linear layers of the heads, in the order of [`Model::heads`].
+    pub heads: Vec<TrainHead>,
+}
+
+/// The linear layers of a head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrainHead {
+    /// What its first layer reads.
+    pub input: HeadInput,
+    /// The hidden layer with a ReLU, where it has one.
+    pub hidden: Option<TrainLinear>,
+    /// The layer of its outputs.
+    pub out: TrainLinear,
+    /// The function of the outputs.
+    pub output: HeadOutput,
+}
+
+/// What a head's first linear layer reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadInput {
+    /// The tail.
+    Tail,
+    /// The mean of the tail over all edges of K_n.
+    MeanOverEdges,
+}
+
+/// The function after a head's last linear layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadOutput {
+    /// The outputs as they are.
+    Linear,
+    /// The hyperbolic tangent.
+    Tanh,
 }
 
 impl TrainTower {
@@ -138,9 +165,11 @@ impl TrainTower {
             block_layers(model, block, linears, edges.as_ref())
         });
         let mut layers: Vec<PreActivation> = blocks.collect();
+        let own = tower.auxiliary.iter().filter_map(|head| head.conv);
         let (tail, row) = match tower.heads {
             Some(heads) => {
-                let convs = heads.map(|head| head.conv);
+                let heads: Vec<HeadConv> = heads.into_iter().chain(own).collect();
+                let convs: Vec<usize> = heads.iter().map(|head| head.conv).collect();
                 layers.push(PreActivation {
                     norm: tower.norm,
                     linear: linear(&convs, Connectivity::Pointwise, &channels),
@@ -148,25 +177,41 @@ impl TrainTower {
                     residual: Residual::None,
                     pooling: [None; 2],
                 });
-                (heads.map(|head| head.norm).to_vec(), convs.map(|conv| model.outputs(conv)).to_vec())
+                let norms = heads.iter().map(|head| head.norm).collect();
+                (norms, convs.iter().map(|&conv| model.outputs(conv)).collect())
             }
             None => (vec![tower.norm], channels.to_vec()),
         };
-        let (per_logit, pooled) = match edges {
-            Some(_) => (Connectivity::Pointwise, [1, 1]),
-            None => (Connectivity::Flatten, board),
+        let (per_logit, pooled, input) = match edges {
+            Some(_) => (Connectivity::Pointwise, [1, 1], HeadInput::MeanOverEdges),
+            None => (Connectivity::Flatten, board, HeadInput::Tail),
         };
         let hidden = linear(&[tower.hidden], Connectivity::Flatten, &row);
         let values = linear(&[tower.values], Connectivity::Pointwise, &[model.outputs(tower.hidden)]);
+        let of_tail =
+            |out| TrainHead { input: HeadInput::Tail, hidden: None, out, output: HeadOutput::Linear };
+        let learnt = model.heads.iter().find(|head| head.role == HeadRole::Value).map(|head| head.layer);
+        let of_tanh = learnt.is_some_and(|layer| model.layers[layer].kind == LayerKind::Tanh);
+        let value = TrainHead {
+            input,
+            hidden: Some(TrainLinear { board: pooled, group: row.len().min(2) - 1, ..hidden }),
+            out: TrainLinear { board: [1, 1], ..values },
+            output: if of_tanh { HeadOutput::Tanh } else { HeadOutput::Linear },
+        };
+        let auxiliary = tower.auxiliary.iter().enumerate().map(|(number, head)| {
+            let per_point = matches!(model.layers[head.out].kind, LayerKind::Conv1x1 { .. });
+            let connectivity = if per_point { Connectivity::Pointwise } else { Connectivity::Flatten };
+            let group = if head.conv.is_some() { 2 + number } else { 0 };
+            of_tail(TrainLinear { group, ..linear(&[head.out], connectivity, &row) })
+        });
+        let played = [of_tail(linear(&[tower.policy], per_logit, &row)), value];
         Self {
             stream,
             blocks: tower.blocks.len(),
             stem,
             layers,
             tail,
-            policy: linear(&[tower.policy], per_logit, &row),
-            hidden: TrainLinear { board: pooled, group: row.len() - 1, ..hidden },
-            values: TrainLinear { board: [1, 1], ..values },
+            heads: played.into_iter().chain(auxiliary).collect(),
             edges,
         }
     }
@@ -239,9 +284,11 @@ mod tests {
             [(Arch::Resnet, vec![2, 3], 1), (Arch::Mlp, vec![4], 0), (Arch::Edge, vec![4], 0)]
         {
             let tower = tower(arch);
-            assert_eq!((&tower.policy.row, tower.policy.group), (&row, 0), "{arch:?}");
-            assert_eq!((&tower.hidden.row, tower.hidden.group), (&row, group), "{arch:?}");
-            assert_eq!((&tower.values.row[..], tower.values.board), (&[5][..], [1, 1]), "{arch:?}");
+            let [policy, value] = &tower.heads[..] else { panic!("{:?}", tower.heads) };
+            let hidden = value.hidden.as_ref().expect("of the value");
+            assert_eq!((&policy.out.row, policy.out.group), (&row, 0), "{arch:?}");
+            assert_eq!((&hidden.row, hidden.group), (&row, group), "{arch:?}");
+            assert_eq!((&value.out.row[..], value.out.board), (&[5][..], [1, 1]), "{arch:?}");
             assert_eq!(tower.layers.len(), if arch == Arch::Resnet { 5 } else { 4 }, "{arch:?}");
         }
     }

@@ -21,6 +21,8 @@ pub struct CandleNet {
     model: Arc<Model>,
     /// One for each layer.
     ops: Arc<Vec<Op>>,
+    /// [`Model::layers_in_play`].
+    in_play: Arc<Vec<bool>>,
     device: Device,
 }
 
@@ -62,28 +64,42 @@ impl CandleNet {
             Op::new(layer.kind, input, &params[layer.params.clone()], graph.as_ref())
         };
         let ops = model.layers.iter().map(op).collect::<candle_core::Result<_>>()?;
-        Ok(Self { model, ops: Arc::new(ops), device: device.clone() })
+        let in_play = Arc::new(model.layers_in_play());
+        Ok(Self { model, ops: Arc::new(ops), in_play, device: device.clone() })
     }
 
-    /// Logits `[B, A]` and values `[B, V]` of observations `[B, F]`.
+    /// Logits `[B, A]` and values `[B, V]` of observations `[B, F]`, without the layers that only training uses.
     ///
     /// # Errors
     /// [`Error::Candle`].
     pub fn forward_t(&self, obs: &Tensor, mode: BatchNormMode) -> Result<(Tensor, Tensor)> {
+        let done = self.run(obs, mode, &self.in_play)?;
+        Ok((done[self.model.policy()].clone(), done[self.model.value()].clone()))
+    }
+
+    /// What each head learns, in the order of [`Model::heads`], of observations `[B, F]`. `[heads][B, outputs]`
+    ///
+    /// # Errors
+    /// [`Error::Candle`].
+    pub fn heads_t(&self, obs: &Tensor, mode: BatchNormMode) -> Result<Vec<Tensor>> {
         let done = self.layers_t(obs, mode)?;
-        Ok((done[self.model.policy].clone(), done[self.model.value].clone()))
+        Ok(self.model.heads.iter().map(|head| done[head.layer].clone()).collect())
     }
 
     /// The outputs of all layers.
     pub(super) fn layers_t(&self, obs: &Tensor, mode: BatchNormMode) -> Result<Vec<Tensor>> {
+        self.run(obs, mode, &vec![true; self.ops.len()])
+    }
+
+    /// The outputs of the layers that are `needed`; of others the observations.
+    fn run(&self, obs: &Tensor, mode: BatchNormMode, needed: &[bool]) -> Result<Vec<Tensor>> {
         let mut done: Vec<Tensor> = Vec::with_capacity(self.ops.len());
-        for (layer, op) in self.model.layers.iter().zip(self.ops.iter()) {
+        for ((layer, op), needed) in self.model.layers.iter().zip(self.ops.iter()).zip(needed) {
             let inputs: Vec<&Tensor> = match layer.inputs[..] {
                 [] => vec![obs],
                 _ => layer.inputs.iter().map(|&input| &done[input]).collect(),
             };
-            let out = op.forward(&inputs, mode)?;
-            done.push(out);
+            done.push(if *needed { op.forward(&inputs, mode)? } else { obs.clone() });
         }
         Ok(done)
     }

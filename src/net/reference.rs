@@ -11,11 +11,11 @@ use crate::model::{ActivationShape, Array, BN_EPS, CompleteGraph, Layer, LayerKi
 pub fn forward(model: &Model, weights: &Weights, obs: &[f32]) -> Result<(Vec<f32>, Vec<f32>)> {
     let layers = activations(model, weights, obs)?;
     let round = |layer: usize| -> Vec<f32> { layers[layer].iter().map(|&x| x as f32).collect() };
-    let mut values = round(model.value);
+    let mut values = round(model.value());
     if model.num_values() < model.num_players {
         values.push(-values[0]);
     }
-    Ok((round(model.policy), values))
+    Ok((round(model.policy()), values))
 }
 
 /// The output of every layer, `[channels, positions]`.

@@ -17,6 +17,9 @@ pub struct FinishedGame {
     pub opening: u32,
     /// The result. `[P]`
     pub returns: Vec<f32>,
+    /// The state in which it ended.
+    #[serde(skip)]
+    pub end: Vec<u8>,
     /// Its samples.
     #[serde(skip)]
     pub samples: Vec<Sample>,

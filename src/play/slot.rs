@@ -239,6 +239,7 @@ impl GameSlot {
             actions: std::mem::take(&mut self.actions),
             opening: self.opening,
             returns,
+            end: self.state.clone(),
             samples,
             finding: game.finding(&self.state),
         };

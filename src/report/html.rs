@@ -2,7 +2,7 @@
 
 use super::charts::{page_charts, page_style};
 use super::compact::compact;
-use super::metrics::{EpochRecord, RootCacheUse, Strength};
+use super::metrics::{EpochRecord, RootCacheUse, Strength, head_names};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::files::write_atomic;
@@ -141,16 +141,20 @@ fn epoch_table(records: &[EpochRecord]) -> String {
         return String::new();
     }
     let number = |value: Option<f64>| value.map(compact).unwrap_or_default();
-    let mut html = String::from(
+    let names = head_names(records);
+    let heads: String = names.iter().map(|name| format!("<th>{} loss", escape(name))).collect();
+    let mut html = format!(
         "<h2>Epochs, the latest first</h2>\n<div class=\"wide\"><table class=\"epochs\">\n<tr><th>epoch<th>minutes<th>games<th>positions/s\
-         <th>simulations/s<th>games/day<th>updates<th>policy<th>KL<th>value<th>search err %<th>policy err %\
+         <th>simulations/s<th>games/day<th>updates<th>policy<th>KL<th>value{heads}<th>search err %<th>policy err %\
          <th>match %<th>length<th>draws %</tr>\n",
     );
     let best = best_epoch(records).map(|(epoch, _)| epoch);
     for r in records.iter().rev() {
-        let (losses, strength) = (r.losses, r.strength.unwrap_or_default());
+        let (losses, strength) = (r.losses.as_ref(), r.strength.unwrap_or_default());
         let percent = |share: Option<f64>| share.map(|s| format!("{:.1}", 100.0 * s)).unwrap_or_default();
         let nats = |loss: Option<f64>| loss.map(|l| format!("{l:.4}")).unwrap_or_default();
+        let of_head = |name: &String| losses.and_then(|l| l.heads.get(name).copied());
+        let further: String = names.iter().map(|name| format!("<td>{}", nats(of_head(name)))).collect();
         let cells = [
             r.epoch.to_string(),
             format!("{:.1}", r.minutes()),
@@ -161,7 +165,7 @@ fn epoch_table(records: &[EpochRecord]) -> String {
             r.updates.to_string(),
             nats(losses.map(|l| l.policy)),
             nats(losses.map(|l| l.policy_kl)),
-            nats(losses.map(|l| l.value)),
+            nats(losses.map(|l| l.value)) + &further,
             percent(strength.search_outcome_error),
             percent(strength.policy_outcome_error),
             percent(strength.match_score),

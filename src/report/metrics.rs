@@ -5,6 +5,8 @@ use crate::error::{Error, Result};
 use crate::files::{FileDigest, read_whole, write_atomic};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -95,14 +97,17 @@ pub struct RootCacheUse {
 }
 
 /// Means over an epoch's updates.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EpochLosses {
     /// Cross-entropy of the policy to its target, in nats.
     pub policy: f64,
     /// Kullback-Leibler divergence of the policy from its target (cross-entropy minus the target's entropy), in nats.
     pub policy_kl: f64,
-    /// The value loss.
+    /// Squared error of the values.
     pub value: f64,
+    /// Losses of further heads by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub heads: BTreeMap<String, f64>,
     /// Norm of the gradient before clipping.
     pub grad_norm: f64,
     /// Learning rate of the last update.
@@ -161,7 +166,7 @@ impl EpochRecord {
     }
 
     /// All metrics that are present, with `group/name` tags.
-    pub fn scalars(&self) -> Vec<(&'static str, f64)> {
+    pub fn scalars(&self) -> Vec<(Cow<'static, str>, f64)> {
         let losses = |pick: fn(&EpochLosses) -> f64| self.losses.as_ref().map(pick);
         let strength = |pick: fn(&Strength) -> Option<f64>| self.strength.as_ref().and_then(pick);
         let workers = |pick: fn(&WorkerCounts) -> u64| self.workers.as_ref().map(|w| pick(w) as f64);
@@ -213,7 +218,10 @@ impl EpochRecord {
             ("workers/repeated", workers(|w| w.repeated)),
             ("workers/refused", workers(|w| w.refused)),
         ];
-        all.into_iter().filter_map(|(name, value)| value.map(|value| (name, value))).collect()
+        let heads = self.losses.iter().flat_map(|losses| &losses.heads);
+        let heads = heads.map(|(name, &loss)| (Cow::Owned(format!("loss/{name}")), loss));
+        let all = all.into_iter().filter_map(|(name, value)| value.map(|value| (Cow::Borrowed(name), value)));
+        all.chain(heads).collect()
     }
 
     /// One line of JSON with its line break. A number that is not finite is refused, since JSON cannot represent it.
@@ -225,6 +233,13 @@ impl EpochRecord {
             None => Ok(format!("{value}\n")),
         }
     }
+}
+
+/// The heads that have losses besides policy and value, in the order of their names.
+pub(super) fn head_names(records: &[EpochRecord]) -> Vec<String> {
+    let losses = records.iter().filter_map(|record| record.losses.as_ref());
+    let names: BTreeSet<&String> = losses.flat_map(|losses| losses.heads.keys()).collect();
+    names.into_iter().cloned().collect()
 }
 
 /// The dotted name of the first null in `value`.
@@ -341,6 +356,7 @@ pub(super) fn sample_records(epochs: u64) -> Vec<EpochRecord> {
             policy: short(1.1 + 0.8 / x),
             policy_kl: short(0.2 + 0.5 / x),
             value: short(0.4 + 0.5 / x),
+            heads: BTreeMap::new(),
             grad_norm: short(0.3 + 0.1 * (x * 1.7).sin()),
             lr: short(2e-3 * (1.0 - x / 60.0)),
         };

@@ -85,7 +85,9 @@ impl MetricsText {
             self.add(MetricKind::Gauge, name, help, value);
         }
         if let Some(losses) = &last.losses {
-            let losses = [("loss", "policy", losses.policy), ("loss", "value", losses.value)];
+            let heads = losses.heads.iter().map(|(name, &loss)| ("loss", name.as_str(), loss));
+            let played = [("loss", "policy", losses.policy), ("loss", "value", losses.value)];
+            let losses: Vec<_> = played.into_iter().chain(heads).collect();
             self.add_labelled(MetricKind::Gauge, "vecaz_loss", "Mean losses of the last epoch.", &losses);
         }
         if let Some(error) = last.strength.and_then(|strength| strength.search_outcome_error) {

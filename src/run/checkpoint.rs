@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::files::{FileDigest, create_subfolder, open_regular, read_whole, write_atomic};
 use crate::net::Weights;
 use crate::play::GameSlot;
-use crate::replay::Replay;
+use crate::replay::{Replay, TargetList};
 use crate::weights::{NetFile, load_arrays, save_arrays};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -285,12 +285,17 @@ fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<ReadProgress> {
     Ok((progress, checksums, received))
 }
 
-/// Reads the checkpoint of `epoch` in `folder`.
+/// Reads the checkpoint of `epoch` in `folder`, with a replay buffer of this capacity and these targets.
 ///
 /// # Errors
 /// [`Error::Io`], [`Error::Format`] or [`Error::Mismatch`] naming the file. The checkpoint of another epoch is a mismatch: the run
 /// would overwrite the games of the epochs after it.
-pub fn load(folder: &Path, epoch: u64, game: &dyn AnyGame, capacity: usize) -> Result<Checkpoint> {
+pub fn load(
+    folder: &Path,
+    epoch: u64,
+    game: &dyn AnyGame,
+    replay: (usize, TargetList),
+) -> Result<Checkpoint> {
     let (progress, checksums, received) = read_progress(&folder.join(PROGRESS), game)?;
     if progress.counters.epoch != epoch {
         return Err(Error::Mismatch {
@@ -304,7 +309,7 @@ pub fn load(folder: &Path, epoch: u64, game: &dyn AnyGame, capacity: usize) -> R
         slots: progress.slots,
         received,
         trainer: load_arrays(&folder.join(TRAINER))?.0,
-        replay: Replay::load(game, capacity, &folder.join(REPLAY))?,
+        replay: Replay::load(game, replay.0, replay.1, &folder.join(REPLAY))?,
     };
     for (name, expected) in OTHERS.into_iter().zip(checksums.into_iter().flatten()) {
         let path = folder.join(name);

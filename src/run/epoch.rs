@@ -14,7 +14,7 @@ use crate::report::progress::Progress;
 use crate::stop::Stop;
 use crate::threads;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 /// Number of finished games per epoch that are stored, for `vecaz inspect` and `vecaz verify`.
@@ -116,7 +116,7 @@ impl EpochRunner<'_> {
         let Self { collector, training, replay, progress, stop } = self;
         let start = Instant::now();
         let check = || stop.check();
-        let played = collector.run(progress, &check, &mut |sample| replay.push(&sample))?;
+        let played = collector.run(progress, &check, &mut |sample, end| replay.push(&sample, end))?;
         let selfplay = start.elapsed().as_secs_f64();
         let due = training.due(replay);
         if due > 0 {
@@ -151,7 +151,8 @@ impl EpochRunner<'_> {
                 failed.fetch_or(trained.is_err(), Ordering::Relaxed);
                 (trained, start.elapsed().as_secs_f64())
             })?;
-            let played = collector.run(progress, &check, &mut |sample| samples.push(sample));
+            let mut keep = |sample, end: &Arc<[u8]>| samples.push((sample, end.clone()));
+            let played = collector.run(progress, &check, &mut keep);
             failed.fetch_or(played.is_err(), Ordering::Relaxed);
             let selfplay = start.elapsed().as_secs_f64();
             if due > 0 {
@@ -167,7 +168,7 @@ impl EpochRunner<'_> {
                 return Err(error);
             }
         };
-        samples.iter().for_each(|sample| replay.push(sample));
+        samples.iter().for_each(|(sample, end)| replay.push(sample, end));
         Ok(EpochResult { played, losses, times })
     }
 }
@@ -177,12 +178,12 @@ impl Collector<'_> {
         self.config.selfplay.samples_per_epoch as u64
     }
 
-    /// Plays until the target, or an error of `check`, and passes every sample to `keep`.
+    /// Plays until the target, or an error of `check`, and passes every sample to `keep`, with the state in which its game ended.
     fn run(
         mut self,
         progress: &Progress,
         check: &dyn Fn() -> Result<()>,
-        keep: &mut dyn FnMut(Sample),
+        keep: &mut dyn FnMut(Sample, &Arc<[u8]>),
     ) -> Result<SelfPlayCounts> {
         let target = self.target();
         let mut played = SelfPlayCounts::default();
@@ -194,7 +195,8 @@ impl Collector<'_> {
                 for mut game in games {
                     played.take(&game);
                     game.finding.iter().try_for_each(|finding| self.findings.add(finding))?;
-                    game.samples.drain(..).for_each(&mut *keep);
+                    let end = Arc::from(std::mem::take(&mut game.end));
+                    game.samples.drain(..).for_each(|sample| keep(sample, &end));
                     if played.stored.len() < STORED_GAMES {
                         played.stored.push(game);
                     }
@@ -257,6 +259,9 @@ impl Training<'_> {
             sum.policy += step.policy_cross_entropy;
             sum.policy_kl += step.policy_kl;
             sum.value += step.value_mse;
+            for head in step.further_heads() {
+                *sum.heads.entry(head.name.clone()).or_default() += head.mean;
+            }
             sum.grad_norm += step.gradient_norm;
             sum.lr = step.learning_rate;
             report(made + 1);
@@ -266,6 +271,7 @@ impl Training<'_> {
             policy: mean(sum.policy),
             policy_kl: mean(sum.policy_kl),
             value: mean(sum.value),
+            heads: sum.heads.into_iter().map(|(name, loss)| (name, mean(loss))).collect(),
             grad_norm: mean(sum.grad_norm),
             lr: sum.lr,
         }))

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::eval::arena::ROWS;
 use crate::net::NetSpec;
 use crate::pass::PassBuffers;
-use crate::replay::Replay;
+use crate::replay::{Replay, TargetList};
 use crate::root_cache;
 use crate::search::SearchParams;
 use crate::selfplay::{backend_plan, entry_shape};
@@ -59,13 +59,17 @@ impl MemoryPlan {
             DeviceName::Cuda(_) => 0,
         };
         let pass = PassBuffers::bytes(&sizes, plan.params.leaves as usize);
-        let model = NetSpec::new(&config.net, &sizes).model()?;
+        let model = NetSpec::with_targets(&config.net, &sizes, &game.targets())?.model()?;
+        let targets = TargetList::new(game, &model)?;
         let parameters = model.num_parameters() + model.num_statistics();
         // The activations of a forward and their gradients.
         let activations = 2 * config.train.batch * model.activations();
         let on_host = u64::from(config.network_devices().is_cpu());
-        let batch = 4 * config.train.batch * (sizes.obs.len() + 2 * sizes.num_actions + sizes.num_players);
-        let sample = Replay::sample_bytes(&sizes, game.state_size());
+        let of_game: usize = targets.of_game.iter().map(|target| target.len).sum();
+        let numbers = sizes.obs.len() + 2 * sizes.num_actions + sizes.num_players + of_game;
+        let batch = 4 * config.train.batch * numbers;
+        let state_size = game.state_size();
+        let sample = Replay::sample_bytes(&sizes, state_size) + targets.sample_bytes(state_size);
         let held = match config.train.mode {
             TrainingMode::InTurns => 0,
             TrainingMode::Overlapped => config.selfplay.samples_per_epoch,

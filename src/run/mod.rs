@@ -141,7 +141,12 @@ impl Run {
         let Some((epoch, latest)) = manifest.checkpoints().pop() else {
             return Self::begin(config, setup, folder, manifest, threads);
         };
-        let loaded = checkpoint::load(&latest, epoch, setup.game.as_ref(), config.replay.capacity);
+        let loaded = checkpoint::load(
+            &latest,
+            epoch,
+            setup.game.as_ref(),
+            (config.replay.capacity, setup.targets.clone()),
+        );
         let Checkpoint { counters, slots, received, trainer: state, replay } = loaded?;
         let trainer = setup.factory.learner(&config, &setup.game, &setup.spec, Some(&state))?;
         let state = RunState { trainer, replay, slots, received, counters, folder, manifest };
@@ -175,7 +180,7 @@ impl Run {
         }
         manifest.write(0)?;
         let trainer = setup.factory.learner(&config, &setup.game, &setup.spec, None)?;
-        let replay = Replay::new(setup.game.as_ref(), config.replay.capacity);
+        let replay = Replay::with_targets(setup.game.as_ref(), config.replay.capacity, setup.targets.clone());
         let counters = Counters::default();
         let (slots, received) = (Vec::new(), Vec::new());
         let state = RunState { trainer, replay, slots, received, counters, folder, manifest };
@@ -186,7 +191,7 @@ impl Run {
     }
 
     fn assemble(config: Config, setup: RunSetup, state: RunState, threads: usize) -> Result<Self> {
-        let RunSetup { factory, game, spec, strength_meter } = setup;
+        let RunSetup { factory, game, spec, targets: _, strength_meter } = setup;
         let RunState { trainer, replay, slots, received, counters, folder, manifest } = state;
         let workers = factory.workers(WorkersSetup {
             config: &config,

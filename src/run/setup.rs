@@ -5,13 +5,15 @@ use super::factory::ComponentFactory;
 use super::folder::RunFolder;
 use super::learner::Learner;
 use super::manifest::Manifest;
+use super::network::{NetExecutor, select_executor};
 use super::strength::StrengthMeter;
 use crate::backend::AnyGame;
 use crate::config::Config;
 use crate::error::Result;
 use crate::net::NetSpec;
+use crate::net::gpu_train::check_heads;
 use crate::play::GameSlot;
-use crate::replay::Replay;
+use crate::replay::{Replay, TargetList};
 use crate::selfplay::check_nodes;
 use std::sync::Arc;
 
@@ -20,6 +22,8 @@ pub(super) struct RunSetup {
     pub(super) factory: Box<dyn ComponentFactory>,
     pub(super) game: Arc<dyn AnyGame>,
     pub(super) spec: NetSpec,
+    /// What the replay buffer's batches have besides policy and values.
+    pub(super) targets: TargetList,
     pub(super) strength_meter: StrengthMeter,
 }
 
@@ -29,11 +33,17 @@ impl RunSetup {
         factory.check(config)?;
         config.check_replay()?;
         check_nodes(config, &game.sizes())?;
-        let spec = NetSpec::new(&config.net, &game.sizes());
-        spec.model()?;
+        let spec = NetSpec::with_targets(&config.net, &game.sizes(), &game.targets())?;
+        let model = spec.model()?;
+        if !config.network_devices().is_cpu()
+            && matches!(select_executor(config, &model)?.0, NetExecutor::Fused)
+        {
+            check_heads(&model)?;
+        }
+        let targets = TargetList::new(game.as_ref(), &model)?;
         factory.memory(config, game.as_ref())?.check(config)?;
         let strength_meter = StrengthMeter::new(config, &game, threads)?;
-        Ok(Self { factory, game, spec, strength_meter })
+        Ok(Self { factory, game, spec, targets, strength_meter })
     }
 }
 

@@ -1,145 +1,266 @@
-//! The losses and their gradients at the network's outputs.
+//! The losses of the heads and their gradients at the heads' outputs.
 
 use super::TrainBatch;
+use crate::config::TrainConfig;
+use crate::error::{Error, Result};
 use crate::math;
-use crate::model::NetSpec;
-use crate::net::cpu_train::Outputs;
+use crate::model::{Head, HeadRole, Loss, Model, VALUES};
 use rayon::prelude::*;
 use std::ops::Range;
 
 /// Rows of one task; sums are made row by row in order afterwards.
 const ROWS: usize = 32;
 
-/// Weighted sums over samples.
-#[derive(Clone, Copy, Debug, Default)]
+/// The weight of the loss of `head` in the total loss.
+pub fn weight(config: &TrainConfig, head: &Head) -> f64 {
+    let of_role = match head.role {
+        HeadRole::Policy => 1.0,
+        HeadRole::Value => config.value_weight,
+        HeadRole::Auxiliary => config.auxiliary_weight,
+    };
+    of_role * head.weight
+}
+
+/// Weighted sums over samples, of one head or of all.
+#[derive(Clone, Debug, Default)]
 pub struct LossSums {
-    pub cross_entropy: f64,
+    /// The loss of each head.
+    pub heads: Vec<f64>,
+    /// Entropy of the policy's target.
     pub target_entropy: f64,
+    /// Squared error of the values that the search reads.
     pub squared_error: f64,
 }
 
 impl LossSums {
     pub fn add(&mut self, other: &Self) {
-        self.cross_entropy += other.cross_entropy;
+        self.heads.resize(other.heads.len(), 0.0);
+        self.heads.iter_mut().zip(&other.heads).for_each(|(sum, x)| *sum += x);
         self.target_entropy += other.target_entropy;
         self.squared_error += other.squared_error;
     }
 }
 
-/// Some rows of a batch. Shapes as in [`TrainBatch`].
-pub struct TargetRows<'a> {
-    policy: &'a [f32],
-    legal: &'a [u8],
-    values: &'a [f32],
-    weight: &'a [f32],
-    num_actions: usize,
-    num_players: usize,
-    num_values: usize,
+/// What one sample adds to the sums.
+#[derive(Clone, Copy, Debug, Default)]
+struct RowLoss {
+    loss: f64,
+    entropy: f64,
 }
 
-impl<'a> TargetRows<'a> {
-    pub fn new(spec: &NetSpec, batch: &'a TrainBatch, rows: Range<usize>) -> Self {
-        let (a, p) = (spec.num_actions, spec.num_players);
-        Self {
-            policy: &batch.policy[rows.start * a..rows.end * a],
-            legal: &batch.legal[rows.start * a..rows.end * a],
-            values: &batch.values[rows.start * p..rows.end * p],
-            weight: &batch.weight[rows],
-            num_actions: a,
-            num_players: p,
-            num_values: spec.num_values(),
-        }
+/// One head's outputs or their gradients, with what they are compared with. Some rows of a batch.
+struct HeadRows<'a> {
+    head: &'a Head,
+    /// Outputs of a row.
+    outputs: usize,
+    /// `[rows, target]`
+    target: &'a [f32],
+    /// Elements of a row's target.
+    target_len: usize,
+    /// `[rows, A]`
+    legal: &'a [u8],
+    num_actions: usize,
+    /// `[rows]`
+    weight: &'a [f32],
+}
+
+impl HeadRows<'_> {
+    /// Replaces `outputs [rows, outputs]` by the gradient of the loss, `scale` times the samples' weights. Returns the weighted sums of loss
+    /// and target entropy.
+    fn gradients(&self, outputs: &mut [f32], total_weight: f64, factor: f32) -> RowLoss {
+        let tasks = outputs
+            .par_chunks_mut(ROWS * self.outputs)
+            .zip(self.target.par_chunks(ROWS * self.target_len))
+            .zip(self.legal.par_chunks(ROWS * self.num_actions))
+            .zip(self.weight.par_chunks(ROWS));
+        let sums = tasks.map(|(((outputs, target), legal), weight)| {
+            let mut sums = RowLoss::default();
+            let outputs = outputs.chunks_exact_mut(self.outputs).zip(target.chunks_exact(self.target_len));
+            let rows = outputs.zip(legal.chunks_exact(self.num_actions)).zip(weight);
+            for (((outputs, target), legal), &w) in rows {
+                let share = (f64::from(w) / total_weight) as f32;
+                let row = row_gradient(self.head.loss, outputs, target, legal, share * factor);
+                sums.loss += f64::from(w) * row.loss;
+                sums.entropy += f64::from(w) * row.entropy;
+            }
+            sums
+        });
+        let add = |all: RowLoss, one: &RowLoss| RowLoss {
+            loss: all.loss + one.loss,
+            entropy: all.entropy + one.entropy,
+        };
+        sums.collect::<Vec<_>>().iter().fold(RowLoss::default(), add)
     }
 }
 
-/// Gradients of the mean loss at the outputs, and the losses' sums.
-pub struct Gradients {
-    /// `[B, A]`
-    pub logits: Vec<f32>,
-    /// `[B, V]`
-    pub values: Vec<f32>,
-    pub sums: LossSums,
-}
-
-/// The loss is the weighted mean over `total_weight` of `CE + value_weight * MSE`.
+/// Gradients of the mean loss at the heads' outputs, in whose place they are written, and the losses' sums: `rows` of `batch`. The loss is
+/// the weighted mean over `total_weight` of the heads' losses times their weights.
+///
+/// # Errors
+/// [`Error::Mismatch`] where the batch lacks a head's target.
 pub fn gradients(
-    targets: &TargetRows<'_>,
-    outputs: &Outputs,
+    (model, config): (&Model, &TrainConfig),
+    (batch, rows): (&TrainBatch, Range<usize>),
+    outputs: &mut [Vec<f32>],
     total_weight: f64,
-    value_weight: f64,
-) -> Gradients {
-    let TargetRows { num_actions, num_players, num_values, .. } = *targets;
-    let mut logits = outputs.logits.clone();
-    let mut values = outputs.values.clone();
-    let arrays = logits
-        .par_chunks_mut(ROWS * num_actions)
-        .zip(values.par_chunks_mut(ROWS * num_values))
-        .zip(targets.policy.par_chunks(ROWS * num_actions))
-        .zip(targets.legal.par_chunks(ROWS * num_actions))
-        .zip(targets.values.par_chunks(ROWS * num_players))
-        .zip(targets.weight.par_chunks(ROWS));
-    let sums = arrays.map(|(((((logits, values), policy), legal), target_values), weight)| {
-        let mut sums = LossSums::default();
-        let actions = num_actions;
-        for (row, &w) in weight.iter().enumerate() {
-            let columns = row * actions..(row + 1) * actions;
-            let share = (f64::from(w) / total_weight) as f32;
-            let (ce, entropy) =
-                policy_row(&mut logits[columns.clone()], &policy[columns.clone()], &legal[columns], share);
-            let values = &mut values[row * num_values..(row + 1) * num_values];
-            let scale = share * value_weight as f32;
-            let error = value_row(values, &target_values[row * num_players..], scale);
-            let w = f64::from(w);
-            sums.add(&LossSums {
-                cross_entropy: w * ce,
-                target_entropy: w * entropy,
-                squared_error: w * error,
-            });
+) -> Result<LossSums> {
+    let mut sums = LossSums::default();
+    let num_actions = model.num_actions();
+    for (head, outputs) in model.heads.iter().zip(outputs) {
+        let of_values = value_error(model, head, batch, (&rows, outputs));
+        let target_len = model.target_len(head);
+        let target = batch.targets.get(&head.target).ok_or_else(|| missing(head))?;
+        let of_head = HeadRows {
+            head,
+            outputs: model.head_outputs(head),
+            target: &target[rows.start * target_len..rows.end * target_len],
+            target_len,
+            legal: &batch.legal[rows.start * num_actions..rows.end * num_actions],
+            num_actions,
+            weight: &batch.weight[rows.clone()],
+        };
+        let RowLoss { loss, entropy } = of_head.gradients(outputs, total_weight, weight(config, head) as f32);
+        match head.role {
+            HeadRole::Policy => sums.target_entropy += entropy,
+            HeadRole::Value => sums.squared_error += of_values.unwrap_or(loss),
+            HeadRole::Auxiliary => {}
         }
-        sums
-    });
-    let mut total = LossSums::default();
-    sums.collect::<Vec<_>>().iter().for_each(|sums| total.add(sums));
-    Gradients { logits, values, sums: total }
+        sums.heads.push(loss);
+    }
+    Ok(sums)
 }
 
-/// Replaces a row of logits by `share` times the gradient of its cross-entropy. Returns the cross-entropy and the target's
-/// entropy. Illegal actions take no part.
-fn policy_row(logits: &mut [f32], target: &[f32], legal: &[u8], share: f32) -> (f64, f64) {
+/// The weighted squared error of the values that the search computes from `outputs`, of a value head that learns something else; None for
+/// other heads.
+fn value_error(
+    model: &Model,
+    head: &Head,
+    batch: &TrainBatch,
+    (rows, outputs): (&Range<usize>, &[f32]),
+) -> Option<f64> {
+    let play = head.play.filter(|&play| head.role == HeadRole::Value && play != head.layer)?;
+    let (function, players) = (model.layers[play].kind.value_function()?, model.num_players);
+    let target = &batch.targets.get(VALUES)?[rows.start * players..rows.end * players];
+    let mut values = vec![0.0; model.num_values()];
+    let of_rows = outputs.chunks_exact(model.head_outputs(head)).zip(target.chunks_exact(players));
+    let errors = of_rows.zip(&batch.weight[rows.clone()]).map(|((outputs, target), &weight)| {
+        function.apply(outputs, &mut values);
+        f64::from(weight) * squared_error(&mut values, target, 0.0)
+    });
+    Some(errors.sum())
+}
+
+fn missing(head: &Head) -> Error {
+    Error::Mismatch {
+        what: format!("targets of the head {} in a training batch", head.name),
+        found: "none".into(),
+        expected: format!("a column called {}", head.target),
+    }
+}
+
+/// Replaces a row of outputs by `scale` times the gradient of its loss.
+fn row_gradient(loss: Loss, outputs: &mut [f32], target: &[f32], legal: &[u8], scale: f32) -> RowLoss {
+    match loss {
+        Loss::LegalCrossEntropy => cross_entropy(outputs, target, |action| legal[action] != 0, scale),
+        Loss::ClassCrossEntropy => cross_entropy(outputs, target, |_| true, scale),
+        Loss::SquaredError => RowLoss { loss: squared_error(outputs, target, scale), entropy: 0.0 },
+        Loss::BinaryCrossEntropy => binary_cross_entropy(outputs, target, scale),
+    }
+}
+
+/// Cross-entropy of the softmax over the outputs that are `counted`; others take no part.
+fn cross_entropy(logits: &mut [f32], target: &[f32], counted: impl Fn(usize) -> bool, scale: f32) -> RowLoss {
     let mut max = f32::NEG_INFINITY;
-    for (&logit, _) in logits.iter().zip(legal).filter(|(_, legal)| **legal != 0) {
+    for (_, &logit) in logits.iter().enumerate().filter(|(i, _)| counted(*i)) {
         max = if logit > max { logit } else { max };
     }
     let (mut sum, mut mass) = (0.0f32, 0.0f32);
-    for ((&logit, &t), _) in logits.iter().zip(target).zip(legal).filter(|(_, legal)| **legal != 0) {
+    for (_, (&logit, &t)) in logits.iter().zip(target).enumerate().filter(|(i, _)| counted(*i)) {
         sum += math::exp(logit - max);
         mass += t;
     }
     let log_sum = f64::from(sum.ln());
-    let (mut cross_entropy, mut entropy) = (0.0f64, 0.0f64);
-    for ((logit, &t), &legal) in logits.iter_mut().zip(target).zip(legal) {
-        if legal == 0 {
+    let mut row = RowLoss::default();
+    for (i, (logit, &t)) in logits.iter_mut().zip(target).enumerate() {
+        if !counted(i) {
             *logit = 0.0;
             continue;
         }
         let shifted = *logit - max;
         if t > 0.0 {
-            cross_entropy -= f64::from(t) * (f64::from(shifted) - log_sum);
-            entropy -= f64::from(t) * f64::from(t).ln();
+            row.loss -= f64::from(t) * (f64::from(shifted) - log_sum);
+            row.entropy -= f64::from(t) * f64::from(t).ln();
         }
-        *logit = share * (mass * math::exp(shifted) / sum - t);
+        *logit = scale * (mass * math::exp(shifted) / sum - t);
     }
-    (cross_entropy, entropy)
+    row
 }
 
-/// Replaces a row of values by `scale` times the gradient of their mean squared error. Returns that error.
-fn value_row(values: &mut [f32], target: &[f32], scale: f32) -> f64 {
-    let count = values.len() as f32;
+/// The mean squared error. `target` may be longer than the outputs.
+fn squared_error(outputs: &mut [f32], target: &[f32], scale: f32) -> f64 {
+    let count = outputs.len() as f32;
     let mut error = 0.0f64;
-    for (value, t) in values.iter_mut().zip(target) {
-        let difference = *value - t;
+    for (output, t) in outputs.iter_mut().zip(target) {
+        let difference = *output - t;
         error += f64::from(difference * difference) / f64::from(count);
-        *value = scale * 2.0 * difference / count;
+        *output = scale * 2.0 * difference / count;
     }
     error
+}
+
+/// The mean binary cross-entropy of sigmoid(y) with (1 + t) / 2: max(y, 0) - y p + ln(1 + exp(-|y|)), which overflows nowhere.
+fn binary_cross_entropy(outputs: &mut [f32], target: &[f32], scale: f32) -> RowLoss {
+    let count = outputs.len() as f32;
+    let mut row = RowLoss::default();
+    for (output, &t) in outputs.iter_mut().zip(target) {
+        let (y, p) = (*output, 0.5 + 0.5 * t);
+        let small = math::exp(-y.abs());
+        row.loss += f64::from(y.max(0.0) - y * p) + f64::from(small).ln_1p();
+        let sigmoid = if y >= 0.0 { 1.0 / (1.0 + small) } else { small / (1.0 + small) };
+        *output = scale * (sigmoid - p) / count;
+    }
+    row.loss /= f64::from(count);
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The gradient of every loss is the slope of its value.
+    #[test]
+    fn gradients_are_the_slopes_of_losses() {
+        let outputs = [0.3f32, -1.2, 2.1, 0.0];
+        let cases = [
+            (Loss::LegalCrossEntropy, [0.5f32, 0.0, 0.25, 0.25]),
+            (Loss::ClassCrossEntropy, [0.1, 0.2, 0.0, 0.7]),
+            (Loss::SquaredError, [0.5, -1.0, 1.0, 0.0]),
+            (Loss::BinaryCrossEntropy, [1.0, -1.0, 0.0, 0.5]),
+        ];
+        let legal = [1, 0, 1, 1];
+        for (loss, target) in cases {
+            let value = |outputs: [f32; 4]| row_gradient(loss, &mut { outputs }, &target, &legal, 1.0).loss;
+            let mut gradient = outputs;
+            row_gradient(loss, &mut gradient, &target, &legal, 3.0);
+            for i in 0..4 {
+                let moved = |step: f32| {
+                    let mut outputs = outputs;
+                    outputs[i] += step;
+                    value(outputs)
+                };
+                let slope = 3.0 * (moved(0.01) - moved(-0.01)) / 0.02;
+                let found = f64::from(gradient[i]);
+                assert!((slope - found).abs() < 2e-3, "{loss:?} {i}: {slope} {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn large_outputs_have_finite_losses() {
+        let mut outputs = [90.0f32, -90.0, 0.0, 1000.0];
+        let row = binary_cross_entropy(&mut outputs, &[-1.0, 1.0, 1.0, 1.0], 1.0);
+        let expected = (90.0 + 90.0 + std::f64::consts::LN_2) / 4.0;
+        assert!((row.loss - expected).abs() < 1e-4, "{row:?}");
+        assert_eq!(outputs, [0.25, -0.25, -0.125, 0.0]);
+    }
 }

@@ -14,9 +14,9 @@ pub use optimizer::learning_rate;
 
 use crate::config::TrainConfig;
 use crate::error::{Error, Result};
-use crate::model::{NetSpec, Weights};
+use crate::model::{HeadRole, Model, NetSpec, Weights};
 use crate::net::cpu_train::CpuTrainNet;
-pub use crate::replay::TrainBatch;
+pub use crate::replay::{TargetColumns, TrainBatch};
 use candle_core::Device;
 use loss::LossSums;
 use optimizer::OptimizerState;
@@ -29,15 +29,17 @@ impl TrainBatch {
     /// # Errors
     /// [`Error::Mismatch`] where an array has the wrong length, the number of samples is not a multiple of `accumulate`, or their weights
     /// have no positive sum.
-    fn check(&self, spec: &NetSpec, accumulate: usize) -> Result<usize> {
+    fn check(&self, model: &Model, accumulate: usize) -> Result<usize> {
         let rows = self.weight.len();
-        let lengths = [
-            ("observations", self.obs.len(), spec.obs.len()),
-            ("policy targets", self.policy.len(), spec.num_actions),
-            ("legal masks", self.legal.len(), spec.num_actions),
-            ("value targets", self.values.len(), spec.num_players),
+        let arrays = [
+            ("observations".to_string(), self.obs.len(), model.obs().len()),
+            ("legal masks".to_string(), self.legal.len(), model.num_actions()),
         ];
-        for (what, found, per_row) in lengths {
+        let targets = model.heads.iter().map(|head| {
+            let found = self.targets.get(&head.target).map_or(0, <[f32]>::len);
+            (format!("targets called {}", head.target), found, model.target_len(head))
+        });
+        for (what, found, per_row) in arrays.into_iter().chain(targets) {
             if found != rows * per_row {
                 let what = format!("{what} of a training batch of {rows}");
                 let expected = format!("{} numbers", rows * per_row);
@@ -68,16 +70,27 @@ impl TrainBatch {
     }
 }
 
+/// The loss of one head.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeadLoss {
+    /// The head's name.
+    pub name: String,
+    /// The weighted mean over the batch.
+    pub mean: f64,
+}
+
 /// Losses of one update: weighted means over the batch, before the update.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Losses {
+    /// The loss of each head, in the order of [`Model::heads`].
+    pub heads: Vec<HeadLoss>,
     /// Cross-entropy of the softmax over legal actions with the target, in nats.
     pub policy_cross_entropy: f64,
     /// The same less the target's entropy, in nats.
     pub policy_kl: f64,
-    /// Squared error of the values, averaged over the value head's outputs.
+    /// Squared error of the values that the search reads, averaged over the value head's outputs.
     pub value_mse: f64,
-    /// The total loss: cross-entropy plus `train.value_weight` times the squared error.
+    /// The total loss: the sum of the heads' losses times their weights.
     pub total: f64,
     /// Norm of the whole gradient before clipping.
     pub gradient_norm: f64,
@@ -91,25 +104,38 @@ impl Losses {
     /// # Errors
     /// [`Error::NotFinite`] for a loss.
     fn new(
-        config: &TrainConfig,
+        (model, config): (&Model, &TrainConfig),
         sums: &LossSums,
         total_weight: f64,
         norm: f64,
         updates: u64,
     ) -> Result<Self> {
         let mean = |sum: f64| sum / total_weight;
-        let value_mse = mean(sums.squared_error);
-        let policy_cross_entropy = mean(sums.cross_entropy);
-        finite("the policy loss", policy_cross_entropy)?;
-        finite("the value loss", value_mse)?;
+        let (mut heads, mut total, mut policy_cross_entropy) =
+            (Vec::with_capacity(model.heads.len()), 0.0, 0.0);
+        for (head, &sum) in model.heads.iter().zip(&sums.heads) {
+            let loss = mean(sum);
+            finite(&format!("the {} loss", head.name), loss)?;
+            total += loss::weight(config, head) * loss;
+            if head.role == HeadRole::Policy {
+                policy_cross_entropy = loss;
+            }
+            heads.push(HeadLoss { name: head.name.clone(), mean: loss });
+        }
         Ok(Self {
+            heads,
             policy_cross_entropy,
             policy_kl: policy_cross_entropy - mean(sums.target_entropy),
-            value_mse,
-            total: policy_cross_entropy + config.value_weight * value_mse,
+            value_mse: mean(sums.squared_error),
+            total,
             gradient_norm: norm,
             learning_rate: learning_rate(config, updates),
         })
+    }
+
+    /// The losses of heads that are no field of their own: all but those called policy and value.
+    pub fn further_heads(&self) -> impl Iterator<Item = &HeadLoss> {
+        self.heads.iter().filter(|head| head.name != "policy" && head.name != "value")
     }
 
     /// The same, if the gradient's norm is finite.
@@ -215,7 +241,7 @@ impl Trainer {
     /// [`Error::Mismatch`] where an array of the batch has the wrong length; [`Error::NotFinite`] where a loss, the
     /// gradient or a new weight is NaN or infinite. The trainer is then as it was before.
     pub fn step(&mut self, batch: &TrainBatch) -> Result<Losses> {
-        let rows = batch.check(&self.spec, self.config.accumulate)?;
+        let rows = batch.check(self.pass.model(), self.config.accumulate)?;
         let total_weight = batch.total_weight();
         self.gradient.fill(0.0);
         let mut statistics = self.statistics.clone();
@@ -225,14 +251,15 @@ impl Trainer {
             let features = self.spec.obs.len();
             let obs = &batch.obs[start * features..(start + part) * features];
             let outputs = self.pass.forward(&self.state.parameters, &statistics, obs)?;
-            let targets = loss::TargetRows::new(&self.spec, batch, start..start + part);
-            let gradients = loss::gradients(&targets, &outputs, total_weight, self.config.value_weight);
-            sums.add(&gradients.sums);
-            self.pass.backward(&outputs, &gradients.logits, &gradients.values, &mut self.gradient)?;
+            let mut gradients = outputs.clone();
+            let rule = (self.pass.model(), &self.config);
+            sums.add(&loss::gradients(rule, (batch, start..start + part), &mut gradients, total_weight)?);
+            self.pass.backward(&outputs, &gradients, &mut self.gradient)?;
             self.pass.update_statistics(&mut statistics)?;
         }
         let norm = optimizer::norm(&self.gradient);
-        let losses = Losses::new(&self.config, &sums, total_weight, norm, self.updates)?.finite()?;
+        let rule = (self.pass.model(), &self.config);
+        let losses = Losses::new(rule, &sums, total_weight, norm, self.updates)?.finite()?;
         self.update(&losses, statistics)?;
         Ok(losses)
     }

@@ -25,7 +25,7 @@ impl AutogradPass {
         }
     }
 
-    /// Logits and values of a batch. `parameters` and `statistics` are flat as in [`Model::flatten`], `obs [B, F]`.
+    /// The heads' outputs for a batch. `parameters` and `statistics` are flat as in [`Model::flatten`], `obs [B, F]`.
     pub fn forward(&mut self, parameters: &[f32], statistics: &[f32], obs: &[f32]) -> Result<Outputs> {
         match self {
             Self::Fused(tower) => Ok(tower.forward(parameters, obs)),
@@ -34,19 +34,13 @@ impl AutogradPass {
     }
 
     /// Adds to `gradient` that of the parameters for the last forward pass, given those of its outputs.
-    pub fn backward(
-        &mut self,
-        outputs: &Outputs,
-        d_logits: &[f32],
-        d_values: &[f32],
-        gradient: &mut [f32],
-    ) -> Result<()> {
+    pub fn backward(&mut self, outputs: &Outputs, gradients: &Outputs, gradient: &mut [f32]) -> Result<()> {
         match self {
             Self::Fused(tower) => {
-                tower.backward(outputs, d_logits, d_values, gradient);
+                tower.backward(outputs, gradients, gradient);
                 Ok(())
             }
-            Self::Candle(pass) => pass.backward(d_logits, d_values, gradient),
+            Self::Candle(pass) => pass.backward(gradients, gradient),
         }
     }
 
@@ -78,8 +72,8 @@ struct ForwardTape {
     net: CandleNet,
     /// Variables for the parameters, tensors for the statistics; in the order of [`Model::params`].
     params: Vec<Tensor>,
-    logits: Tensor,
-    values: Tensor,
+    /// The heads' outputs, in the order of [`Model::heads`].
+    outputs: Vec<Tensor>,
 }
 
 impl std::fmt::Debug for CandlePass {
@@ -107,21 +101,22 @@ impl CandlePass {
         let net = CandleNet::from_tensors(device, self.model.clone(), &params)?;
         let features = self.model.obs().len();
         let obs = Tensor::from_slice(obs, (obs.len() / features, features), device)?;
-        let (logits, values) = net.forward_t(&obs, BatchNormMode::Train)?;
+        let outputs = net.heads_t(&obs, BatchNormMode::Train)?;
         let numbers = |tensor: &Tensor| Ok::<_, Error>(tensor.flatten_all()?.to_vec1::<f32>()?);
-        let outputs = Outputs { logits: numbers(&logits)?, values: numbers(&values)? };
-        self.recorded = Some(ForwardTape { net, params, logits, values });
-        Ok(outputs)
+        let found = outputs.iter().map(numbers).collect::<Result<_>>()?;
+        self.recorded = Some(ForwardTape { net, params, outputs });
+        Ok(found)
     }
 
-    fn backward(&mut self, d_logits: &[f32], d_values: &[f32], gradient: &mut [f32]) -> Result<()> {
-        let Some(ForwardTape { params, logits, values, .. }) = &self.recorded else { return Ok(()) };
+    fn backward(&mut self, gradients: &Outputs, gradient: &mut [f32]) -> Result<()> {
+        let Some(ForwardTape { params, outputs, .. }) = &self.recorded else { return Ok(()) };
         // The gradient of sum(outputs * d) is what `d` at the outputs gives.
-        let weighted = |output: &Tensor, d: &[f32]| -> Result<Tensor> {
+        let weighted = |(output, d): (&Tensor, &Vec<f32>)| -> Result<Tensor> {
             Ok((output * Tensor::from_slice(d, output.dims(), &self.device)?)?.sum_all()?)
         };
-        let sum = (weighted(logits, d_logits)? + weighted(values, d_values)?)?;
-        let gradients = sum.backward()?;
+        let terms = outputs.iter().zip(gradients).map(weighted).collect::<Result<Vec<_>>>()?;
+        let Some(sum) = terms.into_iter().map(Ok).reduce(|sum, term| sum? + term?) else { return Ok(()) };
+        let gradients = sum?.backward()?;
         for (param, tensor) in self.model.params.iter().zip(params) {
             let Some(found) = gradients.get(tensor).filter(|_| !param.role.is_statistic()) else { continue };
             let found = found.flatten_all()?.to_vec1::<f32>()?;

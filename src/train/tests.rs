@@ -1,6 +1,6 @@
 use super::*;
 use crate::config::{Arch, OptimizerKind};
-use crate::game::ObsShape;
+use crate::game::{ObsShape, Target, TargetKind, TargetShape};
 use crate::model::Array;
 use crate::rng::{Key, Purpose};
 
@@ -23,6 +23,15 @@ fn spec(arch: Arch) -> NetSpec {
     }
 }
 
+/// The same network with heads that only training uses.
+fn with_auxiliary(arch: Arch) -> NetSpec {
+    let auxiliary = vec![
+        Target::new("owner", TargetShape::Points, TargetKind::Sign),
+        Target::new("margin", TargetShape::Vector(3), TargetKind::Amount),
+    ];
+    NetSpec { auxiliary, ..spec(arch) }
+}
+
 /// `rows` random samples; two actions of six are illegal in each.
 fn batch(spec: &NetSpec, rows: usize, seed: u64) -> TrainBatch {
     let mut rng = Key::new(seed, Purpose::Evaluation).stream();
@@ -36,11 +45,19 @@ fn batch(spec: &NetSpec, rows: usize, seed: u64) -> TrainBatch {
         let mut target = target.into_iter();
         for legal in legal {
             batch.legal.push(legal);
-            batch.policy.push(if legal == 1 { target.next().unwrap_or_default() } else { 0.0 });
+            batch.targets.column_mut("policy").push(if legal == 1 {
+                target.next().unwrap_or_default()
+            } else {
+                0.0
+            });
         }
         let value = 1.8 * rng.uniform() - 0.9;
-        batch.values.extend([value, -value]);
+        batch.targets.column_mut("values").extend([value, -value]);
         batch.weight.push(1.0);
+    }
+    for target in &spec.auxiliary {
+        let column = batch.targets.column_mut(&target.name);
+        column.extend((0..rows * target.len(spec.obs.into())).map(|_| rng.below(3) as f32 - 1.0));
     }
     batch
 }
@@ -69,12 +86,43 @@ fn a_fixed_problem_is_learnt() {
 }
 
 #[test]
+fn a_head_without_kernels_on_gpus_is_refused_by_name() {
+    let check = |spec: NetSpec| crate::net::gpu_train::check_heads(&spec.model().expect("a network"));
+    check(spec(Arch::Resnet)).expect("policy and value");
+    let error = check(with_auxiliary(Arch::Resnet)).expect_err("no kernels").to_string();
+    assert!(error.contains("the owner head") && !error.contains('\n'), "{error}");
+}
+
+#[test]
+fn auxiliary_heads_learn_and_are_named() {
+    for arch in [Arch::Resnet, Arch::Mlp] {
+        let spec = with_auxiliary(arch);
+        let config = TrainConfig { auxiliary_weight: 0.5, ..config() };
+        let mut trainer = Trainer::new(&spec, &config, 3).expect("trainer");
+        let batch = batch(&spec, 30, 1);
+        let first = trainer.step(&batch).expect("finite");
+        let names: Vec<&str> = first.heads.iter().map(|head| head.name.as_str()).collect();
+        assert_eq!(names, ["policy", "value", "owner", "margin"]);
+        let loss = |losses: &Losses, i: usize| losses.heads[i].mean;
+        let weighted = loss(&first, 0) + loss(&first, 1) + 0.5 * (loss(&first, 2) + loss(&first, 3));
+        assert!((first.total - weighted).abs() < 1e-12, "{first:?}");
+        assert!((loss(&first, 2) - std::f64::consts::LN_2).abs() < 0.05, "near 0 at first: {first:?}");
+        let last = (0..300).map(|_| trainer.step(&batch).expect("finite")).last().expect("steps");
+        // A third of the points are undecided, whose cross-entropy is ln 2.
+        assert!(
+            loss(&last, 2) < 0.4 * loss(&first, 2) + 0.6 * std::f64::consts::LN_2 / 3.0 + 0.1,
+            "{last:?}"
+        );
+        assert!(loss(&last, 3) < 0.5 * loss(&first, 3), "{last:?}");
+    }
+}
+
+#[test]
 fn any_number_of_threads_gives_the_same_bits() {
-    for arch in [Arch::Resnet, Arch::Mlp, Arch::Edge] {
+    for spec in [spec(Arch::Resnet), spec(Arch::Mlp), spec(Arch::Edge), with_auxiliary(Arch::Resnet)] {
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
             pool.install(|| {
-                let spec = spec(arch);
                 let mut trainer = Trainer::new(&spec, &config(), 3).expect("trainer");
                 for i in 0..3 {
                     trainer.step(&batch(&spec, 130, i)).expect("finite");
@@ -89,7 +137,7 @@ fn any_number_of_threads_gives_the_same_bits() {
 
 #[test]
 fn state_goes_on_to_the_bit() {
-    let spec = spec(Arch::Resnet);
+    let spec = with_auxiliary(Arch::Resnet);
     let mut trainer = Trainer::new(&spec, &config(), 3).expect("trainer");
     for i in 0..3 {
         trainer.step(&batch(&spec, 40, i)).expect("finite");
@@ -136,7 +184,7 @@ fn a_loss_that_is_no_number_leaves_the_trainer_as_it_was() {
         assert_eq!(trainer.state(), before);
     }
     let mut bad = good.clone();
-    bad.values[0] = f32::NAN;
+    bad.targets["values"][0] = f32::NAN;
     assert!(matches!(trainer.step(&bad), Err(Error::NotFinite { .. })));
     assert_eq!(trainer.state(), before);
 }
@@ -164,9 +212,9 @@ fn equal_parts_accumulate_to_the_gradient_of_one() {
     let mut three = one.clone();
     for _ in 0..2 {
         three.obs.extend(&one.obs);
-        three.policy.extend(&one.policy);
+        three.targets.column_mut("policy").extend(&one.targets["policy"]);
         three.legal.extend(&one.legal);
-        three.values.extend(&one.values);
+        three.targets.column_mut("values").extend(&one.targets["values"]);
         three.weight.extend(&one.weight);
     }
     let norm = |batch: &TrainBatch, accumulate: usize| {
@@ -185,8 +233,8 @@ fn sample_weights_of_zero_drop_samples_from_the_loss() {
     let mut halved = full.clone();
     halved.weight[15..].fill(0.0);
     let mut changed = halved.clone();
-    changed.policy[15 * 6..].fill(0.25);
-    changed.values[30..].fill(0.5);
+    changed.targets["policy"][15 * 6..].fill(0.25);
+    changed.targets["values"][30..].fill(0.5);
     let step = |batch: &TrainBatch| {
         Trainer::new(&spec, &config(), 3).and_then(|mut t| t.step(batch)).expect("finite")
     };
@@ -226,8 +274,9 @@ fn worst_difference(a: &Weights, b: &Weights) -> (f32, String) {
 
 #[test]
 fn candle_trains_as_the_fused_passes_do() {
-    for arch in [Arch::Resnet, Arch::Mlp, Arch::Edge] {
-        let spec = spec(arch);
+    let auxiliary = [Arch::Resnet, Arch::Mlp].map(with_auxiliary);
+    for spec in [Arch::Resnet, Arch::Mlp, Arch::Edge].map(spec).into_iter().chain(auxiliary) {
+        let arch = spec.arch;
         // With SGD a gradient's rounding stays a weight's rounding, which AdamW's division would not leave it.
         let config = TrainConfig { optimizer: OptimizerKind::Sgd, lr: 0.05, accumulate: 2, ..config() };
         let mut fused = Trainer::new(&spec, &config, 3).expect("trainer");

@@ -58,7 +58,11 @@ fn an_exported_file_describes_its_layers() {
     assert_eq!(described["layers"].as_array().map(Vec::len), Some(model.layers.len()));
     assert_eq!(described["layers"][1]["kind"], "conv3x3");
     assert_eq!(described["layers"][1]["name"], "stem");
-    assert_eq!(described["policy"], model.policy);
+    let heads = described["heads"].as_array().expect("a list");
+    assert_eq!(heads.len(), 2);
+    for (head, (role, play)) in heads.iter().zip([("policy", model.policy()), ("value", model.value())]) {
+        assert_eq!((&head["role"], &head["play"]), (&serde_json::json!(role), &serde_json::json!(play)));
+    }
     let header = NetworkHeader { model: None, ..exported.header.clone() };
     assert_eq!(NetFile { header, ..exported }, file);
 }

@@ -167,7 +167,8 @@ fn check(devices: u32, mode: &str) {
     let resumed = go(Run::resume_on(machine(), config(mode, 4), &parts, 1));
     let what = format!("{mode} on {devices}");
     assert_same(&whole, &parts, &what);
-    let timeless = |record: &EpochRecord| (record.games, record.updates, record.losses, record.strength);
+    let timeless =
+        |record: &EpochRecord| (record.games, record.updates, record.losses.clone(), record.strength);
     assert_eq!(
         records.iter().map(timeless).collect::<Vec<_>>(),
         resumed.iter().map(timeless).collect::<Vec<_>>()

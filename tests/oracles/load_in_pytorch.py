@@ -5,7 +5,7 @@
 
 `forward` is all it takes to use such a network elsewhere. The metadata entry `vecaz` (JSON) names the game, its settings and the
 actions, and describes the network (`model`) as a list of layers in order: each has a kind, the layers that it reads, and the prefix
-of its tensors' names. Observations go in flat, `[B, F]`, channels first, seen by the player to move; out come raw logits `[B, A]`, to
+of its tensors' names. Its heads say which layers give logits and values (`play`), and which others only training uses (`play` null). Observations go in flat, `[B, F]`, channels first, seen by the player to move; out come raw logits `[B, A]`, to
 be masked by the legal actions, and values `[B, P]` in seats relative to the player to move.
 """
 
@@ -80,8 +80,9 @@ def forward(model, tensors, obs):
         prefix = layer["name"] + "."
         own = {name[len(prefix) :]: t for name, t in tensors.items() if layer["name"] and name.startswith(prefix)}
         outputs.append(run(layer, own, [outputs[i] for i in layer["inputs"]]))
-    v = outputs[model["value"]]
-    return outputs[model["policy"]], torch.cat([v, -v], 1) if v.shape[1] < model["num_players"] else v
+    play = {head["role"]: outputs[head["play"]] for head in model["heads"] if head["play"] is not None}
+    v = play["value"]
+    return play["policy"], torch.cat([v, -v], 1) if v.shape[1] < model["num_players"] else v
 
 
 def main(path):

@@ -115,7 +115,7 @@ impl Net {
             act_row: stream_row / tower.out,
             head_row: heads.next_multiple_of(self.kernel_set.full.lanes),
             hidden_row: model.outputs(self.tower.hidden).next_multiple_of(self.kernel_set.full.lanes),
-            value_row: model.num_values(),
+            value_row: model.outputs(self.tower.values),
             vertices,
             pooling_row: if pooled().next().is_some() { stream_row } else { 0 },
             pooling_scratch: pooled().map(FusedPooling::scratch_len).max().unwrap_or(0),

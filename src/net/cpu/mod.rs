@@ -219,7 +219,7 @@ impl CpuNet {
 
     /// Multiply-adds that one observation needs; only taps on the board count.
     pub fn macs_per_sample(&self) -> usize {
-        self.net.model.multiply_adds()
+        self.net.model.multiply_adds_in_play()
     }
 
     /// Runs `rounds` rounds of the tower's kernels at the machine's peak rate, from registers alone. Returns the number of multiply-adds, in
@@ -311,8 +311,8 @@ impl Net {
         // each for `boards` boards, and distinct.
         let out = unsafe { self.run_layers(&layout, (obs, squares), arrays, &mut *logits, hook) };
         check_finite("a logit", logits)?;
-        let out = &out[..boards * self.model.num_values()];
-        check_finite("a value before its tanh", out)?;
+        let out = &out[..boards * self.model.outputs(self.tower.values)];
+        check_finite("an output of the value head", out)?;
         self.store_values(out, values);
         Ok(())
     }
@@ -454,14 +454,16 @@ impl Net {
         }
     }
 
-    fn store_values(&self, out: &[f32], values: &mut [f32]) {
-        if self.model.num_values() < self.model.num_players {
-            for (pair, v) in values.chunks_exact_mut(2).zip(out) {
-                let v = v.tanh();
-                pair.copy_from_slice(&[v, -v]);
+    /// Values of all players, from the outputs of the value head.
+    fn store_values(&self, outputs: &[f32], values: &mut [f32]) {
+        let (players, function) = (self.model.num_players, self.tower.value_function);
+        let opposite = self.model.num_values() < players;
+        let rows = outputs.chunks_exact(self.model.outputs(self.tower.values));
+        for (outputs, values) in rows.zip(values.chunks_exact_mut(players)) {
+            function.apply(outputs, values);
+            if let ([v, other], true) = (values, opposite) {
+                *other = -*v;
             }
-        } else {
-            values.iter_mut().zip(out).for_each(|(value, v)| *value = v.tanh());
         }
     }
 }

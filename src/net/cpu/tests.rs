@@ -139,6 +139,7 @@ fn any_spec() -> impl Strategy<Value = NetSpec> {
             },
             num_players: players,
             zero_sum_pair: zero_sum && players == 2,
+            ..NetSpec::default()
         },
     )
 }

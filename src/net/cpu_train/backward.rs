@@ -4,6 +4,7 @@
 //! the weights' gradient; dy through the transposed weights gives the next dz and the sums that its normalisation needs.
 
 use super::gemm::{View, weight_gradient};
+use super::head::{self, HeadArrays, HeadLayers};
 use super::layer::{CpuBatchNorm, Linear};
 use super::message::{LayerChunk, add_mean_gradient};
 use super::norm;
@@ -11,7 +12,7 @@ use super::preact_layer::{PreActLayer, Scratch};
 use super::split::BatchSplit;
 use super::tower::{CpuTrainNet, GradBuffers, Outputs, TowerArrays};
 use crate::isa::Isa;
-use crate::model::ResidualGrad;
+use crate::model::{HeadInput, ResidualGrad};
 use crate::net::pooling::BoardRows;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -68,17 +69,12 @@ impl CpuTrainNet {
     /// Adds to `gradient` the gradient of the parameters for the last [`CpuTrainNet::forward`], given the gradients of its outputs.
     ///
     /// # Shapes
-    /// `outputs` as that forward pass gave them; `d_logits [B, A]`, `d_values [B, V]` (of the values after the tanh);
-    /// `gradient` flat as in [`crate::model::Model::flatten`].
-    pub fn backward(&mut self, outputs: &Outputs, d_logits: &[f32], d_values: &[f32], gradient: &mut [f32]) {
-        let d_values: Vec<f32> =
-            d_values.iter().zip(&outputs.values).map(|(d, v)| d * (1.0 - v * v)).collect();
-        let d_logits = match &self.pool {
-            Some(edges) => self.split.scatter_rows(d_logits, edges.len(), self.policy.columns),
-            None => widen(d_logits, self.model.num_actions(), self.policy.columns),
-        };
-        let d_values = widen(&d_values, self.model.num_values(), self.values.columns);
-        self.backward_tail(&d_logits, &d_values);
+    /// `outputs` as that forward pass gave them, `gradients` of each of them; `gradient` flat as in [`crate::model::Model::flatten`].
+    pub fn backward(&mut self, outputs: &Outputs, gradients: &Outputs, gradient: &mut [f32]) {
+        let heads = self.heads.iter().zip(outputs.iter().zip(gradients));
+        let of_outs: Vec<Vec<f32>> =
+            heads.map(|(head, (y, d))| head.output_gradient(&self.split, y, d)).collect();
+        self.backward_tail(of_outs);
         for number in (0..self.layers.len()).rev() {
             self.backward_layer(number);
         }
@@ -86,60 +82,69 @@ impl CpuTrainNet {
         self.gather(gradient);
     }
 
-    /// From the outputs' gradients to dz of the tail's normalisation.
-    fn backward_tail(&mut self, d_logits: &[f32], d_values: &[f32]) {
-        let Self { split, tail, pool, policy, hidden, values, arrays, isa, .. } = self;
+    /// From the gradients of the heads' last layers, `[heads]` in their layout, to dz of the tail's normalisation.
+    fn backward_tail(&mut self, of_outs: Vec<Vec<f32>>) {
+        let floats = self.tail_floats();
+        let Self { split, tail, pool, heads, arrays, isa, .. } = self;
         let (isa, pool) = (*isa, pool.as_deref());
-        let floats = policy.tap_map.inputs * tail.width;
-        let logit_floats = policy.tap_map.outputs * policy.columns;
-        let boards = split.boards;
-        let mut d_hidden = vec![0.0; boards * hidden.columns];
+        let of_hidden = |head: &HeadLayers| vec![0.0; split.boards * head.hidden_floats()];
+        let mut d_heads: Vec<HeadArrays> = of_outs
+            .into_iter()
+            .zip(heads.iter())
+            .map(|(out, head)| HeadArrays { hidden: of_hidden(head), out })
+            .collect();
         let x = arrays.activations.last().map_or(&[][..], |x| &x[..]);
-        let gradients =
-            split.parts(d_logits, logit_floats).into_par_iter().zip(split.parts(d_values, values.columns));
-        let forward = split
-            .parts(x, floats)
-            .into_par_iter()
-            .zip(split.parts(&arrays.tail, floats))
-            .zip(split.parts(&arrays.hidden, hidden.columns));
-        let written = split
-            .parts_mut(&mut arrays.flow.dz, floats)
-            .into_par_iter()
-            .zip(split.parts_mut(&mut d_hidden, hidden.columns));
-        let sums = split.partitions.par_iter().zip(gradients).zip(forward).zip(written).map(|parts| {
-            let (((partition, (d_logits, d_values)), ((x, active), h)), (dz, d_hidden)) = parts;
+        let forward = split.parts(x, floats).into_par_iter().zip(split.parts(&arrays.tail, floats));
+        let hidden: Vec<Vec<&[f32]>> = heads
+            .iter()
+            .zip(&arrays.heads)
+            .map(|(head, arrays)| split.parts(&arrays.hidden, head.hidden_floats()))
+            .collect();
+        let written = split.parts_mut(&mut arrays.flow.dz, floats).into_par_iter().zip(head::parts_mut(
+            split,
+            heads,
+            &mut d_heads,
+        ));
+        let partitions = split.partitions.par_iter().enumerate();
+        let sums = partitions.zip(forward).zip(written).map(|parts| {
+            let (((number, partition), (x, active)), (dz, mut d_heads)) = parts;
             let mut done = 0;
             split
                 .chunks(partition)
                 .map(|boards| {
-                    let rows = boards.len();
-                    let part = |width: usize| done * width..(done + rows) * width;
-                    let d_hidden = &mut d_hidden[part(hidden.columns)];
-                    values.backward(isa, rows, &d_values[part(values.columns)], d_hidden, hidden.columns);
-                    let inactive = h[part(hidden.columns)].iter().map(|h| *h <= 0.0);
-                    d_hidden.iter_mut().zip(inactive).filter(|(_, off)| *off).for_each(|(d, _)| *d = 0.0);
-                    let dz = &mut dz[part(floats)];
+                    let rows = done..done + boards.len();
+                    let part = rows.start * floats..rows.end * floats;
+                    let dz = &mut dz[part.clone()];
                     dz.fill(0.0);
-                    policy.backward(isa, rows, &d_logits[part(logit_floats)], dz, tail.width);
-                    if let Some(edges) = pool {
-                        let mut d_mean = vec![0.0; rows * tail.width];
-                        hidden.backward(isa, rows, d_hidden, &mut d_mean, tail.width);
-                        add_mean_gradient(edges, &d_mean, dz);
-                    } else {
-                        hidden.backward(isa, rows, d_hidden, dz, tail.width);
+                    for ((head, hidden), d_head) in heads.iter().zip(&hidden).zip(&mut d_heads) {
+                        let (hidden, d) = (hidden[number], &mut *d_head);
+                        match (head.input, pool) {
+                            (HeadInput::MeanOverEdges, Some(edges)) => {
+                                let mut d_mean = vec![0.0; rows.len() * tail.width];
+                                head.backward(isa, &rows, hidden, d, (&mut d_mean, tail.width));
+                                add_mean_gradient(edges, &d_mean, dz);
+                            }
+                            _ => head.backward(isa, &rows, hidden, d, (&mut *dz, tail.width)),
+                        }
                     }
-                    let sums = relu_gradient(isa, tail, &x[part(floats)], &active[part(floats)], dz);
-                    done += rows;
+                    let sums = relu_gradient(isa, tail, &x[part.clone()], &active[part], dz);
+                    done = rows.end;
                     sums
                 })
                 .collect::<Vec<_>>()
         });
         let sums = sums.collect::<Vec<_>>().concat();
         tail.prepare_gradient(&sums);
-        head_gradient(isa, split, policy, &arrays.tail, tail.width, d_logits);
-        let read = if pool.is_some() { &arrays.pooled } else { &arrays.tail };
-        head_gradient(isa, split, hidden, read, tail.width, &d_hidden);
-        head_gradient(isa, split, values, &arrays.hidden, hidden.columns, d_values);
+        for ((head, forward), d) in heads.iter_mut().zip(&arrays.heads).zip(&d_heads) {
+            let source = head.source(&arrays.tail, &arrays.pooled);
+            match &mut head.hidden {
+                Some(hidden) => {
+                    head_gradient(isa, split, hidden, source, tail.width, &d.hidden);
+                    head_gradient(isa, split, &mut head.out, &forward.hidden, hidden.columns, &d.out);
+                }
+                None => head_gradient(isa, split, &mut head.out, source, tail.width, &d.out),
+            }
+        }
     }
 
     fn backward_layer(&mut self, number: usize) {
@@ -413,13 +418,4 @@ fn head_gradient(isa: Isa, split: &BatchSplit, linear: &mut Linear, x: &[f32], w
     });
     linear.bias_gradient.fill(0.0);
     norm::add_rows(isa, dy, &mut linear.bias_gradient);
-}
-
-/// Rows of `width` elements padded with 0 to `columns`.
-fn widen(x: &[f32], width: usize, columns: usize) -> Vec<f32> {
-    let mut out = vec![0.0; x.len() / width * columns];
-    for (row, wide) in x.chunks_exact(width).zip(out.chunks_exact_mut(columns)) {
-        wide[..width].copy_from_slice(row);
-    }
-    out
 }

@@ -14,6 +14,7 @@
 
 mod backward;
 mod gemm;
+mod head;
 mod layer;
 mod message;
 mod norm;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::Arch;
-use crate::game::ObsShape;
+use crate::game::{ObsShape, Target, TargetKind, TargetShape};
 use crate::isa::Isa;
 use crate::model::{Array, NetSpec, Weights};
 use crate::net::candle::{BatchNormMode, CandleNet};
@@ -33,6 +33,14 @@ fn edge_spec(blocks: usize, channels: usize, n: usize) -> NetSpec {
     NetSpec { num_actions: edges, ..spec(Arch::Edge, blocks, channels, (4, edges, 1)) }
 }
 
+/// A target for each point, and a vector.
+fn auxiliary() -> Vec<Target> {
+    vec![
+        Target::new("owner", TargetShape::Points, TargetKind::Sign),
+        Target::new("margin", TargetShape::Vector(5), TargetKind::Amount),
+    ]
+}
+
 fn specs() -> Vec<NetSpec> {
     vec![
         edge_spec(2, 36, 5),
@@ -46,6 +54,8 @@ fn specs() -> Vec<NetSpec> {
         NetSpec { se: 6, ..spec(Arch::Resnet, 2, 20, (2, 3, 4)) },
         NetSpec { global_pool: 16, se: 3, ..spec(Arch::Resnet, 1, 33, (5, 2, 7)) },
         spec(Arch::Mlp, 2, 36, (7, 3, 2)),
+        NetSpec { auxiliary: auxiliary(), ..spec(Arch::Resnet, 1, 20, (5, 2, 7)) },
+        NetSpec { auxiliary: auxiliary(), ..spec(Arch::Mlp, 1, 20, (7, 3, 2)) },
         spec(Arch::Mlp, 0, 16, (11, 1, 1)),
     ]
 }
@@ -68,8 +78,15 @@ fn numbers(len: usize, seed: u64) -> Vec<f32> {
     (0..len).map(|_| rng.normal()).collect()
 }
 
-/// Outputs and gradient by candle, for the loss sum(logits * d_logits) + sum(values * d_values).
-fn by_candle(spec: &NetSpec, obs: &[f32], d_logits: &[f32], d_values: &[f32]) -> (Outputs, Vec<f32>) {
+/// Random gradients of all heads' outputs.
+fn head_gradients(spec: &NetSpec, rows: usize) -> Outputs {
+    let model = spec.model().expect("a network");
+    let heads = model.heads.iter().enumerate();
+    heads.map(|(i, head)| numbers(rows * model.head_outputs(head), 2 + i as u64)).collect()
+}
+
+/// Outputs and gradient by candle, for the loss that sums outputs * d over all heads.
+fn by_candle(spec: &NetSpec, obs: &[f32], d: &Outputs) -> (Outputs, Vec<f32>) {
     let device = Device::Cpu;
     let rows = obs.len() / spec.obs.len();
     let tensor = |x: &[f32], shape: &[usize]| Tensor::from_slice(x, shape, &device).expect("tensor");
@@ -80,18 +97,18 @@ fn by_candle(spec: &NetSpec, obs: &[f32], d_logits: &[f32], d_values: &[f32]) ->
     let vars: Vec<Var> = model.params.iter().map(|param| var(&param.name)).collect();
     let tensors: Vec<Tensor> = vars.iter().map(|var| var.as_tensor().clone()).collect();
     let net = CandleNet::from_tensors(&device, Arc::new(model.clone()), &tensors).expect("network");
-    let (logits, values) =
-        net.forward_t(&tensor(obs, &[rows, spec.obs.len()]), BatchNormMode::Train).expect("forward");
-    let loss = (&logits * tensor(d_logits, logits.dims())).and_then(|x| x.sum_all()).expect("loss");
-    let loss = (&values * tensor(d_values, values.dims())).and_then(|x| x.sum_all() + loss).expect("loss");
-    let gradients = loss.backward().expect("backward");
+    let outputs = net.heads_t(&tensor(obs, &[rows, spec.obs.len()]), BatchNormMode::Train).expect("forward");
+    let term =
+        |(y, d): (&Tensor, &Vec<f32>)| (y * tensor(d, y.dims())).and_then(|x| x.sum_all()).expect("loss");
+    let loss = outputs.iter().zip(d).map(term).reduce(|sum, term| (sum + term).expect("loss"));
+    let gradients = loss.expect("heads").backward().expect("backward");
     let mut flat = Vec::new();
     for (_, var) in model.params.iter().zip(&vars).filter(|(param, _)| !param.role.is_statistic()) {
         let gradient = gradients.get(var.as_tensor()).expect("gradient");
         flat.extend(gradient.flatten_all().and_then(|g| g.to_vec1::<f32>()).expect("numbers"));
     }
     let vec = |t: Tensor| t.flatten_all().and_then(|t| t.to_vec1::<f32>()).expect("numbers");
-    (Outputs { logits: vec(logits), values: vec(values) }, flat)
+    (outputs.into_iter().map(vec).collect(), flat)
 }
 
 fn norm(x: impl Iterator<Item = f64>) -> f64 {
@@ -124,20 +141,22 @@ fn is_without_effect(spec: &NetSpec, name: &str) -> bool {
 /// The worst tensor and its error against candle, for random observations.
 fn worst_error(spec: &NetSpec, rows: usize, isa: Isa, seed: u64) -> (f64, String) {
     let obs = numbers(rows * spec.obs.len(), seed);
-    let (d_logits, d_values) = (numbers(rows * spec.num_actions, 2), numbers(rows * spec.num_values(), 3));
-    let (outputs, gradient) = by_candle(spec, &obs, &d_logits, &d_values);
+    let d = head_gradients(spec, rows);
+    let (outputs, gradient) = by_candle(spec, &obs, &d);
     let mut tower = CpuTrainNet::with_isa(spec, isa).expect("a network");
     let (parameters, _) = tower.model().flatten(&weights(spec)).expect("weights");
     let found = tower.forward(&parameters, &obs);
     let mut flat = vec![0.0; parameters.len()];
-    tower.backward(&found, &d_logits, &d_values, &mut flat);
-    let mut worst = (relative_error(&found.logits, &outputs.logits), "logits".to_string());
+    tower.backward(&found, &d, &mut flat);
+    let mut worst = (0.0, String::new());
     let mut take = |error: f64, name: &str| {
         if error > worst.0 {
             worst = (error, name.to_string());
         }
     };
-    take(relative_error(&found.values, &outputs.values), "values");
+    for (head, (found, right)) in tower.model().heads.iter().zip(found.iter().zip(&outputs)) {
+        take(relative_error(found, right), &head.name);
+    }
     // A gradient that is 0 but for rounding (weights whose scale a normalisation takes away) has no relative error.
     let floor = 1e-3 * norm(gradient.iter().map(|&x| f64::from(x)));
     for slot in tower.model().trained() {
@@ -170,7 +189,7 @@ fn outputs_and_gradients_are_those_of_candle_with_every_instruction_set() {
 fn any_spec() -> impl Strategy<Value = NetSpec> {
     let arch = prop_oneof![3 => Just(Arch::Resnet), 1 => Just(Arch::Mlp)];
     let board = (1..6usize, 1..8usize, 1..8usize);
-    let heads = (1..20usize, 1..20usize, 1..40usize, 1..70usize, 1..5usize, any::<bool>());
+    let heads = (1..20usize, 1..20usize, 1..40usize, 1..70usize, 1..5usize, any::<bool>(), 0..3usize);
     let pooling = (0..140usize, 0..20usize);
     let all = (arch, 0..3usize, 1..70usize, board, heads, pooling);
     all.prop_map(|(arch, blocks, channels, obs, heads, pooling)| NetSpec {
@@ -183,6 +202,7 @@ fn any_spec() -> impl Strategy<Value = NetSpec> {
         num_actions: heads.3,
         num_players: heads.4,
         zero_sum_pair: heads.5 && heads.4 == 2,
+        auxiliary: auxiliary()[heads.6..].to_vec(),
         ..spec(arch, blocks, channels, obs)
     })
 }
@@ -203,6 +223,7 @@ proptest! {
 fn gradients_are_finite_differences() {
     check_differences(&spec(Arch::Resnet, 1, 10, (2, 3, 4)));
     check_differences(&edge_spec(1, 10, 5));
+    check_differences(&NetSpec { auxiliary: auxiliary(), ..spec(Arch::Resnet, 1, 10, (2, 3, 4)) });
     check_differences(&NetSpec { global_pool: 4, se: 3, ..spec(Arch::Resnet, 1, 10, (2, 3, 4)) });
 }
 
@@ -211,14 +232,14 @@ fn check_differences(spec: &NetSpec) {
     let mut tower = CpuTrainNet::new(spec).expect("a network");
     let (parameters, _) = tower.model().flatten(&weights(spec)).expect("weights");
     let obs = numbers(rows * spec.obs.len(), 1);
-    let (d_logits, d_values) = (numbers(rows * spec.num_actions, 2), numbers(rows * spec.num_values(), 3));
+    let d = head_gradients(spec, rows);
     let outputs = tower.forward(&parameters, &obs);
     let mut gradient = vec![0.0; parameters.len()];
-    tower.backward(&outputs, &d_logits, &d_values, &mut gradient);
+    tower.backward(&outputs, &d, &mut gradient);
     let mut loss = |parameters: &[f32]| -> f64 {
         let outputs = tower.forward(parameters, &obs);
         let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum::<f64>();
-        dot(&outputs.logits, &d_logits) + dot(&outputs.values, &d_values)
+        outputs.iter().zip(&d).map(|(y, d)| dot(y, d)).sum()
     };
     // Along the gradient the loss rises by the square of its norm; steps small enough that few ReLUs switch.
     let square: f64 = gradient.iter().map(|&g| f64::from(g) * f64::from(g)).sum();
@@ -249,7 +270,7 @@ fn running_statistics_are_those_of_candle() {
         let obs = Tensor::from_slice(&obs, (17, spec.obs.len()), &Device::Cpu).expect("tensor");
         let (trained, _) = theirs.forward_t(&obs, BatchNormMode::Train).expect("forward");
         let vec = |t: Tensor| t.flatten_all().and_then(|t| t.to_vec1::<f32>()).expect("numbers");
-        assert_close("training mode", &outputs.logits, &vec(trained));
+        assert_close("training mode", &outputs[0], &vec(trained));
         let (a, _) = ours.forward_t(&obs, BatchNormMode::Eval).expect("forward");
         let (b, _) = theirs.forward_t(&obs, BatchNormMode::Eval).expect("forward");
         assert_close(&format!("running statistics of {spec:?}"), &vec(a), &vec(b));

@@ -4,6 +4,7 @@
 //! next normalisation needs.
 
 use super::gemm::{View, ViewMut};
+use super::head::{self, HeadArrays, HeadLayers};
 use super::layer::{CpuBatchNorm, Linear, Moments};
 use super::message::LayerMessage;
 use super::norm;
@@ -30,12 +31,8 @@ pub(super) struct TowerArrays {
     pub tail: Vec<f32>,
     /// The mean of it over all edges, which the value layers of an edge network read. `[B, width]`, else empty
     pub pooled: Vec<f32>,
-    /// `[B, A padded]`; of an edge network `[E, rows, 16]` in chunks, a logit in the first column.
-    pub logits: Vec<f32>,
-    /// After the ReLU. `[B, hidden padded]`
-    pub hidden: Vec<f32>,
-    /// Before the tanh. `[B, V padded]`
-    pub values: Vec<f32>,
+    /// Those of each head.
+    pub heads: Vec<HeadArrays>,
     /// Gradients of activations in the backward pass.
     pub flow: GradBuffers,
     /// Every partition's own scratch.
@@ -53,14 +50,8 @@ pub(super) struct GradBuffers {
     pub stream: Vec<f32>,
 }
 
-/// Outputs of a forward pass.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outputs {
-    /// Raw logits. `[B, A]`
-    pub logits: Vec<f32>,
-    /// After the tanh. `[B, V]`
-    pub values: Vec<f32>,
-}
+/// What each head learns of a batch, or the gradients of it, in the order of [`Model::heads`]. `[heads][B, outputs]`
+pub type Outputs = Vec<Vec<f32>>;
 
 /// A network in training mode (normalised by the batch), forward and backward.
 #[derive(Clone, Debug)]
@@ -75,9 +66,7 @@ pub struct CpuTrainNet {
     pub(super) tail: CpuBatchNorm,
     /// Where the value layers read the mean over all edges.
     pub(super) pool: Option<Arc<CompleteGraph>>,
-    pub(super) policy: Linear,
-    pub(super) hidden: Linear,
-    pub(super) values: Linear,
+    pub(super) heads: Vec<HeadLayers>,
     pub(super) arrays: TowerArrays,
 }
 
@@ -114,9 +103,7 @@ impl CpuTrainNet {
             layers,
             tail: CpuBatchNorm::new(&model, &tower.tail),
             pool: edges,
-            policy: linear(&tower.policy),
-            hidden: linear(&tower.hidden),
-            values: linear(&tower.values),
+            heads: tower.heads.iter().map(|head| HeadLayers::new(&model, head)).collect(),
             arrays: TowerArrays::default(),
             model,
         })
@@ -173,12 +160,16 @@ impl CpuTrainNet {
             obs: vec![0.0; boards * self.model.obs().len()],
             activations,
             unscaled: self.layers.iter().map(|layer| vec![0.0; boards * layer.unscaled_floats()]).collect(),
-            tail: vec![0.0; boards * self.policy.tap_map.inputs * self.tail.width],
+            tail: vec![0.0; boards * self.tail_floats()],
             pooled: vec![0.0; boards * self.pooled_floats()],
-            logits: zeros(&self.policy),
-            hidden: zeros(&self.hidden),
-            values: zeros(&self.values),
+            heads: self.heads.iter().map(|head| head.arrays(boards)).collect(),
         };
+    }
+
+    /// Floats a board of the tail.
+    pub(super) fn tail_floats(&self) -> usize {
+        let end = self.layers.last().map_or(&self.stem, |layer| &layer.linear);
+        end.tap_map.outputs * self.tail.width
     }
 
     /// Floats a board that the value layers read where they do not read the tail itself.
@@ -186,7 +177,7 @@ impl CpuTrainNet {
         if self.pool.is_some() { self.tail.width } else { 0 }
     }
 
-    /// Logits and values of a batch, normalised by the batch's own statistics.
+    /// The heads' outputs for a batch, normalised by the batch's own statistics.
     ///
     /// # Shapes
     /// `parameters` flat as in [`Model::flatten`], `obs [B, F]` channels first, B > 0.
@@ -216,11 +207,11 @@ impl CpuTrainNet {
     pub(super) fn linears(&self) -> impl Iterator<Item = &Linear> {
         let layers = self.layers.iter();
         let layers = layers.flat_map(|layer| std::iter::once(&layer.linear).chain(layer.message.linear()));
-        std::iter::once(&self.stem).chain(layers).chain([&self.policy, &self.hidden, &self.values])
+        std::iter::once(&self.stem).chain(layers).chain(self.heads.iter().flat_map(HeadLayers::linears))
     }
 
     fn pack(&mut self, parameters: &[f32]) {
-        let Self { model, stem, layers, policy, hidden, values, .. } = self;
+        let Self { model, stem, layers, heads, .. } = self;
         layers
             .iter_mut()
             .flat_map(|layer| layer.bias.iter_mut().chain(&mut layer.scale))
@@ -228,8 +219,10 @@ impl CpuTrainNet {
         let layers = layers
             .iter_mut()
             .flat_map(|layer| std::iter::once(&mut layer.linear).chain(layer.message.linear_mut()));
-        let linears: Vec<&mut Linear> =
-            std::iter::once(stem).chain(layers).chain([policy, hidden, values]).collect();
+        let linears: Vec<&mut Linear> = std::iter::once(stem)
+            .chain(layers)
+            .chain(heads.iter_mut().flat_map(HeadLayers::linears_mut))
+            .collect();
         linears.into_par_iter().for_each(|linear| linear.pack(model, parameters));
     }
 
@@ -320,60 +313,41 @@ impl CpuTrainNet {
     }
 
     fn forward_tail(&mut self) {
-        let pooled_floats = self.pooled_floats();
-        let Self { split, tail, pool, policy, hidden, values, arrays, isa, .. } = self;
+        let (floats, pooled_floats) = (self.tail_floats(), self.pooled_floats());
+        let Self { split, tail, pool, heads, arrays, isa, .. } = self;
         let Some(x) = arrays.activations.last() else { return };
-        let floats = policy.tap_map.inputs * tail.width;
-        let logit_floats = policy.tap_map.outputs * policy.columns;
         let (isa, pool) = (*isa, pool.as_deref());
         let inputs = split.parts(x, floats).into_par_iter().zip(split.parts_mut(&mut arrays.tail, floats));
-        let outputs = split
-            .parts_mut(&mut arrays.logits, logit_floats)
+        let outputs = head::parts_mut(split, heads, &mut arrays.heads)
             .into_par_iter()
-            .zip(split.parts_mut(&mut arrays.hidden, hidden.columns))
-            .zip(split.parts_mut(&mut arrays.values, values.columns))
             .zip(split.parts_mut(&mut arrays.pooled, pooled_floats));
         split.partitions.par_iter().zip(inputs).zip(outputs).for_each(|((partition, (x, a)), outputs)| {
-            let (((logits, h), v), pooled) = outputs;
+            let (mut parts, pooled) = outputs;
             let mut done = 0;
             for boards in split.chunks(partition) {
                 let rows = boards.len();
                 let part = |width: usize| done * width..(done + rows) * width;
                 let (x, a) = (&x[part(floats)], &mut a[part(floats)]);
                 norm::normalize_relu(isa, x, &tail.columns(), a);
-                let forward = |linear: &Linear, data: &[f32], width: usize, out: &mut [f32]| {
-                    linear.start(out);
-                    let out = ViewMut { data: out, width: linear.columns, offset: 0 };
-                    linear.forward(isa, rows, View { data, width, offset: 0 }, out);
-                };
-                forward(policy, a, tail.width, &mut logits[part(logit_floats)]);
-                let h = &mut h[part(hidden.columns)];
                 let pooled = &mut pooled[part(pooled_floats)];
                 if let Some(edges) = pool {
                     edge_messages::mean(isa, edges, a, pooled);
-                    forward(hidden, pooled, tail.width, h);
-                } else {
-                    forward(hidden, a, tail.width, h);
                 }
-                h.iter_mut().filter(|h| **h < 0.0).for_each(|h| *h = 0.0);
-                forward(values, h, hidden.columns, &mut v[part(values.columns)]);
+                for (head, arrays) in heads.iter().zip(&mut parts) {
+                    let data = head.source(a, pooled);
+                    head.forward(isa, rows, View { data, width: tail.width, offset: 0 }, arrays, done);
+                }
                 done += rows;
             }
         });
     }
 
     fn outputs(&self) -> Outputs {
-        let tight = |padded: &[f32], columns: usize, width: usize| -> Vec<f32> {
-            padded.chunks_exact(columns).flat_map(|row| &row[..width]).copied().collect()
-        };
-        let mut values = tight(&self.arrays.values, self.values.columns, self.model.num_values());
-        values.iter_mut().for_each(|v| *v = v.tanh());
-        let (logits, columns) = (&self.arrays.logits, self.policy.columns);
-        let logits = match &self.pool {
-            Some(edges) => self.split.gather_rows(logits, edges.len(), columns),
-            None => tight(logits, columns, self.model.num_actions()),
-        };
-        Outputs { logits, values }
+        self.heads
+            .iter()
+            .zip(&self.arrays.heads)
+            .map(|(head, arrays)| head.outputs(&self.split, arrays))
+            .collect()
     }
 }
 

@@ -5,7 +5,7 @@ use super::network::SlotOrder;
 use super::{Arithmetic, ForwardLayer, LayerSpec, padded_channels, slot_order};
 use crate::device::Limits;
 use crate::error::{Error, Result};
-use crate::model::{ActivationShape, Model, NetSpec, Tower};
+use crate::model::{ActivationShape, Model, NetSpec, Tower, ValueFunction};
 
 /// The most squares that go through the network together: it bounds the memory of activations, and more squares fill the device no
 /// better.
@@ -46,6 +46,10 @@ impl ForwardLayers {
         let model = spec.model()?;
         let form =
             Tower::of(&model).map_err(|why| Error::unsupported("the network's kernels on a GPU", why))?;
+        if form.value_function != ValueFunction::Tanh {
+            let why = "there are no kernels for its value head yet; set net.device = \"cpu\"";
+            return Err(Error::unsupported("the network's kernels on a GPU", why));
+        }
         let Arithmetic { element_type, cores } = arithmetic.on(limits.capability)?;
         let stream = model.layers[form.stem].shape;
         let (taps, height, width) = match stream {

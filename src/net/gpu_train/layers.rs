@@ -5,8 +5,8 @@ use super::constants::{CHUNK, NOWHERE, SCRATCH_ROWS, VEC};
 use crate::device_struct::device_struct;
 use crate::error::{Error, Result};
 use crate::model::{
-    CompleteGraph, Connectivity, GlobalPooling, Model, Param, PreActivation, Residual, Tower, TrainLinear,
-    TrainMessage, TrainTower,
+    CompleteGraph, Connectivity, GlobalPooling, HeadRole, Loss, Model, Param, PreActivation, Residual, Tower,
+    TrainLinear, TrainMessage, TrainTower,
 };
 use bytemuck::NoUninit;
 use std::ops::Range;
@@ -164,22 +164,46 @@ fn order(mode: Connectivity, taps: usize, inputs: usize) -> impl Iterator<Item =
     (0..inputs).step_by(chunk).flat_map(move |first| (0..taps).flat_map(move |tap| of_chunk(first, tap)))
 }
 
+fn no_kernels(what: impl std::fmt::Display) -> Error {
+    let why = format!("there are no kernels for {what} yet; set net.device = \"cpu\"");
+    Error::unsupported("training by kernels on a GPU", why)
+}
+
+/// Refuses heads that have no kernels.
+///
+/// # Errors
+/// [`Error::Unsupported`] with the name of the head.
+pub fn check_heads(model: &Model) -> Result<()> {
+    let known = [(HeadRole::Policy, Loss::LegalCrossEntropy), (HeadRole::Value, Loss::SquaredError)];
+    match model.heads.iter().find(|head| !known.contains(&(head.role, head.loss))) {
+        Some(head) => Err(no_kernels(format!("the {} head", head.name))),
+        None => Ok(()),
+    }
+}
+
 impl TrainLayers {
     /// The layers of `model`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if it is not a [`Tower`].
+    /// [`Error::Unsupported`] if it is not a [`Tower`], or for a head or loss that has no kernel.
     pub fn new(model: &Model) -> Result<Self> {
         let tower =
             Tower::of(model).map_err(|why| Error::unsupported("training by kernels on a GPU", why))?;
         let tower = TrainTower::new(model, &tower);
+        check_heads(model)?;
+        let [policy_head, value_head, ..] = &tower.heads[..] else {
+            return Err(no_kernels("fewer than two heads"));
+        };
+        let Some(hidden) = &value_head.hidden else {
+            return Err(no_kernels("a value head without a hidden layer"));
+        };
         let mut build = LayersBuilder { model, map: Vec::new(), more: Vec::new() };
         let stem = build.linear(&tower.stem);
         let units = tower.layers.iter().map(|layer| build.unit(layer)).collect();
         let tail = build.norm(&tower.tail);
-        let policy = build.linear(&tower.policy);
-        let hidden = build.linear(&tower.hidden);
-        let values = build.linear(&tower.values);
+        let policy = build.linear(&policy_head.out);
+        let hidden = build.linear(hidden);
+        let values = build.linear(&value_head.out);
         let graph = tower.edges.as_ref().map(|edges| build.graph(edges, &tower.layers));
         let packed = build.map.len();
         let mut layers = Self {

@@ -12,5 +12,5 @@ mod graph; // message passing of an edge network
 mod pooling; // biases and scales of channels out of a whole board
 
 pub use arrays::Samples;
-pub use layers::{LinearShape, TrainLayer, TrainLayers};
+pub use layers::{LinearShape, TrainLayer, TrainLayers, check_heads};
 pub use tiling::Tiling;

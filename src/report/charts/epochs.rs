@@ -4,15 +4,19 @@ use super::chart::Series;
 use crate::report::metrics::{EpochLosses, EpochRecord, Strength};
 
 /// All charts, in the order of the page. `random_outcome_error`: the fraction of the solved positions where uniformly random play
-/// changes the outcome, if there are positions.
-pub(super) fn epoch_charts(opponent: &str, random_outcome_error: Option<f64>) -> Vec<ChartSpec> {
-    let strength = strength_charts(opponent, random_outcome_error);
+/// changes the outcome, if there are positions. `heads`: those whose losses are charted besides policy and value.
+pub(super) fn epoch_charts(
+    opponent: &str,
+    random_outcome_error: Option<f64>,
+    heads: &[String],
+) -> Vec<ChartSpec> {
+    let strength = strength_charts(opponent, random_outcome_error, heads);
     [strength, speed_charts(), game_charts(), cost_charts()].into_iter().flatten().collect()
 }
 
 /// Losses, errors on solved positions, compared with that of random play, and the match score against `opponent`.
-fn strength_charts(opponent: &str, random_outcome_error: Option<f64>) -> Vec<ChartSpec> {
-    let losses = ChartSpec::new(
+fn strength_charts(opponent: &str, random_outcome_error: Option<f64>, heads: &[String]) -> Vec<ChartSpec> {
+    let mut losses = ChartSpec::new(
         "Losses",
         "The policy's cross-entropy to the search's policy, the part of it that training can remove (KL), and the squared \
          error of the value: they fall while the network learns what the search finds.",
@@ -22,6 +26,7 @@ fn strength_charts(opponent: &str, random_outcome_error: Option<f64>) -> Vec<Cha
             ("value", loss(|l| l.value)),
         ],
     );
+    losses.lines.extend(heads.iter().map(|name| (name.clone(), loss_of(name.clone()))));
     let errors = ChartSpec::new(
         "Errors on solved positions, %",
         "Share of solved positions where the chosen action gives away a win or a draw (outcome), or is not the best one \
@@ -119,7 +124,8 @@ pub(super) struct ChartSpec {
 
 impl ChartSpec {
     /// A chart without a line for comparison.
-    fn new(title: &'static str, meaning: impl Into<String>, lines: Vec<Line>) -> Self {
+    fn new(title: &'static str, meaning: impl Into<String>, lines: Vec<(&'static str, Pick)>) -> Self {
+        let lines = lines.into_iter().map(|(name, pick)| (name.to_string(), pick)).collect();
         Self { title, meaning: meaning.into(), lines, reference: None }
     }
 
@@ -128,7 +134,7 @@ impl ChartSpec {
         let line = |(name, pick): &Line| {
             let points: Vec<(f64, f64)> =
                 records.iter().filter_map(|record| pick(record).map(|y| (x(record), y))).collect();
-            (!points.is_empty()).then(|| Series { name: name.to_string(), points })
+            (!points.is_empty()).then(|| Series { name: name.clone(), points })
         };
         self.lines.iter().filter_map(line).collect()
     }
@@ -137,11 +143,16 @@ impl ChartSpec {
 /// A metric of an epoch, if present.
 type Pick = Box<dyn Fn(&EpochRecord) -> Option<f64>>;
 /// A line of a chart: name and metric.
-type Line = (&'static str, Pick);
+type Line = (String, Pick);
 
 /// A loss, if the epoch had updates.
 fn loss(pick: fn(&EpochLosses) -> f64) -> Pick {
     Box::new(move |record| record.losses.as_ref().map(pick))
+}
+
+/// The loss of the head called `name`, if the epoch had updates.
+fn loss_of(name: String) -> Pick {
+    Box::new(move |record| record.losses.as_ref()?.heads.get(&name).copied())
 }
 
 /// A fraction of the strength in per cent, if it was measured.

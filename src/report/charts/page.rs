@@ -4,7 +4,7 @@ use super::chart::{Axis, LineChart};
 use super::epochs::epoch_charts;
 use crate::config::Config;
 use crate::error::Result;
-use crate::report::metrics::EpochRecord;
+use crate::report::metrics::{EpochRecord, head_names};
 use std::fmt::Write;
 
 /// The charts over minutes and over epochs, and the choice between them. `random_outcome_error` as in [`crate::report::html::Report`];
@@ -40,7 +40,9 @@ impl Charts<'_> {
     /// All charts over `x`, each with a sentence about its meaning; those without a point are omitted.
     fn over(&self, x: &Horizontal) -> Result<String> {
         let mut html = format!("<div class=\"charts {}\">\n", x.class);
-        for spec in epoch_charts(&self.config.eval.opponent, self.random_outcome_error) {
+        for spec in
+            epoch_charts(&self.config.eval.opponent, self.random_outcome_error, &head_names(self.records))
+        {
             let chart = LineChart {
                 title: spec.title,
                 x_label: x.label,

@@ -145,7 +145,7 @@ impl<D: Device> DeviceTrainer<D> {
     /// As [`Trainer::step`], and those of the device. Where a device of several failed, the trainer can do no more.
     pub fn step(&mut self, batch: &TrainBatch) -> Result<Losses> {
         let accumulate = self.plan.config.accumulate;
-        let part = batch.check(&self.plan.spec, accumulate)? / accumulate;
+        let part = batch.check(&self.plan.model, accumulate)? / accumulate;
         let mut nothing = vec![(); self.replicas.len()];
         self.update(batch.total_weight(), part, &mut nothing, &|_, device, samples, rows| {
             samples::upload(device, samples, batch, rows)
@@ -265,11 +265,11 @@ impl<D: Device> DeviceTrainer<D> {
 
     fn losses(&self, report: &UpdateReport, total_weight: f64) -> Result<Losses> {
         let sums = super::loss::LossSums {
-            cross_entropy: report.cross_entropy,
+            heads: vec![report.cross_entropy, report.squared_error],
             target_entropy: report.target_entropy,
             squared_error: report.squared_error,
         };
-        Losses::new(&self.plan.config, &sums, total_weight, report.norm, self.updates)
+        Losses::new((&self.plan.model, &self.plan.config), &sums, total_weight, report.norm, self.updates)
     }
 
     /// Takes over the state after the update, if all of it is finite.

@@ -5,6 +5,7 @@ use crate::device::{Arg, Device};
 use crate::device_struct::device_struct;
 use crate::error::Result;
 use crate::game::Sizes;
+use crate::model::{POLICY, VALUES};
 use crate::net::gpu_train::arrays::Samples;
 use crate::net::gpu_train::passes::warps;
 use crate::replay::{BatchPlan, Replay, ReplayArrays, Symmetries};
@@ -239,9 +240,9 @@ pub(super) fn upload<D: Device>(
 ) -> Result<()> {
     let all = batch.weight.len();
     let floats = [
-        (&batch.obs, &mut samples.obs),
-        (&batch.policy, &mut samples.policy),
-        (&batch.values, &mut samples.values),
+        (&batch.obs[..], &mut samples.obs),
+        (&batch.targets[POLICY], &mut samples.policy),
+        (&batch.targets[VALUES], &mut samples.values),
         (&batch.weight, &mut samples.weight),
     ];
     for (from, to) in floats {

@@ -172,9 +172,12 @@ fn lesson(spec: &NetSpec, seed: u64) -> TrainBatch {
             .map(|a| if samples.legal[row * area + a] == 1 { attraction(a).exp() } else { 0.0 })
             .collect();
         let sum: f32 = exp.iter().sum();
-        samples.policy[row * area..(row + 1) * area].iter_mut().zip(&exp).for_each(|(t, e)| *t = e / sum);
+        samples.targets["policy"][row * area..(row + 1) * area]
+            .iter_mut()
+            .zip(&exp)
+            .for_each(|(t, e)| *t = e / sum);
         let value = (own.iter().sum::<f32>() - other.iter().sum::<f32>()).tanh() * 0.9;
-        samples.values[row * 2..row * 2 + 2].copy_from_slice(&[value, -value]);
+        samples.targets["values"][row * 2..row * 2 + 2].copy_from_slice(&[value, -value]);
     }
     samples
 }

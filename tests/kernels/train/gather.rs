@@ -60,7 +60,7 @@ impl Plies {
     }
 
     pub fn push(&mut self, replay: &mut Replay, num: usize) {
-        (0..num).for_each(|_| replay.push(&self.sample()));
+        (0..num).for_each(|_| replay.push(&self.sample(), &[]));
     }
 }
 
@@ -96,9 +96,9 @@ fn compare(game: &Arc<dyn AnyGame>) {
                 for part in [0..BATCH / 2, BATCH / 2..BATCH] {
                     on_device.gather(&device, &replay, plan, part, &out).expect("a batch");
                     found.obs.extend(download::<f32>(&out.obs));
-                    found.policy.extend(download::<f32>(&out.policy));
+                    found.targets.column_mut("policy").extend(download::<f32>(&out.policy));
                     found.legal.extend(download::<u8>(&out.legal));
-                    found.values.extend(download::<f32>(&out.values));
+                    found.targets.column_mut("values").extend(download::<f32>(&out.values));
                     found.weight.extend(download::<f32>(&out.weight));
                 }
                 assert!(found == whole, "{} batch {number}, {symmetries:?}, {residence:?}", game.name());

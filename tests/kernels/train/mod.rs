@@ -82,9 +82,9 @@ fn batch(spec: &NetSpec, rows: usize, seed: u64) -> TrainBatch {
         rng.dirichlet(0.7, &mut target);
         let mut target = target.into_iter();
         let next = |&legal: &u8| if legal == 1 { target.next().unwrap_or_default() } else { 0.0 };
-        batch.policy.extend(legal.iter().map(next));
+        batch.targets.column_mut("policy").extend(legal.iter().map(next));
         batch.legal.extend(legal);
-        batch.values.extend((0..spec.num_players).map(|_| 1.8 * rng.uniform() - 0.9));
+        batch.targets.column_mut("values").extend((0..spec.num_players).map(|_| 1.8 * rng.uniform() - 0.9));
         batch.weight.push(0.5 + rng.uniform());
     }
     batch

@@ -134,7 +134,7 @@ fn the_optimiser_gives_the_same_bits_for_the_same_gradient() {
         let spec = NetSpec { channels: 8, blocks: 1, ..spec(Arch::Resnet) };
         let config = TrainConfig { optimizer, weight_decay: 0.3, value_weight: 0.0, ..config() };
         let mut samples = batch(&spec, 9, 1);
-        samples.policy.fill(0.0);
+        samples.targets["policy"].fill(0.0);
         let mut start = Trainer::with_weights(&spec, &config, &weights(&spec)).expect("a trainer").state();
         for (name, array) in start.iter_mut() {
             let moment = [("first.", 0.01), ("second.", 0.02)].into_iter().find(|(p, _)| name.starts_with(p));
@@ -220,7 +220,7 @@ fn numbers_that_are_none_leave_the_trainer_as_it_was() -> Result<()> {
     let spec = NetSpec { channels: 8, ..spec(Arch::Resnet) };
     refused(&spec, |samples| samples.obs[7] = f32::NAN)?;
     refused(&spec, |samples| samples.obs[7] = f32::INFINITY)?;
-    refused(&spec, |samples| samples.values[0] = f32::NAN)?;
+    refused(&spec, |samples| samples.targets["values"][0] = f32::NAN)?;
     refused(&spec, |samples| samples.obs.truncate(3))
 }
 

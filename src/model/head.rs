@@ -1,0 +1,150 @@
+//! Heads: the layers whose outputs are learnt, each with its role, its target, its loss and its weight.
+
+use super::{ActivationShape, Model};
+use crate::game::{Target, TargetKind};
+use serde::Serialize;
+
+/// The target that every policy head learns: the search's policy. `[A]`
+pub const POLICY: &str = "policy";
+/// The target that scalar value heads learn: the result for every player, in seats relative to the observer. `[P]`
+pub const VALUES: &str = "values";
+
+/// The targets that follow from a sample alone; other names are those of a game's own.
+pub const SAMPLE_TARGETS: &[&str] = &[POLICY, VALUES];
+
+/// What a head is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeadRole {
+    /// Priors of the search.
+    Policy,
+    /// Values of the search.
+    Value,
+    /// Training only: the tower learns more from each sample.
+    Auxiliary,
+}
+
+/// The loss of a head's outputs y against a target t, for one sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Loss {
+    /// Cross-entropy of the softmax over legal actions, in nats.
+    LegalCrossEntropy,
+    /// Cross-entropy of the softmax over all outputs, in nats.
+    ClassCrossEntropy,
+    /// Mean over the outputs of (y - t)^2.
+    SquaredError,
+    /// Mean over the outputs of the cross-entropy of sigmoid(y) with the probability (1 + t) / 2, in nats.
+    BinaryCrossEntropy,
+}
+
+/// One head of a network.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Head {
+    /// Its name in metrics: "policy", "value", or that of its target.
+    pub name: String,
+    /// Its role.
+    pub role: HeadRole,
+    /// The layer whose output the loss reads, by its index in [`Model::layers`].
+    pub layer: usize,
+    /// The loss.
+    pub loss: Loss,
+    /// The name of the target.
+    pub target: String,
+    /// The weight of the loss, relative to the weight of its role in `[train]`.
+    pub weight: f64,
+    /// The layer that the search reads; None where only training uses the head.
+    pub play: Option<usize>,
+}
+
+impl Head {
+    /// The policy head whose logits are those of `layer`.
+    pub fn policy(layer: usize) -> Self {
+        Self {
+            name: POLICY.into(),
+            role: HeadRole::Policy,
+            layer,
+            loss: Loss::LegalCrossEntropy,
+            target: POLICY.into(),
+            weight: 1.0,
+            play: Some(layer),
+        }
+    }
+
+    /// The value head whose values are those of `layer`.
+    pub fn value(layer: usize) -> Self {
+        Self {
+            name: "value".into(),
+            role: HeadRole::Value,
+            layer,
+            loss: Loss::SquaredError,
+            target: VALUES.into(),
+            weight: 1.0,
+            play: Some(layer),
+        }
+    }
+
+    /// The head that learns `target` with the outputs of `layer`.
+    pub fn auxiliary(target: &Target, layer: usize) -> Self {
+        let loss = match target.kind {
+            TargetKind::Sign => Loss::BinaryCrossEntropy,
+            TargetKind::Amount => Loss::SquaredError,
+        };
+        let (name, role) = (target.name.clone(), HeadRole::Auxiliary);
+        Self { target: name.clone(), name, role, layer, loss, weight: 1.0, play: None }
+    }
+}
+
+impl Model {
+    /// The layer that the search reads of the first head with `role`.
+    fn played(&self, role: HeadRole) -> usize {
+        self.heads.iter().find(|head| head.role == role).and_then(|head| head.play).unwrap_or_default()
+    }
+
+    /// The layer that gives the logits. `[A]`
+    pub fn policy(&self) -> usize {
+        self.played(HeadRole::Policy)
+    }
+
+    /// The layer that gives the values in [-1, 1]. `[V]`
+    pub fn value(&self) -> usize {
+        self.played(HeadRole::Value)
+    }
+
+    /// The auxiliary heads.
+    pub fn auxiliary(&self) -> impl Iterator<Item = &Head> {
+        self.heads.iter().filter(|head| head.role == HeadRole::Auxiliary)
+    }
+
+    /// Outputs of the layer that `head` learns.
+    pub fn head_outputs(&self, head: &Head) -> usize {
+        self.layers[head.layer].shape.len()
+    }
+
+    /// Elements of the target of `head` for one sample.
+    pub fn target_len(&self, head: &Head) -> usize {
+        if head.target == VALUES { self.num_players } else { self.head_outputs(head) }
+    }
+
+    /// True for the layers on which logits or values depend: all that an executor needs for play.
+    pub fn layers_in_play(&self) -> Vec<bool> {
+        let mut needed = vec![false; self.layers.len()];
+        self.heads.iter().filter_map(|head| head.play).for_each(|layer| needed[layer] = true);
+        for (index, layer) in self.layers.iter().enumerate().rev().filter(|(_, l)| !l.inputs.is_empty()) {
+            if needed[index] {
+                layer.inputs.iter().for_each(|&input| needed[input] = true);
+            }
+        }
+        needed
+    }
+}
+
+impl Target {
+    /// Elements of the target where observations have this shape.
+    pub fn len(&self, obs: ActivationShape) -> usize {
+        match self.shape {
+            crate::game::TargetShape::Points => obs.positions(),
+            crate::game::TargetShape::Vector(len) => len,
+        }
+    }
+}
