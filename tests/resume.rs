@@ -329,6 +329,11 @@ fn check_threads(config: &str) {
 }
 
 #[test]
+fn a_run_that_learns_win_draw_and_loss_ends_with_the_same_bytes() {
+    check_threads(&CONFIG.replace("[net]", "[net]\nvalue_head = 'wdl'"));
+}
+
+#[test]
 fn overlapped_training_is_an_epoch_behind() {
     let folder = Folder::with(&overlapped());
     folder.finish(5, 2);

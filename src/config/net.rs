@@ -16,6 +16,15 @@ names! {
     }
 }
 names! {
+    /// What the value head of a network for two players whose returns sum to 0 learns.
+    ValueHead {
+        /// One value in (-1, 1), by its squared error.
+        Scalar = "scalar",
+        /// The probabilities of win, draw and loss, by their cross-entropy; the value is that of a win minus that of a loss.
+        Wdl = "wdl",
+    }
+}
+names! {
     /// Number format of the network in self-play.
     Precision {
         /// 32-bit floats.
@@ -66,6 +75,10 @@ section! {
         policy_channels: usize [1..=1024] = 8,
         /// Channels of the value head's 1x1 convolution (resnet); AlphaGo Zero has 1, 4 is not tuned.
         value_channels: usize [1..=1024] = 4,
+        /// What the value head learns: `scalar`, one value for each player, or with two players whose returns sum to 0 `wdl`, the
+        /// probabilities of win, draw and loss (Leela Chess Zero). The search reads a value either way; `scalar`, as no gain of
+        /// `wdl` is measured yet.
+        value_head: ValueHead = ValueHead::Scalar,
         /// Hidden units of the value head. AlphaGo Zero has 256 for a tower of 256 channels; 64, not tuned, suits small towers.
         value_hidden: usize [1..=4096] = 64,
         /// Global-pooling bias in every second block, the last one included (resnet, Wu 2019): channels of the block's first

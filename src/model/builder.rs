@@ -4,6 +4,7 @@ use super::kind::{ActivationShape, LayerKind};
 use super::params::{FlatRanges, Param};
 use super::role::Gain;
 use super::{Head, Layer, Model, NetSpec};
+use crate::config::ValueHead;
 use crate::game::{Target, TargetShape};
 
 /// A model being built. Each method adds a layer and gives its index.
@@ -83,13 +84,22 @@ impl ModelBuilder {
         Head::policy(self.layer("policy.linear", kind, &[x]))
     }
 
-    /// The value head on a vector: a hidden layer, and values in (-1, 1).
+    /// The value head on a vector: a hidden layer, and values in (-1, 1), of each player or by win, draw and loss.
     pub fn value(&mut self, x: usize, spec: &NetSpec) -> Head {
         let x = self.linear("value.hidden", x, spec.value_hidden);
         let x = self.layer("", LayerKind::Relu, &[x]);
-        let kind = LayerKind::Linear { outputs: spec.num_values(), gain: Gain::Output };
-        let x = self.layer("value.out", kind, &[x]);
-        Head::value(self.layer("", LayerKind::Tanh, &[x]))
+        let mut out =
+            |outputs| self.layer("value.out", LayerKind::Linear { outputs, gain: Gain::Output }, &[x]);
+        match spec.value_head {
+            ValueHead::Scalar => {
+                let x = out(spec.num_values());
+                Head::value(self.layer("", LayerKind::Tanh, &[x]))
+            }
+            ValueHead::Wdl => {
+                let x = out(3);
+                Head::outcome(x, self.layer("", LayerKind::WinLoss, &[x]))
+            }
+        }
     }
 
     /// The head that learns `target`, on a tower's end `x`: boards begin with a 1x1 convolution, and a number for each point is one

@@ -10,7 +10,7 @@ pub const POLICY: &str = "policy";
 pub const VALUES: &str = "values";
 
 /// The targets that follow from a sample alone; other names are those of a game's own.
-pub const SAMPLE_TARGETS: &[&str] = &[POLICY, VALUES];
+pub const SAMPLE_TARGETS: &[&str] = &[POLICY, VALUES, Head::OUTCOME];
 
 /// What a head is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -58,6 +58,15 @@ pub struct Head {
 }
 
 impl Head {
+    /// The target that heads of win, draw and loss learn: the probability of each for the observer. `[3]`
+    pub const OUTCOME: &str = "outcome";
+
+    /// Win, draw and loss with a mean of `value`, the draw as likely as it can be: certain for the results 1, 0 and -1.
+    pub fn outcome_of(value: f32) -> [f32; 3] {
+        let value = value.clamp(-1.0, 1.0);
+        [value.max(0.0), 1.0 - value.abs(), (-value).max(0.0)]
+    }
+
     /// The policy head whose logits are those of `layer`.
     pub fn policy(layer: usize) -> Self {
         Self {
@@ -82,6 +91,12 @@ impl Head {
             weight: 1.0,
             play: Some(layer),
         }
+    }
+
+    /// The value head whose logits of win, draw and loss are those of `layer`, and whose value is that of `play`.
+    pub fn outcome(layer: usize, play: usize) -> Self {
+        let (name, loss) = (Self::OUTCOME.to_string(), Loss::ClassCrossEntropy);
+        Self { target: name.clone(), name, loss, play: Some(play), ..Self::value(layer) }
     }
 
     /// The head that learns `target` with the outputs of `layer`.
@@ -146,5 +161,25 @@ impl Target {
             crate::game::TargetShape::Points => obs.positions(),
             crate::game::TargetShape::Vector(len) => len,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_are_probabilities_with_the_value_as_mean() {
+        for value in [-1.0f32, -0.75, -0.125, 0.0, 0.3, 1.0, 1.0005] {
+            let [win, draw, loss] = Head::outcome_of(value);
+            assert!([win, draw, loss].iter().all(|p| (0.0..=1.0).contains(p)), "{value}");
+            assert!((win + draw + loss - 1.0).abs() < 1e-6 && (win - loss - value.min(1.0)).abs() < 1e-6);
+            let [loses, draws, wins] = Head::outcome_of(-value);
+            assert_eq!([win, draw, loss], [wins, draws, loses]);
+        }
+        assert_eq!(
+            [1.0, 0.0, -1.0].map(Head::outcome_of),
+            [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+        );
     }
 }

@@ -119,6 +119,8 @@ pub enum LayerKind {
     Relu,
     /// The hyperbolic tangent.
     Tanh,
+    /// From logits of win, draw and loss the value: softmax probability of the first minus that of the last. `[3]` -> `[1]`
+    WinLoss,
     /// The sum of two layers of one shape.
     Add,
     /// All elements as a vector, channel by channel.
@@ -158,6 +160,8 @@ pub enum LayerKind {
 pub enum ValueFunction {
     /// The hyperbolic tangent of each output.
     Tanh,
+    /// The probability of the first output minus that of the last, by the softmax over three.
+    WinLoss,
 }
 
 impl ValueFunction {
@@ -165,6 +169,11 @@ impl ValueFunction {
     pub fn apply(self, outputs: &[f32], values: &mut [f32]) {
         match self {
             Self::Tanh => values.iter_mut().zip(outputs).for_each(|(value, y)| *value = y.tanh()),
+            Self::WinLoss => {
+                let max = outputs.iter().fold(f32::NEG_INFINITY, |max, &y| max.max(y));
+                let [win, draw, loss] = [0, 1, 2].map(|class| (outputs[class] - max).exp());
+                values[0] = (win - loss) / (win + draw + loss);
+            }
         }
     }
 }
@@ -185,6 +194,7 @@ impl LayerKind {
             Self::BatchNorm => "batch_norm",
             Self::Relu => "relu",
             Self::Tanh => "tanh",
+            Self::WinLoss => "win_loss",
             Self::Add => "add",
             Self::Flatten => "flatten",
             Self::EdgeMessage => "edge_message",
@@ -199,6 +209,7 @@ impl LayerKind {
     pub fn value_function(self) -> Option<ValueFunction> {
         match self {
             Self::Tanh => Some(ValueFunction::Tanh),
+            Self::WinLoss => Some(ValueFunction::WinLoss),
             _ => None,
         }
     }
@@ -213,6 +224,7 @@ impl LayerKind {
             ) => x.with_channels(outputs),
             (Self::Linear { outputs, .. }, [ActivationShape::Vector(_)]) => ActivationShape::Vector(outputs),
             (Self::BatchNorm | Self::Relu | Self::Tanh, &[x]) => x,
+            (Self::WinLoss, [ActivationShape::Vector(3)]) => ActivationShape::Vector(1),
             (Self::Add, &[x, y]) if x == y => x,
             (Self::Flatten, [x]) => ActivationShape::Vector(x.len()),
             (Self::EdgeMessage, &[x @ ActivationShape::Edges { .. }]) => x,
@@ -321,6 +333,24 @@ impl LayerKind {
 mod tests {
     use super::*;
 
+    /// The value of win, draw and loss is the mean result, opposite where win and loss change places, and certain at the ends.
+    #[test]
+    fn a_value_of_win_draw_and_loss_is_an_expectation() {
+        let value = |logits: [f32; 3]| {
+            let mut value = [9.0];
+            ValueFunction::WinLoss.apply(&logits, &mut value);
+            value[0]
+        };
+        for [win, draw, loss] in [[0.2f32, 0.5, 0.3], [0.7, 0.2, 0.1], [0.01, 0.98, 0.01]] {
+            // Logits have a constant in common that does not matter.
+            let of = |shift: f32| value([win, draw, loss].map(|p| p.ln() + shift));
+            assert!((of(0.0) - (win - loss)).abs() < 1e-6 && (of(50.0) - of(0.0)).abs() < 1e-5);
+            assert_eq!(value([win, draw, loss]), -value([loss, draw, win]));
+        }
+        assert_eq!([value([200.0, 0.0, -200.0]), value([0.0, 200.0, 0.0]), value([0.0; 3])], [1.0, 0.0, 0.0]);
+        assert_eq!(value([-1e30, -1e30, 1e30]), -1.0);
+    }
+
     /// Exported files give the kind by serde's name, messages and other files by [`LayerKind::name`].
     #[test]
     fn the_name_of_a_kind_is_its_name_in_files() {
@@ -333,6 +363,7 @@ mod tests {
             LayerKind::BatchNorm,
             LayerKind::Relu,
             LayerKind::Tanh,
+            LayerKind::WinLoss,
             LayerKind::Add,
             LayerKind::Flatten,
             LayerKind::EdgeMessage,

@@ -2,7 +2,7 @@
 
 use super::{IoShape, Model};
 use crate::config::keys::Section;
-use crate::config::{Arch, NetConfig};
+use crate::config::{Arch, NetConfig, ValueHead};
 use crate::error::{Error, Result};
 use crate::game::{ObsShape, Sizes, Target, TargetShape};
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,16 @@ const MAX_TARGET_LEN: usize = 65_536;
 /// True for the size of an absent layer, which files leave out.
 fn is_zero(size: &usize) -> bool {
     *size == 0
+}
+
+/// The value head of files that name none.
+fn scalar() -> ValueHead {
+    ValueHead::Scalar
+}
+
+/// True for the value head that files leave out.
+fn is_scalar(head: &ValueHead) -> bool {
+    *head == ValueHead::Scalar
 }
 
 /// Everything that fixes a network's layers, as a configuration gives it and files keep it.
@@ -28,6 +38,9 @@ pub struct NetSpec {
     pub policy_channels: usize,
     /// Channels of the value head's 1x1 convolution (resnet).
     pub value_channels: usize,
+    /// What the value head learns.
+    #[serde(default = "scalar", skip_serializing_if = "is_scalar")]
+    pub value_head: ValueHead,
     /// Hidden units of the value head.
     pub value_hidden: usize,
     /// Channels pooled by the global-pooling bias of every second block (resnet); 0: no block has one.
@@ -93,6 +106,7 @@ impl NetSpec {
             channels: net.channels,
             policy_channels: net.policy_channels,
             value_channels: net.value_channels,
+            value_head: net.value_head,
             value_hidden: net.value_hidden,
             global_pool: net.global_pool,
             se: net.se,
@@ -147,8 +161,12 @@ impl NetSpec {
     /// The list of its layers.
     ///
     /// # Errors
-    /// As [`Model::new`].
+    /// As [`Model::new`]; [`Error::Config`] for win, draw and loss of a game without them.
     pub fn model(&self) -> Result<Model> {
+        if self.value_head == ValueHead::Wdl && !self.zero_sum_pair {
+            let expected = "scalar: this game is not for two players whose returns sum to 0";
+            return Err(Error::config("net.value_head", self.value_head, expected));
+        }
         Model::new(self)
     }
 

@@ -24,6 +24,7 @@ pub(super) enum Op {
     BatchNorm(BatchNorm),
     Relu,
     Tanh,
+    WinLoss,
     Add,
     Flatten,
     EdgeMessage { graph: Arc<GraphTensors>, edge: Linear, vertex: Linear },
@@ -70,6 +71,7 @@ impl Op {
             }
             (LayerKind::Relu, _) => Self::Relu,
             (LayerKind::Tanh, _) => Self::Tanh,
+            (LayerKind::WinLoss, _) => Self::WinLoss,
             (LayerKind::Add, _) => Self::Add,
             (LayerKind::Flatten, _) => Self::Flatten,
             (LayerKind::EdgeMessage, [edge, vertex]) => {
@@ -106,6 +108,10 @@ impl Op {
             Self::BatchNorm(norm) => batch_norm(norm, x, mode),
             Self::Relu => x.relu(),
             Self::Tanh => x.tanh(),
+            Self::WinLoss => {
+                let probabilities = candle_nn::ops::softmax(x, D::Minus1)?;
+                probabilities.narrow(D::Minus1, 0, 1)? - probabilities.narrow(D::Minus1, 2, 1)?
+            }
             Self::Add => x + inputs[1],
             Self::Flatten => match x.rank() {
                 3 => x.transpose(1, 2)?.flatten_from(1),

@@ -64,6 +64,10 @@ fn run(layer: &Layer, params: &[&Array], inputs: &[LayerInput<'_>]) -> Vec<f64> 
         LayerKind::BatchNorm => batch_norm(params, x, shape),
         LayerKind::Relu => map(|x| x.max(0.0)),
         LayerKind::Tanh => map(f64::tanh),
+        LayerKind::WinLoss => {
+            let sum: f64 = x.iter().map(|x| x.exp()).sum();
+            vec![(x[0].exp() - x[2].exp()) / sum]
+        }
         LayerKind::Add => x.iter().zip(inputs[1].x).map(|(x, y)| x + y).collect(),
         LayerKind::EdgeMessage => edge_message(params, x, &edges_of(shape)),
         LayerKind::TriangleMix { channels } => triangle_mix(x, channels, &edges_of(shape)),

@@ -4,7 +4,7 @@
 use super::candle::BatchNormMode;
 use super::cpu::{CpuNet, available_isas};
 use super::{CandleNet, Network, reference};
-use crate::config::{Arch, Precision};
+use crate::config::{Arch, Precision, ValueHead};
 use crate::game::{ObsShape, Target, TargetKind, TargetShape};
 use crate::model::{Array, HeadRole, LayerKind, Model, NetSpec, Tower, Weights};
 use crate::rng::{Key, Purpose};
@@ -28,6 +28,11 @@ fn spec(arch: Arch) -> NetSpec {
     }
 }
 
+/// A network for two players that learns win, draw and loss.
+fn wdl(arch: Arch) -> NetSpec {
+    NetSpec { value_head: ValueHead::Wdl, num_players: 2, zero_sum_pair: true, ..spec(arch) }
+}
+
 /// A target for each point, and a vector.
 fn auxiliary() -> Vec<Target> {
     vec![
@@ -47,6 +52,9 @@ fn specs() -> Vec<NetSpec> {
         NetSpec { global_pool: 17, se: 3, channels: 35, ..spec(Arch::Resnet) },
         spec(Arch::Mlp),
         NetSpec { auxiliary: auxiliary(), ..spec(Arch::Resnet) },
+        wdl(Arch::Resnet),
+        NetSpec { channels: 33, ..wdl(Arch::Mlp) },
+        NetSpec { obs: edges, num_actions: 21, ..wdl(Arch::Edge) },
         NetSpec { auxiliary: auxiliary(), ..spec(Arch::Mlp) },
         NetSpec { obs: edges, num_actions: 21, ..spec(Arch::Edge) },
     ]
@@ -199,7 +207,7 @@ fn heads_of_training_cost_nothing_in_play() {
 }
 
 /// All kinds. The match below does not compile without a new kind, and the test fails until a network in `specs` has it.
-const KINDS: [&str; 14] = [
+const KINDS: [&str; 15] = [
     "input",
     "conv3x3",
     "conv1x1",
@@ -207,6 +215,7 @@ const KINDS: [&str; 14] = [
     "batch_norm",
     "relu",
     "tanh",
+    "win_loss",
     "add",
     "flatten",
     "edge_message",
@@ -222,9 +231,8 @@ fn listed(kind: LayerKind) -> &'static str {
         | LayerKind::Conv3x3 { .. }
         | LayerKind::Conv1x1 { .. }
         | LayerKind::Linear { .. } => kind.name(),
-        LayerKind::BatchNorm | LayerKind::Relu | LayerKind::Tanh | LayerKind::Add | LayerKind::Flatten => {
-            kind.name()
-        }
+        LayerKind::BatchNorm | LayerKind::Relu | LayerKind::Tanh | LayerKind::WinLoss => kind.name(),
+        LayerKind::Add | LayerKind::Flatten => kind.name(),
         LayerKind::EdgeMessage | LayerKind::TriangleMix { .. } | LayerKind::MeanOverEdges => kind.name(),
         LayerKind::GlobalPoolBias { .. } | LayerKind::SqueezeExcite { .. } => kind.name(),
     }

@@ -3,7 +3,7 @@
 use super::{BatchPlan, Replay, TargetColumns};
 use crate::batch::ErasedRules;
 use crate::error::{Error, Result};
-use crate::model::{Model, SAMPLE_TARGETS};
+use crate::model::{Head, Model, SAMPLE_TARGETS, VALUES};
 use rayon::prelude::*;
 
 /// Rows that one task makes.
@@ -23,6 +23,8 @@ pub struct GameTarget {
 /// The targets of a network besides policy and values, which every sample has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetList {
+    /// True where a head learns win, draw and loss, which follow from the values.
+    pub outcome: bool,
     /// Those that follow from the position and the end of its game.
     pub of_game: Vec<GameTarget>,
 }
@@ -34,7 +36,8 @@ impl TargetList {
     /// [`Error::Mismatch`] for a head whose target the game does not have.
     pub fn new(game: &dyn ErasedRules, model: &Model) -> Result<Self> {
         let known = game.targets();
-        let mut list = Self::default();
+        let outcome = model.heads.iter().any(|head| head.target == Head::OUTCOME);
+        let mut list = Self { outcome, ..Self::default() };
         for head in model.heads.iter().filter(|head| !SAMPLE_TARGETS.contains(&head.target.as_str())) {
             let (name, len) = (head.target.clone(), model.target_len(head));
             let number = known.iter().position(|target| target.name == name);
@@ -57,6 +60,10 @@ impl TargetList {
 impl Replay {
     /// Adds to `columns`, which have policy and values, the others of the batch of `plan`.
     pub(super) fn add_columns(&self, game: &dyn ErasedRules, plan: BatchPlan, columns: &mut TargetColumns) {
+        if self.targets.outcome {
+            let observers = columns[VALUES].chunks_exact(self.sizes.num_players);
+            *columns.column_mut(Head::OUTCOME) = observers.flat_map(|row| Head::outcome_of(row[0])).collect();
+        }
         for target in &self.targets.of_game {
             *columns.column_mut(&target.name) = self.game_target(game, plan, target);
         }

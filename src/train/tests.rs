@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{Arch, OptimizerKind};
+use crate::config::{Arch, OptimizerKind, ValueHead};
 use crate::game::{ObsShape, Target, TargetKind, TargetShape};
 use crate::model::Array;
 use crate::rng::{Key, Purpose};
@@ -21,6 +21,11 @@ fn spec(arch: Arch) -> NetSpec {
         zero_sum_pair: true,
         ..NetSpec::default()
     }
+}
+
+/// The same network with win, draw and loss.
+fn wdl(arch: Arch) -> NetSpec {
+    NetSpec { value_head: ValueHead::Wdl, ..spec(arch) }
 }
 
 /// The same network with heads that only training uses.
@@ -53,6 +58,9 @@ fn batch(spec: &NetSpec, rows: usize, seed: u64) -> TrainBatch {
         }
         let value = 1.8 * rng.uniform() - 0.9;
         batch.targets.column_mut("values").extend([value, -value]);
+        if spec.value_head == ValueHead::Wdl {
+            batch.targets.column_mut("outcome").extend(crate::model::Head::outcome_of(value));
+        }
         batch.weight.push(1.0);
     }
     for target in &spec.auxiliary {
@@ -85,12 +93,41 @@ fn a_fixed_problem_is_learnt() {
     }
 }
 
+/// The squared error is that of the expectation, and the loss falls to the target's entropy.
+#[test]
+fn win_draw_and_loss_are_learnt() {
+    for arch in [Arch::Resnet, Arch::Mlp, Arch::Edge] {
+        let spec = wdl(arch);
+        let mut trainer = Trainer::new(&spec, &config(), 3).expect("trainer");
+        let batch = batch(&spec, 30, 1);
+        let first = trainer.step(&batch).expect("finite");
+        let squares: f64 = batch.targets["values"].iter().map(|v| f64::from(v * v)).sum();
+        assert!((first.value_mse - squares / 60.0).abs() < 0.05, "values near 0 at first: {first:?}");
+        let entropy = |p: &f32| if *p > 0.0 { -f64::from(*p) * f64::from(*p).ln() } else { 0.0 };
+        let entropy = batch.targets["outcome"].iter().map(entropy).sum::<f64>() / 30.0;
+        let last = (0..400).map(|_| trainer.step(&batch).expect("finite")).last().expect("steps");
+        let further: Vec<&HeadLoss> = last.further_heads().collect();
+        assert!(further.len() == 1 && further[0].name == "outcome", "{further:?}");
+        assert!((-1e-6..0.03).contains(&(further[0].mean - entropy)), "{arch:?}: {further:?} {entropy}");
+        assert!(last.value_mse < 0.01, "{last:?}");
+    }
+}
+
+#[test]
+fn win_draw_and_loss_of_a_game_without_them_are_refused() {
+    let error =
+        NetSpec { num_players: 3, zero_sum_pair: false, ..wdl(Arch::Mlp) }.model().expect_err("refused");
+    assert!(error.to_string().contains("net.value_head: got wdl, expected scalar"), "{error}");
+}
+
 #[test]
 fn a_head_without_kernels_on_gpus_is_refused_by_name() {
     let check = |spec: NetSpec| crate::net::gpu_train::check_heads(&spec.model().expect("a network"));
     check(spec(Arch::Resnet)).expect("policy and value");
     let error = check(with_auxiliary(Arch::Resnet)).expect_err("no kernels").to_string();
     assert!(error.contains("the owner head") && !error.contains('\n'), "{error}");
+    let error = check(wdl(Arch::Mlp)).expect_err("no kernels").to_string();
+    assert!(error.contains("the outcome head"), "{error}");
 }
 
 #[test]
@@ -275,7 +312,8 @@ fn worst_difference(a: &Weights, b: &Weights) -> (f32, String) {
 #[test]
 fn candle_trains_as_the_fused_passes_do() {
     let auxiliary = [Arch::Resnet, Arch::Mlp].map(with_auxiliary);
-    for spec in [Arch::Resnet, Arch::Mlp, Arch::Edge].map(spec).into_iter().chain(auxiliary) {
+    let wdl = [Arch::Resnet, Arch::Mlp, Arch::Edge].map(wdl);
+    for spec in [Arch::Resnet, Arch::Mlp, Arch::Edge].map(spec).into_iter().chain(auxiliary).chain(wdl) {
         let arch = spec.arch;
         // With SGD a gradient's rounding stays a weight's rounding, which AdamW's division would not leave it.
         let config = TrainConfig { optimizer: OptimizerKind::Sgd, lr: 0.05, accumulate: 2, ..config() };

@@ -42,6 +42,9 @@ def run(layer, p, inputs):
         return x.relu()
     if kind == "tanh":
         return x.tanh()
+    if kind == "win_loss":
+        probabilities = x.softmax(1)
+        return probabilities[:, :1] - probabilities[:, 2:]
     if kind == "add":
         return x + inputs[1]
     if kind == "flatten":

@@ -1,7 +1,7 @@
 //! The fused passes against the candle modules' outputs and autograd, and against finite differences.
 
 use super::*;
-use crate::config::Arch;
+use crate::config::{Arch, ValueHead};
 use crate::game::{ObsShape, Target, TargetKind, TargetShape};
 use crate::isa::Isa;
 use crate::model::{Array, NetSpec, Weights};
@@ -33,6 +33,11 @@ fn edge_spec(blocks: usize, channels: usize, n: usize) -> NetSpec {
     NetSpec { num_actions: edges, ..spec(Arch::Edge, blocks, channels, (4, edges, 1)) }
 }
 
+/// The same network with win, draw and loss.
+fn wdl(spec: NetSpec) -> NetSpec {
+    NetSpec { value_head: ValueHead::Wdl, num_players: 2, zero_sum_pair: true, ..spec }
+}
+
 /// A target for each point, and a vector.
 fn auxiliary() -> Vec<Target> {
     vec![
@@ -56,6 +61,8 @@ fn specs() -> Vec<NetSpec> {
         spec(Arch::Mlp, 2, 36, (7, 3, 2)),
         NetSpec { auxiliary: auxiliary(), ..spec(Arch::Resnet, 1, 20, (5, 2, 7)) },
         NetSpec { auxiliary: auxiliary(), ..spec(Arch::Mlp, 1, 20, (7, 3, 2)) },
+        wdl(spec(Arch::Resnet, 1, 20, (5, 2, 7))),
+        wdl(edge_spec(1, 10, 5)),
         spec(Arch::Mlp, 0, 16, (11, 1, 1)),
     ]
 }
@@ -223,6 +230,7 @@ proptest! {
 fn gradients_are_finite_differences() {
     check_differences(&spec(Arch::Resnet, 1, 10, (2, 3, 4)));
     check_differences(&edge_spec(1, 10, 5));
+    check_differences(&wdl(edge_spec(1, 10, 5)));
     check_differences(&NetSpec { auxiliary: auxiliary(), ..spec(Arch::Resnet, 1, 10, (2, 3, 4)) });
     check_differences(&NetSpec { global_pool: 4, se: 3, ..spec(Arch::Resnet, 1, 10, (2, 3, 4)) });
 }
