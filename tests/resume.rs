@@ -317,6 +317,23 @@ fn resumed_with_other_threads_it_ends_with_the_same_bytes() {
     check_threads(&CONFIG.replace("[net]", "[net]\nexecutor = 'candle'"));
 }
 
+#[test]
+fn a_run_that_learns_ownership_ends_with_the_same_bytes() {
+    let othello = CONFIG.replace("'tic_tac_toe'", "'othello'\nsize = 6").replace("'mlp'", "'resnet'");
+    let config =
+        othello.replace("[net]", "[net]\nauxiliary = 'ownership'").replace("positions = 20", "every = 0");
+    check_threads(&config);
+    check_threads(&config.replace("[train]", "[train]\nmode = 'overlapped'"));
+    let folder = Folder::with(&config);
+    folder.finish(3, 2);
+    let losses: Vec<f64> = folder
+        .metrics()
+        .iter()
+        .filter_map(|record| record["losses"]["heads"]["ownership"].as_f64())
+        .collect();
+    assert!(losses.len() >= 2 && losses.iter().all(|loss| (0.01..0.75).contains(loss)), "{losses:?}");
+}
+
 fn check_threads(config: &str) {
     let (whole, parts) = (Folder::with(config), Folder::with(config));
     whole.finish(6, 2);

@@ -59,5 +59,8 @@ fn describe(game: &dyn AnyGame) -> String {
         let line = format!("game.{}: {}, default {}", key.name, key.values, key.default);
         text += &fill(&format!("{line}. {}", key.meaning), sentence_width(), [2, 6]);
     }
+    for target in game.targets() {
+        text += &fill(&format!("a target for net.auxiliary: {}", target.name), sentence_width(), [2, 6]);
+    }
     text
 }

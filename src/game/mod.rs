@@ -142,6 +142,11 @@ impl Target {
     }
 }
 
+/// For every point the player who owns it at the end of the game, from the viewpoint of the player to move: 1, -1, or 0 for neither.
+pub fn ownership() -> Target {
+    Target::new("ownership", TargetShape::Points, TargetKind::Sign)
+}
+
 /// The shape of a [`Target`] for one position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

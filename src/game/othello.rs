@@ -9,7 +9,7 @@
 //! Bitboard: row-major with 8 bits per row on either board, so that one set of shifts serves both.
 
 use super::board::{self};
-use super::{Game, History, ObsShape, Sizes, Turn};
+use super::{Game, History, ObsShape, Sizes, Target, Turn, ownership};
 use crate::config::keys::{names, section};
 use crate::device_struct::{device_constants, device_struct};
 use bytemuck::{Pod, Zeroable};
@@ -271,6 +271,19 @@ impl Game for Othello {
     /// Clears `passed`, which affects neither the observation nor the legal list.
     fn canonical(&self, s: &State) -> State {
         State { passed: 0, ..*s }
+    }
+
+    fn targets(&self) -> Vec<Target> {
+        vec![ownership()]
+    }
+
+    fn write_target(&self, _number: usize, position: &State, end: &State, out: &mut [f32]) {
+        let player = usize::from(position.to_play);
+        let [own, other] = [end.discs[player], end.discs[1 - player]];
+        for (cell, owner) in (0..).zip(out) {
+            let bit = self.bit_of(cell);
+            *owner = (own >> bit & 1) as f32 - (other >> bit & 1) as f32;
+        }
     }
 
     /// Discs of each player.

@@ -106,6 +106,24 @@ fn any_number_of_workers_gives_the_bytes_of_one_machine() {
     }
 }
 
+/// What a head learns from the end of a game, the learner computes from the games that it replays.
+#[test]
+fn ownership_in_games_of_workers_is_that_of_one_machine() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = Run::new(folder.path(), "name = 'othello'\nsize = 6");
+    let learns = ["--set", "net.auxiliary=ownership"];
+    success(run.start("alone", &learns));
+    let expected = run.bytes("alone");
+    let url = redis.url("ownership");
+    let cluster = ["--cluster", &url, "--play", "0"];
+    let learner = run.start("ownership", &[&cluster[..], &STRICT, &learns].concat());
+    wait_for_state(&redis, "ownership");
+    let _workers: Vec<Vecaz> = (0..2).map(|_| worker(&url)).collect();
+    success(learner);
+    run.check("ownership", &expected);
+}
+
 #[test]
 fn a_learner_that_plays_itself_needs_no_worker() {
     let Some(redis) = Redis::start(&[]) else { return };

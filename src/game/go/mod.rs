@@ -16,7 +16,7 @@ mod points;
 #[cfg(test)]
 mod tests;
 
-use super::{Game, History, ObsShape, Sizes, Turn, board};
+use super::{Game, History, ObsShape, Sizes, Target, Turn, board, ownership};
 use crate::config::keys::section;
 use crate::device_struct::{device_constants, device_struct};
 use crate::rng;
@@ -228,13 +228,13 @@ impl<const W: usize> Board<W> {
     }
 }
 
-/// Points of black and white on the board: stones, and empty regions that touch only that colour.
-fn areas<const W: usize>(size: u32, s: &State) -> [u32; 2] {
+/// The points of black and of white: stones, and empty regions that touch only that colour.
+fn owned<const W: usize>(size: u32, s: &State) -> [Points<W>; 2] {
     let grid = Grid::<W>::new(size);
     let stones = s.stones.map(|words| Points::<W>::load(&words));
     let empty = grid.full.without(stones[0].or(stones[1]));
     let reached = stones.map(|own| grid.flood(own, empty.or(own)));
-    [reached[0].without(reached[1]).count(), reached[1].without(reached[0]).count()]
+    [reached[0].without(reached[1]), reached[1].without(reached[0])]
 }
 
 impl Go {
@@ -254,7 +254,7 @@ impl Go {
 
     /// Points of black and of white on the board, without komi: stones, and empty regions touching only that colour.
     pub fn areas(&self, s: &State) -> [u32; 2] {
-        with_words!(self.size, W => areas::<W>(self.size, s))
+        with_words!(self.size, W => owned::<W>(self.size, s).map(|points| points.count()))
     }
 
     /// `point` under one of the eight symmetries of the square: bit 2 transposes, bit 1 flips rows, bit 0 columns.
@@ -388,6 +388,20 @@ impl Game for Go {
         let value = if lead == 0.0 { 0.0 } else { lead.signum() };
         out[0] = value;
         out[1] = -value;
+    }
+
+    fn targets(&self) -> Vec<Target> {
+        vec![ownership()]
+    }
+
+    fn write_target(&self, _number: usize, position: &State, end: &State, out: &mut [f32]) {
+        let player = usize::from(position.plies & 1);
+        out.fill(0.0);
+        with_words!(self.size, W => {
+            let owned = owned::<W>(self.size, end);
+            owned[player].iter().for_each(|point| out[usize::from(point)] = 1.0);
+            owned[1 - player].iter().for_each(|point| out[usize::from(point)] = -1.0);
+        });
     }
 
     /// Points on the board, white's with komi.
