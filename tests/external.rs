@@ -23,9 +23,10 @@ fn main() {
     if std::env::args().any(|argument| argument == "--list") {
         return;
     }
-    let checks: [(&str, fn()); 7] = [
+    let checks: [(&str, fn()); 8] = [
         ("numbers and names are valid replies with any number of threads", numbers_and_names),
         ("stronger play wins against it", strength_shows),
+        ("a program sees no card that its player does not see", hidden_cards),
         ("mean raw scores are shown for games with points", points_a_game),
         ("a signal ends a match that waits for a program, and the program", a_signal_ends_both),
         ("every fault is reported in one sentence", misbehaviour),
@@ -81,6 +82,10 @@ fn opponent(manner: &str) {
                 while stdout.write_all(&[b'9'; 4096]).is_ok() {}
             }
             ("chats", _) => say("{\"action\":0}\n{\"action\":0}"),
+            ("players", _) => {
+                check_cards(&request);
+                say(&json!({ "action": request["legal_names"][0] }).to_string());
+            }
             ("names", _) => say(&json!({ "action": request["legal_names"][checked(&request)] }).to_string()),
             _ => {
                 say(&json!({ "action": request["legal"][checked(&request)], "why": "no reason" }).to_string())
@@ -147,19 +152,37 @@ fn strength_shows() {
     assert_eq!((&row["points_per_game"], &row["points_interval"]), (&Value::Null, &Value::Null));
 }
 
-/// A run of backgammon, hardly state.
-fn backgammon(folder: &Path) -> String {
+/// Of the six cards of a deal to three players a request has those of the player to move, in `actions`, `names` and `view`.
+fn check_cards(request: &Value) {
+    let player = request["player"].as_u64().expect("a player") as usize;
+    for (k, name) in request["names"].as_array().expect("names").iter().enumerate() {
+        let sees = k >= 6 || k % 3 == player;
+        assert_eq!((name.is_string(), request["actions"][k].is_u64()), (sees, sees), "{request}");
+    }
+    let hands = request["view"]["board"]["seats"].as_array().expect("seats");
+    assert!((0..3).all(|seat| seat == player || hands[seat]["hand"] == json!([])), "{request}");
+    assert_ne!(hands[player]["hand"], json!([]), "{request}");
+}
+
+fn hidden_cards() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = hardly_trained(folder.path(), "blob", &["game.players=3", "game.cards=2"]);
+    let row = row(&eval(&run, "players", &["--games", "12", "--opening-plies", "0", "--json", "-"]));
+    assert_eq!(row["games"], 12, "{row}");
+}
+
+/// A run of one epoch without an update.
+fn hardly_trained(folder: &Path, game: &str, settings: &[&str]) -> String {
     let run = folder.join("run").display().to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_vecaz"));
-    command.args(["run", "--quiet", "--game", "backgammon", "--epochs", "1", "--games", "8", "--sims", "4"]);
-    for set in [
-        "game.short_game=true",
+    command.args(["run", "--quiet", "--game", game, "--epochs", "1", "--games", "8", "--sims", "4"]);
+    for &set in settings.iter().chain(&[
         "net.blocks=1",
         "net.channels=16",
         "selfplay.samples_per_epoch=200",
-        "train.min_samples=600000",
+        "train.min_samples=100000",
         "eval.every=0",
-    ] {
+    ]) {
         command.args(["--set", set]);
     }
     let output = command.args(["--out", &run]).output().expect("runs");
@@ -169,7 +192,7 @@ fn backgammon(folder: &Path) -> String {
 
 fn points_a_game() {
     let folder = tempfile::tempdir().expect("a folder");
-    let run = backgammon(folder.path());
+    let run = hardly_trained(folder.path(), "backgammon", &["game.short_game=true"]);
     let row = row(&eval(&run, "names", &["--games", "12", "--opening-plies", "0", "--json", "-"]));
     let number = |value: &Value| value.as_f64().expect("a number");
     let mean = number(&row["points_per_game"]);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use vecaz::backend::AnyGame;
 use vecaz::batch::Playthrough;
 use vecaz::config::NetConfig;
-use vecaz::game::Turn;
+use vecaz::game::view::{Board, Viewer};
+use vecaz::game::{History, Turn};
 use vecaz::model::NetSpec;
 use vecaz::play::Sample;
 use vecaz::registry::any_game;
@@ -28,13 +29,11 @@ fn recorded(file: &str) -> Vec<Recorded> {
     games.filter(|game| game.returns.is_some()).collect()
 }
 
-/// The mark of every point of a drawn position: X, O or another.
-fn marks(drawn: &str, side: usize) -> Vec<char> {
-    // The first line has the columns; each row begins with its number, which has no such mark.
-    let is_mark = |c: &char| matches!(c, 'X' | 'O' | '.' | '*');
-    let marks: Vec<char> = drawn.lines().skip(1).flat_map(|line| line.chars().filter(is_mark)).collect();
-    assert_eq!(marks.len(), side * side, "{drawn}");
-    marks
+/// The marks of a board's cells, row by row: X, O, or a point for a free one.
+fn marks(game: &dyn AnyGame, state: &[u8]) -> Vec<char> {
+    let Board::Grid(grid) = game.view(state, History::default(), Viewer::All).board else { panic!("a grid") };
+    let mark = |piece: &Option<u8>| piece.map_or('.', |piece| grid.pieces[usize::from(piece)].mark);
+    grid.cells.iter().map(mark).collect()
 }
 
 /// 1 for X, -1 for O, 0 for neither: stones, and empty regions that touch one colour only.
@@ -83,7 +82,7 @@ fn ownership_is_that_of_another_computation() {
             let game = any_game(&recorded.game, &recorded.options).expect("registered");
             let (positions, end) = played(&game, &recorded.actions);
             let side = game.sizes().obs.height;
-            let expected = owners(&marks(&game.display(&end), side), side);
+            let expected = owners(&marks(game.as_ref(), &end), side);
             neutral += expected.iter().filter(|owner| **owner == 0.0).count();
             owned += expected.iter().filter(|owner| **owner != 0.0).count();
             let mut found = vec![9.0; side * side];

@@ -1,6 +1,7 @@
 //! A game whose type has been erased.
 
 use crate::config::KeyInfo;
+use crate::game::view::{self, Spot, View, Viewer};
 use crate::game::{CudaSource, ExactSolver, Game, History, Sizes, Target, Turn};
 use crate::rng::RngStream;
 
@@ -63,8 +64,12 @@ pub trait ErasedRules: Send + Sync {
     fn transform_action(&self, action: u16, symmetry: u64) -> u16;
     /// See [`Game::transform_player`].
     fn transform_player(&self, player: u8, symmetry: u64) -> u8;
-    /// See [`Game::display`].
-    fn display(&self, state: &[u8]) -> String;
+    /// See [`view::describe`].
+    fn view(&self, state: &[u8], history: History<'_>, viewer: Viewer) -> View;
+    /// See [`Game::spot`].
+    fn spot(&self, state: &[u8], action: u16) -> Spot;
+    /// See [`view::is_known`].
+    fn is_known(&self, state: &[u8], action: u16, viewer: Viewer) -> bool;
     /// See [`Game::notation`].
     fn notation(&self, state: &[u8]) -> Option<(&'static str, String)>;
     /// See [`Game::sgf_point`].
@@ -222,8 +227,16 @@ impl<G: Game> ErasedRules for ErasedGame<G> {
         self.0.transform_player(player, symmetry)
     }
 
-    fn display(&self, state: &[u8]) -> String {
-        self.0.display(&Self::state(state))
+    fn view(&self, state: &[u8], history: History<'_>, viewer: Viewer) -> View {
+        view::describe(&self.0, &Self::state(state), history, viewer)
+    }
+
+    fn spot(&self, state: &[u8], action: u16) -> Spot {
+        self.0.spot(&Self::state(state), action)
+    }
+
+    fn is_known(&self, state: &[u8], action: u16, viewer: Viewer) -> bool {
+        view::is_known(&self.0, &Self::state(state), action, viewer)
     }
 
     fn notation(&self, state: &[u8]) -> Option<(&'static str, String)> {

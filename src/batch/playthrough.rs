@@ -2,6 +2,7 @@
 
 use super::ErasedRules;
 use crate::error::{Error, Result};
+use crate::game::view::{View, Viewer};
 use crate::game::{History, Turn};
 use std::sync::Arc;
 
@@ -60,10 +61,7 @@ impl Playthrough {
         if !self.legal().contains(&action) {
             return Err(self.illegal(&action.to_string()));
         }
-        let before = self.game.sizes().uses_history.then(|| self.game.history_key(&self.state));
-        self.game.step(&mut self.state, action, History { played: &self.history, path: &[] });
-        self.history.extend(before);
-        self.actions.push(action);
+        self.advance(action);
         Ok(())
     }
 
@@ -94,16 +92,71 @@ impl Playthrough {
 
     /// The names of the actions and outcomes so far.
     pub fn names(&self) -> Vec<String> {
+        let mut names = Vec::with_capacity(self.actions.len());
+        self.replay(|before, action| names.push(self.game.action_name(before, action)));
+        names
+    }
+
+    /// The actions and outcomes so far with their names; None for those that `viewer` does not know.
+    pub fn known_actions(&self, viewer: Viewer) -> Vec<Option<(u16, String)>> {
+        let mut known = Vec::with_capacity(self.actions.len());
+        self.replay(|before, action| {
+            let is_known = self.game.is_known(before, action, viewer);
+            known.push(is_known.then(|| (action, self.game.action_name(before, action))));
+        });
+        known
+    }
+
+    /// The decider of each ply so far.
+    pub fn turns(&self) -> Vec<Turn> {
+        let mut turns = Vec::with_capacity(self.actions.len());
+        self.replay(|before, _| turns.push(self.game.turn(before)));
+        turns
+    }
+
+    /// The position after the first `plies` actions; the present one if there are fewer.
+    pub fn after(&self, plies: usize) -> Self {
+        let mut earlier = Self::new(self.game.clone());
+        self.actions.iter().take(plies).for_each(|&action| earlier.advance(action));
+        earlier
+    }
+
+    /// The look of the present position for `viewer`, with its legal actions and the spots of the last player's last actions.
+    pub fn view(&self, viewer: Viewer) -> View {
+        let history = History { played: &self.history, path: &[] };
+        let mut view = self.game.view(&self.state, history, viewer);
+        // The player of the plies in `view.last`; None after an outcome of chance, which begins anew with the next player.
+        let mut player = None;
+        self.replay(|before, action| {
+            let turn = self.game.turn(before);
+            if let Turn::Player(_) = turn {
+                if player != Some(turn) {
+                    view.last.clear();
+                }
+                if self.game.is_known(before, action, viewer) {
+                    view.last.push(self.game.spot(before, action));
+                }
+            }
+            player = Some(turn);
+        });
+        view
+    }
+
+    /// Calls `visit` for all plies so far with the state before it and the action.
+    fn replay(&self, mut visit: impl FnMut(&[u8], u16)) {
         let mut again = Self::new(self.game.clone());
-        let name = |&action: &u16| {
-            let name = self.game.action_name(&again.state, action);
-            let history = History { played: &self.history[..again.history.len()], path: &[] };
-            let before = self.game.sizes().uses_history.then(|| self.game.history_key(&again.state));
-            self.game.step(&mut again.state, action, history);
-            again.history.extend(before);
-            name
-        };
-        self.actions.iter().map(name).collect()
+        for &action in &self.actions {
+            visit(&again.state, action);
+            again.advance(action);
+        }
+    }
+
+    /// Plays a legal action.
+    fn advance(&mut self, action: u16) {
+        let before = self.game.sizes().uses_history.then(|| self.game.history_key(&self.state));
+        self.game.step(&mut self.state, action, History { played: &self.history, path: &[] });
+        self.history.extend(before);
+        self.actions.push(action);
     }
 
     /// The refusal of `action`, with the ply and the legal actions; of a long list, those whose names or numbers are most similar.

@@ -5,9 +5,11 @@ use crate::batch::Playthrough;
 use crate::error::{Error, Result};
 use crate::files::{read_text, text_of};
 use crate::game::Turn;
+use crate::game::view::Viewer;
 use crate::registry::Registry;
 use crate::report::layout::{sentence_width, wrap};
 use crate::report::progress::print;
+use crate::view;
 use clap::Args;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -102,7 +104,7 @@ impl PlyRecord {
             returns: over.then(|| game.returns(state)),
             action_names: legal.iter().map(|&action| game.action_name(state, action)).collect(),
             scores: over.then(|| game.scores(state)),
-            board: game.display(state),
+            board: view::text(&play.view(Viewer::All)),
             sgf: play.actions().last().and_then(|&action| game.sgf_point(action)),
             notation: game.notation(state).into_iter().collect(),
             legal,

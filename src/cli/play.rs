@@ -5,6 +5,7 @@ use crate::batch::Playthrough;
 use crate::error::{Error, Result};
 use crate::eval::arena::determinised;
 use crate::game::Turn;
+use crate::game::view::Viewer;
 use crate::play::act::sum_determinisations;
 use crate::registry::Registry;
 use crate::report::layout::{fill, sentence_width};
@@ -13,6 +14,7 @@ use crate::rng::{Key, Purpose};
 use crate::run::memory::check_search;
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::searcher::Searchers;
+use crate::view;
 use clap::{Args, value_parser};
 use std::io::BufRead;
 use std::path::PathBuf;
@@ -105,7 +107,7 @@ impl Session {
                 Turn::Over => return self.close(),
                 Turn::Chance => self.deal()?,
                 Turn::Player(seat) if seat == self.args.seat => {
-                    print(&format!("\n{}", self.board()?))?;
+                    print(&format!("\n{}", self.board()))?;
                     loop {
                         print("> ")?;
                         let Some(line) = lines.next() else { return print("\n") };
@@ -159,19 +161,9 @@ impl Session {
         text + &fill(&format!("{} legal moves: {}", legal.len(), names.join(" ")), sentence_width(), [0, 2])
     }
 
-    /// The position, with the last player's move in brackets.
-    fn board(&self) -> Result<String> {
-        let game = &self.source.game;
-        let mut play = Playthrough::new(game.clone());
-        let mut before = None;
-        for &action in self.play.actions() {
-            if play.turn() != Turn::Chance {
-                before = Some(game.display(play.state()));
-            }
-            play.step(action)?;
-        }
-        let board = game.display(self.play.state());
-        Ok(before.map_or(board.clone(), |before| mark_last_move(&before, &board)))
+    /// The position as the user sees it, with the last player's move in brackets.
+    fn board(&self) -> String {
+        view::text(&self.play.view(Viewer::Player(self.args.seat)))
     }
 
     fn deal(&mut self) -> Result<()> {
@@ -198,7 +190,7 @@ impl Session {
             }
             "undo" => {
                 self.undo()?;
-                print(&self.board()?).map(|()| InputEffect::Again)
+                print(&self.board()).map(|()| InputEffect::Again)
             }
             _ => match self.play.step_text(text) {
                 Ok(()) => Ok(InputEffect::Moved),
@@ -289,7 +281,7 @@ impl Session {
                 format!("; scores by player: {}", list.join(", "))
             }
         };
-        print(&format!("\n{}game over: {}{scores}\n", self.board()?, self.result(&returns)))
+        print(&format!("\n{}game over: {}{scores}\n", self.board(), self.result(&returns)))
     }
 
     /// The winner or winners by the returns of all players.
@@ -310,75 +302,5 @@ impl Session {
                 false => "all players lose".into(),
             },
         }
-    }
-}
-
-/// `after` with brackets around the pieces that differ from `before`. If some of them are on cells that were free, only those are marked:
-/// flipped and captured pieces differ as well. A piece is a character between blanks. Free cells are `.`, or `*` where Othello allows a
-/// move.
-fn mark_last_move(before: &str, after: &str) -> String {
-    const FREE: [char; 2] = ['.', '*'];
-    let mut lines: Vec<Vec<char>> = after.lines().map(|line| line.chars().collect()).collect();
-    let mut appeared = Vec::new();
-    for (row, (old, new)) in before.lines().zip(&lines).enumerate() {
-        let old: Vec<char> = old.chars().collect();
-        if old.len() != new.len() {
-            continue;
-        }
-        for (column, (&was, &is)) in old.iter().zip(new).enumerate() {
-            let alone = column > 0
-                && [' ', '('].contains(&new[column - 1])
-                && new.get(column + 1).is_none_or(|&next| next == ' ');
-            if alone && was != is && is != ' ' && !FREE.contains(&is) {
-                appeared.push((row, column, FREE.contains(&was)));
-            }
-        }
-    }
-    let on_free = appeared.iter().any(|(.., was_free)| *was_free);
-    for (row, column, was_free) in appeared {
-        if was_free || !on_free {
-            let line = &mut lines[row];
-            line[column - 1] = '(';
-            line.resize(line.len().max(column + 2), ' ');
-            line[column + 1] = ')';
-        }
-    }
-    lines.into_iter().map(|line| line.into_iter().chain(['\n']).collect::<String>()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::mark_last_move;
-    use crate::batch::Playthrough;
-    use crate::registry::any_game;
-
-    /// The board after `actions` of the game with `options`, with the last of them marked.
-    fn marked(game: &str, options: &str, actions: &[&str]) -> String {
-        let game = any_game(game, &options.parse().expect("TOML")).expect("registered");
-        let mut play = Playthrough::new(game.clone());
-        let mut before = String::new();
-        for action in actions {
-            before = game.display(play.state());
-            play.step_text(action).expect(action);
-        }
-        mark_last_move(&before, &game.display(play.state()))
-    }
-
-    #[test]
-    fn the_last_move_is_in_brackets_and_nothing_else() {
-        let board = marked("tic_tac_toe", "", &["b2", "c1"]);
-        assert_eq!(board, "   a b c\n1  . .(O)\n2  . X .\n3  . . .\n");
-        let board = marked("hex", "size = 3", &["b2", "c3", "a3"]);
-        assert_eq!(board, "   a b c\n 1 . . .\n  2 . X .\n   3(X). O\n");
-        let flipped = marked("othello", "size = 6", &["c2"]);
-        assert_eq!((flipped.matches('(').count(), flipped.contains("(X)")), (1, true), "{flipped}");
-        let go = marked("go", "size = 5", &["C3", "D3"]);
-        assert_eq!((go.matches("(O)").count(), go.matches('(').count()), (1, 1), "{go}");
-        let chess = marked("chess", "", &["e2e4", "d7d5", "e4d5"]);
-        assert_eq!((chess.matches("(P)").count(), chess.matches('(').count()), (1, 1), "{chess}");
-        let castling = marked("chess", "fen = '4k3/8/8/8/8/8/8/4K2R w K - 0 1'", &["e1g1"]);
-        assert!(castling.contains(".(R)K)") || castling.contains("(R(K)"), "{castling}");
-        let clique = marked("clique", "n = 4", &["0-2"]);
-        assert!(clique.contains(" (X)"), "{clique}");
     }
 }

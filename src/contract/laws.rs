@@ -1,15 +1,14 @@
 //! One function per law of `trait Game`.
 
-use super::Trail;
+use super::looks::{views_describe_the_position, views_show_nothing_hidden};
 use super::walk::{Position, chance_probs, draws, legal, num_games, observe, returns, walk};
+use super::{Law, Trail, equal, holds};
 use crate::batch::{ErasedGame, ErasedRules, GameBatch, Playthrough};
 use crate::game::{Game, History, MAX_PLAYERS, Turn};
 use crate::rng::RngStream;
+use crate::view::draw;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-
-/// Whether a law holds; the error says what was found, and what is right.
-type Law = Result<(), String>;
 
 /// A function that checks one law.
 type Check<G> = fn(&G, &Trail) -> Law;
@@ -34,32 +33,11 @@ pub(super) fn laws<G: Game>() -> Vec<(&'static str, Check<G>)> {
         bytes_that_are_valid_can_be_observed,
         history_keys_follow_the_position,
         names_are_read_back,
+        views_describe_the_position,
+        views_show_nothing_hidden,
         erased_play_is_the_same,
         batches_keep_finished_games,
     ]
-}
-
-/// Returns an error unless the condition holds, with the condition itself or a message.
-macro_rules! holds {
-    ($condition:expr $(,)?) => { holds!($condition, "{}", stringify!($condition)) };
-    ($condition:expr, $($message:tt)+) => {
-        let is_kept: bool = $condition;
-        if !is_kept {
-            return Err(format!($($message)+));
-        }
-    };
-}
-
-/// Returns an error unless both values are equal.
-macro_rules! equal {
-    ($left:expr, $right:expr $(,)?) => { equal!($left, $right, "{}", stringify!($left)) };
-    ($left:expr, $right:expr, $($message:tt)+) => {
-        match (&$left, &$right) {
-            (left, right) => {
-                holds!(left == right, "{}: got {left:?}, expected {right:?}", format_args!($($message)+));
-            }
-        }
-    };
 }
 
 /// Maximum number of symmetries checked per position.
@@ -123,7 +101,7 @@ pub(super) fn play_is_legal_and_ends<G: Game>(game: &G, trail: &Trail) -> Law {
         holds!(
             !list.is_empty(),
             "no action is legal though the game is not over:\n{}",
-            game.display(&position.state)
+            draw(game, &position.state)
         );
         holds!(list.len() <= most, "{} actions are legal, more than {limit} = {most}", list.len());
         holds!(list.windows(2).all(|pair| pair[0] < pair[1]), "not ascending: {list:?}");
@@ -236,7 +214,7 @@ pub(super) fn symmetries_commute_with_play<G: Game>(game: &G, trail: &Trail) -> 
 
 fn check_image<G: Game>(game: &G, position: &Position<G>, symmetry: u64, rng: &mut RngStream) -> Law {
     let image = game.transform(&position.state, symmetry);
-    let board = || format!("symmetry {symmetry} of\n{}", game.display(&position.state));
+    let board = || format!("symmetry {symmetry} of\n{}", draw(game, &position.state));
     let turn = match position.turn {
         Turn::Player(player) => Turn::Player(game.transform_player(player, symmetry)),
         other => other,
@@ -324,7 +302,7 @@ pub(super) fn hidden_draws_keep_what_is_seen<G: Game>(game: &G, trail: &Trail) -
 pub(super) fn bytes_that_are_valid_can_be_observed<G: Game>(game: &G, trail: &Trail) -> Law {
     let sizes = game.sizes();
     walk(game, trail, |position, rng| {
-        holds!(game.is_valid(&position.state), "refused:\n{}", game.display(&position.state));
+        holds!(game.is_valid(&position.state), "refused:\n{}", draw(game, &position.state));
         for changed in [0, 1, 1, 2, 3, size_of::<G::State>()] {
             let mut state = position.state;
             let bytes = bytemuck::bytes_of_mut(&mut state);
@@ -356,11 +334,7 @@ pub(super) fn canonical_states_share_an_evaluation<G: Game>(game: &G, trail: &Tr
         let evaluation = (observe(game, &position.state, player), position.legal.clone());
         let key = bytemuck::bytes_of(&canonical).to_vec();
         let first = known.entry(key).or_insert_with(|| evaluation.clone());
-        holds!(
-            *first == evaluation,
-            "one cache entry for two evaluations:\n{}",
-            game.display(&position.state)
-        );
+        holds!(*first == evaluation, "one cache entry for two evaluations:\n{}", draw(game, &position.state));
         Ok(())
     })
 }
@@ -382,7 +356,6 @@ pub(super) fn history_keys_follow_the_position<G: Game>(game: &G, trail: &Trail)
 
 pub(super) fn names_are_read_back<G: Game>(game: &G, trail: &Trail) -> Law {
     walk(game, trail, |position, _| {
-        holds!(!game.display(&position.state).trim().is_empty());
         for &action in &position.legal {
             let name = game.action_name(&position.state, action);
             let read = game.parse_action(&position.state, position.history(), &name);

@@ -9,6 +9,7 @@
 //! ```
 
 mod laws;
+mod looks;
 mod walk;
 
 use crate::game::Game;
@@ -16,6 +17,34 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Whether a law holds; the error says what was found, and what is right.
+type Law = Result<(), String>;
+
+/// Returns an error unless the condition holds, with the condition itself or a message.
+macro_rules! holds {
+    ($condition:expr $(,)?) => { holds!($condition, "{}", stringify!($condition)) };
+    ($condition:expr, $($message:tt)+) => {
+        let is_kept: bool = $condition;
+        if !is_kept {
+            return Err(format!($($message)+));
+        }
+    };
+}
+
+/// Returns an error unless both values are equal.
+macro_rules! equal {
+    ($left:expr, $right:expr $(,)?) => { equal!($left, $right, "{}", stringify!($left)) };
+    ($left:expr, $right:expr, $($message:tt)+) => {
+        match (&$left, &$right) {
+            (left, right) => {
+                holds!(left == right, "{}: got {left:?}, expected {right:?}", format_args!($($message)+));
+            }
+        }
+    };
+}
+
+pub(crate) use {equal, holds};
 
 /// A law that a game does not keep. Its message names the game, its options, the law, what was found, and the actions that lead there.
 #[derive(Clone, PartialEq, Eq)]

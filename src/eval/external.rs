@@ -6,18 +6,20 @@
 //! ```json
 //! {"game":"backgammon","options":{"short_game":false,"simple_doubles":false,"ply_limit":20000},
 //!  "player":0,"actions":[0,13,39],"names":["player 0","6-4","24/20"],
-//!  "legal":[33,39],"legal_names":["off/24","24/18"]}
+//!  "legal":[33,39],"legal_names":["off/24","24/18"],"view":{"board":{"kind":"slots",..},..}}
 //! ```
 //!
-//! (on one line). `options` are all settings of the game. `actions` are all actions and chance outcomes so far, `names` their
-//! names. `player` is the player to move, `legal` the legal actions, `legal_names` their names. The reply is `{"action": 39}`
-//! or `{"action": "24/18"}`; other fields are ignored. stdin is closed after the last request. The last line of stderr is
+//! (on one line). A request has nothing that the player to move may not know. `options` are all settings of the game. `actions` are all
+//! actions and chance outcomes so far, `names` their names; both are null for those that the player does not see, such as cards that
+//! others were dealt. `player` is the player to move, `legal` the legal actions, `legal_names` their names. `view` is the position as the
+//! player sees it ([`crate::game::view::View`]). The reply is `{"action": 39}` or `{"action": "24/18"}`; other fields are ignored. stdin is closed after the last request. The last line of stderr is
 //! shown if the program fails. The program is the head of a process group of its own, which is killed as a whole when the match is over.
 
 use crate::batch::Playthrough;
 use crate::batch::rollouts::Player;
 use crate::error::{Error, Result};
 use crate::game::Turn;
+use crate::game::view::Viewer;
 use crate::rng::Key;
 use crate::stop::Stop;
 use serde_json::{Value, json};
@@ -203,19 +205,22 @@ impl Drop for ExternalPlayer {
     }
 }
 
-/// The request line of a position.
+/// The request line of a position: what the player to move may know.
 fn request_line(position: &Playthrough) -> String {
     let game = position.game();
     let player = match position.turn() {
         Turn::Player(p) => Some(p),
         Turn::Chance | Turn::Over => None,
     };
-    let legal = position.legal();
-    let legal_names: Vec<String> = legal.iter().map(|&a| game.action_name(position.state(), a)).collect();
+    let viewer = player.map_or(Viewer::Public, Viewer::Player);
+    let view = position.view(viewer);
+    let (actions, names): (Vec<Option<u16>>, Vec<Option<String>>) =
+        position.known_actions(viewer).into_iter().map(Option::unzip).unzip();
+    let legal: Vec<u16> = view.actions.iter().map(|action| action.action).collect();
+    let legal_names: Vec<&str> = view.actions.iter().map(|action| action.name.as_str()).collect();
     let line = json!({
         "game": game.name(), "options": game.options(), "player": player,
-        "actions": position.actions(), "names": position.names(),
-        "legal": legal, "legal_names": legal_names,
+        "actions": actions, "names": names, "legal": legal, "legal_names": legal_names, "view": view,
     });
     format!("{line}\n")
 }
@@ -364,6 +369,46 @@ mod tests {
         let error = player.request(&Playthrough::new(game)).expect_err("no action");
         assert!(error.to_string().contains("\"\\u{1b}[31m0\""), "{error}");
         assert_eq!(shown(&"9".repeat(1 << 20)).len(), SHOWN + 3);
+    }
+
+    /// In games of Blob with several rounds no request names a card that another player holds or that nobody holds.
+    #[test]
+    fn a_request_has_nothing_that_its_player_may_not_know() {
+        let options = "players = 3\ncards = 3\nfull = true".parse().expect("TOML");
+        let game = crate::registry::any_game("blob", &options).expect("registered");
+        let mut requests = 0;
+        for seed in 0..5 {
+            let mut rng = Key::new(seed, crate::rng::Purpose::Evaluation).stream();
+            let mut position = Playthrough::new(game.clone());
+            while position.turn() != Turn::Over {
+                if let Turn::Player(player) = position.turn() {
+                    let state: crate::game::blob::State = bytemuck::pod_read_unaligned(position.state());
+                    let open = state.hands[usize::from(player)]
+                        | state.gone
+                        | state.trick().iter().fold(0, |cards, card| cards | 1 << card);
+                    let line = request_line(&position);
+                    let mut earlier = Playthrough::new(game.clone());
+                    let mut played = 0u64; // in earlier rounds too
+                    for &action in position.actions() {
+                        let is_card = earlier.turn() != Turn::Chance
+                            && !game.action_name(earlier.state(), action).starts_with("bid");
+                        played |= u64::from(is_card) << action;
+                        earlier.step(action).expect("legal");
+                    }
+                    let own_deals = position.known_actions(Viewer::Player(player));
+                    let dealt = |card: u16| own_deals.iter().flatten().any(|known| known.0 == card);
+                    for card in (0..52u16).filter(|&card| (open | played) >> card & 1 == 0 && !dealt(card)) {
+                        let name = game.action_name(&game.init(), card);
+                        assert!(!line.contains(&format!("\"{name}")), "{name} in {line}");
+                        requests += 1;
+                    }
+                    assert!(line.contains("\"names\":[") && line.contains("null"), "{line}");
+                }
+                let legal = position.legal();
+                position.step(legal[rng.below(legal.len())]).expect("legal");
+            }
+        }
+        assert!(requests > 1000, "{requests}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! Cells are numbered row-major, 0 top left. Independent of any game's rules.
 
+use super::view::{Grid, GridStyle, Piece};
 use crate::device_struct::device_constants;
 use bytemuck::{Pod, Zeroable};
 use std::ops::BitOr;
@@ -145,17 +146,44 @@ fn column_letter(column: u32) -> char {
     (b'a' + column as u8) as char
 }
 
-/// A line of column letters, then the rows with their numbers; each row is shifted `slant` characters right of the one above.
-pub fn display(side: u32, slant: usize, mark: impl Fn(u32) -> char) -> String {
-    let mut text = String::from("  ");
-    (0..side).for_each(|column| text.extend([' ', column_letter(column)]));
-    text += "\n";
-    for row in 0..side {
-        text += &format!("{:indent$}{:2}", "", row + 1, indent = row as usize * slant);
-        (0..side).for_each(|column| text.extend([' ', mark(row * side + column)]));
-        text += "\n";
+/// A square board as data, with columns and rows labelled as by [`cell_name`]; `piece` gives the index in `pieces` of each cell's piece.
+pub fn grid(side: u32, style: GridStyle, pieces: Vec<Piece>, piece: impl Fn(u32) -> Option<u8>) -> Grid {
+    Grid {
+        style,
+        columns: (0..side).map(|column| column_letter(column).to_string()).collect(),
+        rows: (1..=side).map(|row| row.to_string()).collect(),
+        borders: None,
+        pieces,
+        cells: (0..side * side).map(piece).collect(),
     }
-    text
+}
+
+/// The cells of the first straight run of stones whose length `wins`, row-major and then across, down and along both diagonals; empty if
+/// there is none. `has` says which cells of the board have the stones.
+pub fn winning_run(
+    rows: usize,
+    columns: usize,
+    has: impl Fn(usize) -> bool,
+    wins: impl Fn(usize) -> bool,
+) -> Vec<usize> {
+    let stone = |row: usize, column: usize| row < rows && column < columns && has(row * columns + column);
+    for start in 0..rows * columns {
+        let (row, column) = (start / columns, start % columns);
+        for (down, right) in [(0, 1), (1, 0), (1, 1), (1, -1)] {
+            // Steps beyond the top or the left border wrap to numbers that are on no board.
+            let at = |k: isize| (row.wrapping_add_signed(k * down), column.wrapping_add_signed(k * right));
+            let is_stone = |k: isize| stone(at(k).0, at(k).1);
+            if is_stone(-1) {
+                continue;
+            }
+            let run: Vec<usize> =
+                (0..).take_while(|&k| is_stone(k)).map(|k| at(k).0 * columns + at(k).1).collect();
+            if wins(run.len()) {
+                return run;
+            }
+        }
+    }
+    Vec::new()
 }
 
 #[cfg(test)]
@@ -214,6 +242,18 @@ mod tests {
     #[test]
     fn names_count_from_the_top_left() {
         assert_eq!([cell_name(0, 8), cell_name(26, 8), cell_name(360, 19)], ["a1", "c4", "s19"]);
-        assert_eq!(display(2, 1, |cell| if cell == 3 { 'X' } else { '.' }), "   a b\n 1 . .\n  2 . X\n");
+    }
+
+    #[test]
+    fn runs_are_found_in_all_directions_and_end_at_the_borders() {
+        let run = |stones: &[usize], length: usize| {
+            winning_run(3, 4, |cell| stones.contains(&cell), |found| found == length)
+        };
+        assert_eq!(run(&[4, 5, 6], 3), [4, 5, 6]);
+        assert_eq!(run(&[1, 5, 9], 3), [1, 5, 9]);
+        assert_eq!(run(&[1, 6, 11], 3), [1, 6, 11]);
+        assert_eq!(run(&[2, 5, 8], 3), [2, 5, 8]);
+        assert!(run(&[3, 4, 5], 3).is_empty(), "the end of a row does not touch the next");
+        assert_eq!((run(&[0, 1, 2, 3], 3), run(&[0, 1, 2, 3], 4)), (vec![], vec![0, 1, 2, 3]));
     }
 }

@@ -5,7 +5,8 @@
 
 pub mod solver;
 
-use super::{ExactSolver, Game, History, ObsShape, Sizes, Turn};
+use super::view::{Board, Colour, Grid, GridStyle, Piece, Shape, Spot, View, Viewer};
+use super::{ExactSolver, Game, History, ObsShape, Sizes, Turn, board};
 use crate::config::keys::{section, within};
 use crate::device_struct::device_struct;
 use crate::error::{Error, Result};
@@ -85,6 +86,12 @@ impl ConnectFour {
             }
         }
         cells
+    }
+
+    /// The bit of a cell, numbered row by row from the top left.
+    fn bit_of(&self, cell: usize) -> u32 {
+        let (row, column) = (cell as u32 / self.columns, cell as u32 % self.columns);
+        column * self.stride() + self.rows - 1 - row
     }
 
     fn mirror(&self, stones: u64) -> u64 {
@@ -218,23 +225,28 @@ impl Game for ConnectFour {
         (*self == Self::default()).then_some(include_str!("../../assets/positions/connect_four.jsonl"))
     }
 
-    fn display(&self, s: &State) -> String {
-        let mut text = String::new();
-        for row in (0..self.rows).rev() {
-            for column in 0..self.columns {
-                let bit = 1u64 << (column * self.stride() + row);
-                text += match (s.stones[0] & bit != 0, s.stones[1] & bit != 0) {
-                    (true, _) => " X",
-                    (_, true) => " O",
-                    _ => " .",
-                };
-            }
-            text += "\n";
-        }
-        for column in 0..self.columns {
-            text += &format!("{:2}", column % 10);
-        }
-        text + "\n"
+    fn view(&self, s: &State, _viewer: Viewer) -> View {
+        let (rows, columns) = (self.rows as usize, self.columns as usize);
+        let has = |player: usize, cell: usize| s.stones[player] >> self.bit_of(cell) & 1 == 1;
+        let grid = Grid {
+            style: GridStyle::Drop,
+            columns: (0..columns).map(|column| column.to_string()).collect(),
+            rows: Vec::new(),
+            borders: None,
+            pieces: Piece::pair([Shape::Disc; 2], ["X", "O"]),
+            cells: (0..rows * columns).map(|cell| Piece::of(has(0, cell), has(1, cell))).collect(),
+        };
+        let least = self.connect as usize;
+        let run =
+            |player| board::winning_run(rows, columns, |cell| has(player, cell), |length| length >= least);
+        View::new(Board::Grid(grid), &[Colour::Red, Colour::Yellow]).with_line((0..2).flat_map(run))
+    }
+
+    /// The cell where the stone comes to lie.
+    fn spot(&self, s: &State, action: u16) -> Spot {
+        let column = (s.stones[0] | s.stones[1]) >> (u32::from(action) * self.stride());
+        let height = (column & ((1 << self.rows) - 1)).count_ones();
+        Spot::Place(((self.rows - 1 - height.min(self.rows - 1)) * self.columns) as u16 + action)
     }
 
     /// The column's number, 0 at the left.

@@ -8,6 +8,7 @@
 //! several times in a row here, and player 0 may end up with white.
 
 use super::board::{self, Cells};
+use super::view::{Board, Colour, GridStyle, Piece, Shape, Spot, View, Viewer};
 use super::{Game, History, ObsShape, Sizes, Turn};
 use crate::config::keys::{names, section};
 use crate::device_struct::{device_constants, device_enum, device_struct};
@@ -105,6 +106,17 @@ device_constants! {
 /// One step along a row, a column, and either diagonal.
 const DIRECTIONS: [(i32, i32); 4] = [(0, 1), (1, 0), (1, 1), (1, -1)];
 
+impl Rule {
+    /// True if a row of this length wins.
+    #[inline(always)]
+    fn wins(self, length: u32) -> bool {
+        match self {
+            Self::Freestyle => length >= 5,
+            Self::Exact => length == 5,
+        }
+    }
+}
+
 impl Gomoku {
     #[inline(always)]
     fn num_cells(&self) -> u32 {
@@ -133,10 +145,7 @@ impl Gomoku {
     fn wins(&self, stones: &Cells, cell: u32) -> bool {
         DIRECTIONS.iter().any(|&(down, right)| {
             let length = 1 + self.run(stones, cell, (down, right)) + self.run(stones, cell, (-down, -right));
-            match self.rule {
-                Rule::Freestyle => length >= 5,
-                Rule::Exact => length == 5,
-            }
+            self.rule.wins(length)
         })
     }
 
@@ -300,28 +309,36 @@ impl Game for Gomoku {
     }
 
     /// `X` black, `O` white; in Swap2, a last line has the phase.
-    fn display(&self, s: &State) -> String {
-        let mut text = board::display(self.size, 0, |cell| {
-            match (s.stones[BLACK].contains(cell as usize), s.stones[1 - BLACK].contains(cell as usize)) {
-                (true, _) => 'X',
-                (_, true) => 'O',
-                _ => '.',
-            }
+    fn view(&self, s: &State, _viewer: Viewer) -> View {
+        let side = self.size as usize;
+        let has = |colour: usize, cell: usize| s.stones[colour].contains(cell);
+        let pieces = Piece::pair([Shape::Disc; 2], ["black", "white"]);
+        let grid = board::grid(self.size, GridStyle::Lines, pieces, |cell| {
+            Piece::of(has(BLACK, cell as usize), has(1 - BLACK, cell as usize))
         });
-        if self.opening == Opening::Swap2 {
-            text += &match s.phase {
-                ALTERNATE => format!("player {} has X", s.black),
-                OPENING | MORE => {
-                    format!("player {} puts down {}", s.to_play, ["X", "O"][s.placed as usize & 1])
-                }
-                _ => format!("player {} chooses a colour", s.to_play),
-            };
-            text += "\n";
+        let wins = |length| self.rule.wins(length as u32);
+        let run = |colour| board::winning_run(side, side, |cell| has(colour, cell), wins);
+        // Until the colours are chosen, five in a row count for nothing.
+        let over = (1..DRAW).contains(&s.outcome);
+        let colours =
+            if s.black == 0 { [Colour::Black, Colour::White] } else { [Colour::White, Colour::Black] };
+        let view = View::new(Board::Grid(grid), &colours).with_line((0..2).filter(|_| over).flat_map(run));
+        if self.opening == Opening::None {
+            return view;
         }
-        text
+        view.with_note(match s.phase {
+            ALTERNATE => format!("player {} has X", s.black),
+            OPENING | MORE => {
+                format!("player {} puts down {}", s.to_play, ["X", "O"][s.placed as usize & 1])
+            }
+            _ => format!("player {} chooses a colour", s.to_play),
+        })
     }
 
-    /// Column letter and row number, from the top, or `black`, `white`, `more`.
+    fn spot(&self, _state: &State, action: u16) -> Spot {
+        if u32::from(action) < self.num_cells() { Spot::Place(action) } else { Spot::Button }
+    }
+
     fn action_name(&self, _state: &State, action: u16) -> String {
         match u32::from(action).checked_sub(self.num_cells()) {
             None => board::cell_name(u32::from(action), self.size),

@@ -10,6 +10,7 @@
 //! each stone once per game. The game is won when it reaches the far border.
 
 use super::board::{self, Cells};
+use super::view::{Board, Colour, Grid, GridStyle, Piece, Shape, Spot, View, Viewer};
 use super::{Game, History, ObsShape, Sizes, Turn};
 use crate::config::keys::section;
 use crate::device_struct::{device_constants, device_struct};
@@ -111,6 +112,32 @@ impl Hex {
         if self.link(&s.stones[player], &mut s.linked, player, cell) {
             s.outcome = player as u16 + 1;
         }
+    }
+
+    /// A shortest chain of the winner's stones from border to border; empty if nobody has won.
+    fn chain(&self, s: &State) -> Vec<usize> {
+        let Some(winner) = usize::from(s.outcome).checked_sub(1) else { return Vec::new() };
+        let stones = &s.stones[winner];
+        let first = stones.iter().filter(|&cell| self.depth(cell as u32, winner) == 0);
+        // Breadth first from all stones on the first border; each stone keeps the one that it was reached from.
+        let mut chains: Vec<(usize, Option<usize>)> = first.map(|cell| (cell, None)).collect();
+        let mut reached = Cells::EMPTY;
+        chains.iter().for_each(|&(cell, _)| reached.insert(cell));
+        let mut next = 0;
+        while let Some(&(cell, _)) = chains.get(next) {
+            if self.depth(cell as u32, winner) == self.size - 1 {
+                let back = std::iter::successors(Some(next), |&at| chains[at].1);
+                return back.map(|at| chains[at].0).collect();
+            }
+            for neighbour in self.neighbours(cell as u32) {
+                if stones.contains(neighbour) && !reached.contains(neighbour) {
+                    reached.insert(neighbour);
+                    chains.push((neighbour, Some(next)));
+                }
+            }
+            next += 1;
+        }
+        Vec::new()
     }
 
     fn swap_is_legal(&self, s: &State) -> bool {
@@ -264,17 +291,22 @@ impl Game for Hex {
     }
 
     /// `X` the first player (top to bottom), `O` the second (left to right).
-    fn display(&self, s: &State) -> String {
-        board::display(self.size, 1, |cell| {
-            match (s.stones[0].contains(cell as usize), s.stones[1].contains(cell as usize)) {
-                (true, _) => 'X',
-                (_, true) => 'O',
-                _ => '.',
-            }
-        })
+    fn view(&self, s: &State, _viewer: Viewer) -> View {
+        let has = |player: usize, cell: u32| s.stones[player].contains(cell as usize);
+        let pieces = Piece::pair([Shape::Disc; 2], ["X", "O"]);
+        let grid = Grid {
+            borders: Some([0, 1, 0, 1]),
+            ..board::grid(self.size, GridStyle::Hexagons, pieces, |cell| {
+                Piece::of(has(0, cell), has(1, cell))
+            })
+        };
+        View::new(Board::Grid(grid), &[Colour::Red, Colour::Blue]).with_line(self.chain(s))
     }
 
-    /// Column letter and row number, from the top, or `swap`.
+    fn spot(&self, _state: &State, action: u16) -> Spot {
+        if u32::from(action) < self.num_cells() { Spot::Place(action) } else { Spot::Button }
+    }
+
     fn action_name(&self, _state: &State, action: u16) -> String {
         let cell = u32::from(action);
         if cell == self.num_cells() { "swap".into() } else { board::cell_name(cell, self.size) }

@@ -7,6 +7,7 @@
 //! built-in game is one file here, its `pub mod`, its type in the macro [`for_each_built_in`], and one file under `configs/`.
 
 pub mod board; // cell sets, symmetries and coordinates of square boards
+pub mod view; // the look of a position as data
 pub mod tic_tac_toe;
 pub mod connect_four;
 pub mod othello;
@@ -18,12 +19,16 @@ pub mod clique;
 pub mod backgammon;
 pub mod blob;
 
+mod sizes; // the sizes that fix every array, and targets of training
+
+pub use sizes::{ObsShape, Sizes, Target, TargetKind, TargetShape, ownership};
+
 use crate::config::keys::{self, KeyInfo, Section};
 use crate::device_struct::device_constants;
 use crate::error::Result;
 use crate::rng::RngStream;
 use bytemuck::Pod;
-use serde::{Deserialize, Serialize};
+use view::{Spot, View, Viewer};
 
 device_constants! {
     fn device_constants;
@@ -40,131 +45,6 @@ pub enum Turn {
     Chance,
     /// The game has ended.
     Over,
-}
-
-/// Shape of one observation, channels first: `[channels, height, width]`; a plain vector is `[F, 1, 1]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ObsShape {
-    /// Feature planes, or the length of a vector.
-    pub channels: usize,
-    /// Rows of the board, 1 for a vector.
-    pub height: usize,
-    /// Columns of the board, 1 for a vector.
-    pub width: usize,
-}
-
-impl ObsShape {
-    /// F: elements of one observation.
-    pub fn len(&self) -> usize {
-        self.channels * self.height * self.width
-    }
-
-    /// True for an observation without elements, which no game has.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-/// The sizes that fix every array. They are fields of the game's settings: one type serves every board size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes {
-    /// P, 1 to 8.
-    pub num_players: usize,
-    /// A: actions of the policy head.
-    pub num_actions: usize,
-    /// The most actions legal in one state.
-    pub max_legal: usize,
-    /// C: chance outcomes, 0 where the game has none. Outcomes are numbered 0..C apart from the actions.
-    pub num_chance: usize,
-    /// The most chance states in a row that search can meet below a decision, 0 where there are none.
-    pub max_chance_run: usize,
-    /// Shape of one observation.
-    pub obs: ObsShape,
-    /// A bound on the number of plies (chance outcomes count) of any game.
-    pub max_plies: usize,
-    /// Symmetries of the game, the identity included; they are numbered 0..num_symmetries with 0 the identity.
-    pub num_symmetries: u64,
-    /// True where returns always sum to 0.
-    pub zero_sum: bool,
-    /// True where some player does not see the whole state.
-    pub hidden_information: bool,
-    /// True where rules look at earlier positions (repetition, superko): [`Game::history_key`] is then kept per ply.
-    pub uses_history: bool,
-}
-
-impl Default for Sizes {
-    /// Those of a board game of two players without symmetries: a game sets what differs, and the other sizes, which are 0.
-    fn default() -> Self {
-        Self {
-            num_players: 2,
-            num_actions: 0,
-            max_legal: 0,
-            num_chance: 0,
-            max_chance_run: 0,
-            obs: ObsShape { channels: 0, height: 1, width: 1 },
-            max_plies: 0,
-            num_symmetries: 1,
-            zero_sum: true,
-            hidden_information: false,
-            uses_history: false,
-        }
-    }
-}
-
-impl Sizes {
-    /// The most actions or outcomes that [`Game::legal`] lists.
-    pub fn num_edges(&self) -> usize {
-        self.max_legal.max(self.num_chance)
-    }
-
-    /// E: edges of a node of a search tree. Outcomes count only where search can meet them.
-    pub fn tree_edges(&self) -> usize {
-        if self.max_chance_run > 0 { self.num_edges() } else { self.max_legal }
-    }
-}
-
-/// A target of a game's own, which a network may learn besides policy and values (`net.auxiliary`): numbers in [-1, 1] that follow
-/// from a position and from the end of its game.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Target {
-    /// Its name in `net.auxiliary`, metrics and files.
-    pub name: String,
-    /// Its shape for one position.
-    pub shape: TargetShape,
-    /// The meaning of its numbers.
-    pub kind: TargetKind,
-}
-
-impl Target {
-    /// A target.
-    pub fn new(name: &str, shape: TargetShape, kind: TargetKind) -> Self {
-        Self { name: name.to_string(), shape, kind }
-    }
-}
-
-/// For every point the player who owns it at the end of the game, from the viewpoint of the player to move: 1, -1, or 0 for neither.
-pub fn ownership() -> Target {
-    Target::new("ownership", TargetShape::Points, TargetKind::Sign)
-}
-
-/// The shape of a [`Target`] for one position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TargetShape {
-    /// A number for each point of the board. `[height, width]` of [`Sizes::obs`]
-    Points,
-    /// A vector of this length.
-    Vector(usize),
-}
-
-/// The meaning of the numbers of a [`Target`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TargetKind {
-    /// 1 or -1, or the mean of such signs: the network learns the probability of 1.
-    Sign,
-    /// An amount: the network learns its mean.
-    Amount,
 }
 
 /// The [`Game::history_key`]s of the positions before a state, oldest first; empty if the game does not use them.
@@ -228,7 +108,7 @@ pub trait Game: Clone + Send + Sync + 'static {
     }
 
     /// The aim of `player`, as a sentence without a full stop: "X connects the top border with the bottom border". It begins with the
-    /// player's mark in [`Game::display`], or with the verb if players have no marks.
+    /// player's mark in [`Game::view`], or with the verb if players have no marks.
     fn aim(&self, player: u8) -> String;
 
     /// The sizes of every array.
@@ -344,8 +224,26 @@ pub trait Game: Clone + Send + Sync + 'static {
         None
     }
 
-    /// The position drawn for people, several lines.
-    fn display(&self, state: &Self::State) -> String;
+    /// The look of the position, without its actions ([`view::describe`] adds them) and with nothing that `viewer` may not know: a player's
+    /// view is the same for all draws of [`Game::determinise`] for that player. By default the fields of the state as text, and no more than a sentence in
+    /// games with hidden information.
+    fn view(&self, state: &Self::State, _viewer: Viewer) -> View {
+        match self.sizes().hidden_information {
+            true => View::text(format!("{} has no view, so that nothing hidden is shown", Self::NAME)),
+            false => View::text(format!("{state:?}")),
+        }
+    }
+
+    /// The spot on the board of [`Game::view`] that a legal action or outcome points at. By default actions are chosen by their names.
+    fn spot(&self, _state: &Self::State, _action: u16) -> Spot {
+        Spot::Button
+    }
+
+    /// True if `player` comes to know that `action` was taken, or dealt, in `state`. In games with hidden information these are by default
+    /// the player's own actions only.
+    fn sees_action(&self, state: &Self::State, _action: u16, player: u8) -> bool {
+        !self.sizes().hidden_information || self.turn(state) == Turn::Player(player)
+    }
 
     /// The position in a notation of other programs, with the name of the notation first: `("fen", ..)`.
     fn notation(&self, _state: &Self::State) -> Option<(&'static str, String)> {

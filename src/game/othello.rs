@@ -8,7 +8,8 @@
 //!
 //! Bitboard: row-major with 8 bits per row on either board, so that one set of shifts serves both.
 
-use super::board::{self};
+use super::board;
+use super::view::{Board, Colour, GridStyle, Piece, Shape, Spot, View, Viewer};
 use super::{Game, History, ObsShape, Sizes, Target, Turn, ownership};
 use crate::config::keys::{names, section};
 use crate::device_struct::{device_constants, device_struct};
@@ -291,17 +292,18 @@ impl Game for Othello {
         s.discs.iter().map(|discs| discs.count_ones() as f32).collect()
     }
 
-    /// `X` black, `O` white, `*` where a disc may be placed.
-    fn display(&self, s: &State) -> String {
-        board::display(self.size, 0, |cell| {
-            let bit = 1u64 << self.bit_of(cell);
-            match (s.discs[0] & bit != 0, s.discs[1] & bit != 0, s.moves & bit != 0) {
-                (true, _, _) => 'X',
-                (_, true, _) => 'O',
-                (_, _, true) => '*',
-                _ => '.',
-            }
-        })
+    fn view(&self, s: &State, _viewer: Viewer) -> View {
+        let has = |player: usize, cell: u32| s.discs[player] >> self.bit_of(cell) & 1 == 1;
+        let pieces = Piece::pair([Shape::Disc; 2], ["black", "white"]);
+        let grid =
+            board::grid(self.size, GridStyle::Squares, pieces, |cell| Piece::of(has(0, cell), has(1, cell)));
+        let [black, white] = s.discs.map(u64::count_ones);
+        View::new(Board::Grid(grid), &[Colour::Black, Colour::White])
+            .with_note(format!("discs: X {black}, O {white}"))
+    }
+
+    fn spot(&self, _state: &State, action: u16) -> Spot {
+        if action == self.pass() { Spot::Button } else { Spot::Place(action) }
     }
 
     /// Column letter and row number, from the top, as in tournament records, or `pass`.

@@ -1,6 +1,7 @@
 //! Tic-tac-toe: three in a row on a 3x3 board. Actions are cells, row-major (0 top left), as in pgx and OpenSpiel.
 
-use super::{ExactSolver, Game, History, ObsShape, Sizes, Turn};
+use super::view::{Board, Colour, GridStyle, Piece, Shape, Spot, View, Viewer};
+use super::{ExactSolver, Game, History, ObsShape, Sizes, Turn, board};
 use crate::config::keys::section;
 use crate::device_struct::{device_constants, device_struct};
 use bytemuck::{Pod, Zeroable};
@@ -143,24 +144,20 @@ impl Game for TicTacToe {
         Some(include_str!("../../assets/positions/tic_tac_toe.jsonl"))
     }
 
-    fn display(&self, s: &State) -> String {
-        let mut text = String::from("   a b c\n");
-        for row in 0..3 {
-            text += &format!("{} ", row + 1);
-            for col in 0..3 {
-                let bit = 1 << (row * 3 + col);
-                text += match (s.cells[0] & bit != 0, s.cells[1] & bit != 0) {
-                    (true, _) => " X",
-                    (_, true) => " O",
-                    _ => " .",
-                };
-            }
-            text += "\n";
-        }
-        text
+    fn view(&self, s: &State, _viewer: Viewer) -> View {
+        let has = |player: usize, cell: usize| s.cells[player] >> cell & 1 == 1;
+        let pieces = Piece::pair([Shape::Cross, Shape::Ring], ["X", "O"]);
+        let grid = board::grid(3, GridStyle::Squares, pieces, |cell| {
+            Piece::of(has(0, cell as usize), has(1, cell as usize))
+        });
+        let run = |player: usize| board::winning_run(3, 3, |cell| has(player, cell), |length| length == 3);
+        View::new(Board::Grid(grid), &[Colour::Blue, Colour::Red]).with_line((0..2).flat_map(run))
     }
 
-    /// Column letter and row number, from the top: `b2` is the centre.
+    fn spot(&self, _state: &State, action: u16) -> Spot {
+        Spot::Place(action)
+    }
+
     fn action_name(&self, _state: &State, action: u16) -> String {
         format!("{}{}", (b'a' + (action % 3) as u8) as char, action / 3 + 1)
     }

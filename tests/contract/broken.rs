@@ -3,6 +3,7 @@
 use crate::nim::{Nim, State};
 use vecaz::Result;
 use vecaz::contract::{self, BrokenLaw};
+use vecaz::game::view::{View, Viewer};
 use vecaz::game::{Game, History, Sizes, Turn};
 
 /// The defect of a [`Broken`] game.
@@ -109,8 +110,8 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
         self.0.canonical(state)
     }
 
-    fn display(&self, state: &State) -> String {
-        self.0.display(state)
+    fn view(&self, state: &State, viewer: Viewer) -> View {
+        self.0.view(state, viewer)
     }
 
     fn action_name(&self, state: &State, action: u16) -> String {

@@ -4,6 +4,7 @@
 use crate::support::{io_shape, plan, search};
 use vecaz::config::SearchConfig;
 use vecaz::config::keys::section;
+use vecaz::game::view::{View, Viewer};
 use vecaz::game::{Game, History, ObsShape, Sizes, Turn, options_by_section};
 use vecaz::isa::Isa;
 use vecaz::net::UniformNet;
@@ -94,8 +95,8 @@ impl Game for Nim {
         State { to_play: 0, ..*state }
     }
 
-    fn display(&self, state: &State) -> String {
-        format!("{} stones\n", state.stones)
+    fn view(&self, state: &State, _viewer: Viewer) -> View {
+        View::text(format!("{} stones", state.stones))
     }
 
     fn action_name(&self, _state: &State, action: u16) -> String {

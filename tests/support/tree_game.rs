@@ -110,10 +110,6 @@ impl Game for TreeGame {
         }
     }
 
-    fn display(&self, s: &u64) -> String {
-        s.to_string()
-    }
-
     fn action_name(&self, _: &u64, action: u16) -> String {
         action.to_string()
     }

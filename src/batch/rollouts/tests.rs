@@ -118,10 +118,6 @@ impl Game for Written {
         }
     }
 
-    fn display(&self, state: &At) -> String {
-        format!("place {}", state.place)
-    }
-
     fn action_name(&self, _state: &At, action: u16) -> String {
         action.to_string()
     }

@@ -15,11 +15,13 @@
 //!
 //! The board is stored from the mover's view and reversed at the end of a turn.
 
+mod look;
 mod moves;
 #[cfg(test)]
 mod tests;
 mod text;
 
+use super::view::{Spot, View, Viewer};
 use super::{Game, History, ObsShape, Sizes, Turn};
 use crate::config::keys::section;
 use crate::device_struct::{device_constants, device_struct};
@@ -373,8 +375,12 @@ impl Game for Backgammon {
         if s.mover == 0 { vec![points, -points] } else { vec![-points, points] }
     }
 
-    fn display(&self, s: &State) -> String {
-        text::display(s)
+    fn view(&self, s: &State, _viewer: Viewer) -> View {
+        look::view(s)
+    }
+
+    fn spot(&self, s: &State, action: u16) -> Spot {
+        look::spot(s, action)
     }
 
     fn notation(&self, s: &State) -> Option<(&'static str, String)> {

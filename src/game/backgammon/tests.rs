@@ -1,6 +1,7 @@
 use super::*;
 use crate::device_struct::DeviceType;
 use crate::game::check_device_header;
+use crate::view::draw;
 
 #[test]
 fn generated_header_is_up_to_date() {
@@ -225,7 +226,7 @@ fn names_are_read_back() {
     assert_eq!(g.parse_action(&s, History::default(), "13/8"), None);
     let (g, s) = rolled(&[(25, 1)], &[(22, 2), (20, 2)], "3-5");
     assert_eq!(g.parse_action(&s, History::default(), "5"), Some(NO_MOVE), "pgx's number for the same");
-    assert!(g.display(&s).contains("X (player 0) to play 5-3"), "{}", g.display(&s));
+    assert!(draw(&g, &s).contains("X (player 0) to play 5-3"), "{}", draw(&g, &s));
 }
 
 #[test]

@@ -1,9 +1,6 @@
-//! Backgammon notation and display.
+//! Backgammon notation.
 
-use super::{
-    BAR, OFF, OTHER_BAR, OTHER_OFF, PHASE_MOVE, PHASE_OPENING_ROLL, PHASE_OVER, PHASE_ROLL, PHASE_STARTER,
-    PLACES, ROLLS, State,
-};
+use super::{BAR, OTHER_BAR, PHASE_MOVE, PHASE_OPENING_ROLL, PHASE_ROLL, PHASE_STARTER, ROLLS, State};
 
 /// The point of a place, counted by the player to move: 24 down to 1, 25 for the bar, 0 and below for off.
 fn point(place: u16) -> i32 {
@@ -70,48 +67,4 @@ pub(super) fn position_id(s: &State) -> String {
         [18, 12, 6, 0].map(|shift| char::from(DIGITS[bits >> shift & 63]))
     });
     digits.take(14).collect()
-}
-
-/// One cell of the display: row 0 is at the border; the count is shown if there are more than five checkers.
-fn cell(count: i8, row: i8) -> String {
-    let height = count.abs();
-    let piece = if count > 0 { "X" } else { "O" };
-    match row {
-        4 if height > 5 => height.to_string(),
-        _ if row < height => piece.to_string(),
-        _ => ".".to_string(),
-    }
-}
-
-/// The board as player 0 (X, who moves from 24 to 1) sees it.
-pub(super) fn display(s: &State) -> String {
-    let board: [i8; PLACES] = s.seen_by(0);
-    let count = |point: usize| board[26 - point];
-    let line = |points: [Vec<usize>; 2], show: &dyn Fn(usize) -> String| {
-        let [left, right] =
-            points.map(|half| half.iter().map(|&p| format!("{:>3}", show(p))).collect::<String>());
-        format!("{left} |{right}\n")
-    };
-    let upper = || [(13..19).collect(), (19..25).collect()];
-    let lower = || [(7..13).rev().collect(), (1..7).rev().collect()];
-    let mut text = line(upper(), &|p| p.to_string());
-    (0..5).for_each(|row| text += &line(upper(), &|p| cell(count(p), row)));
-    text += "\n";
-    (0..5).rev().for_each(|row| text += &line(lower(), &|p| cell(count(p), row)));
-    text += &line(lower(), &|p| p.to_string());
-    text += &format!(
-        "bar: X {}, O {}; off: X {}, O {}\n",
-        board[BAR], -board[OTHER_BAR], board[OFF], -board[OTHER_OFF]
-    );
-    let player = if s.mover == 0 { "X (player 0)" } else { "O (player 1)" };
-    text + &match s.phase {
-        PHASE_STARTER => "the starter is drawn\n".to_string(),
-        PHASE_MOVE => {
-            let dice: Vec<String> = s.dice.iter().filter(|&&d| d > 0).map(u8::to_string).collect();
-            format!("{player} to play {}\n", dice.join("-"))
-        }
-        PHASE_OVER if s.points == 0 => "ended as a draw at the ply limit\n".to_string(),
-        PHASE_OVER => format!("{player} has won {}\n", s.points),
-        _ => format!("{player} to roll\n"),
-    }
 }

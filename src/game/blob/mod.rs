@@ -30,6 +30,7 @@
 //! never searched: only draws of [`Game::determinise`], which depend only on what the player knows, become roots.
 
 mod determinise;
+mod look;
 mod names;
 mod observe;
 mod rules;
@@ -38,6 +39,7 @@ mod tests;
 
 pub use rules::{NO_BID, NUM_CARDS, Phase, State};
 
+use super::view::{Spot, View, Viewer};
 use super::{Game, History, MAX_PLAYERS, ObsShape, Sizes, Turn};
 use crate::config::keys::{names, section, within};
 use crate::error::{Error, Result};
@@ -278,8 +280,17 @@ impl Game for Blob {
         s.scores[..self.num_players()].iter().map(|&points| f32::from(points)).collect()
     }
 
-    fn display(&self, s: &State) -> String {
-        names::display(self, s)
+    fn view(&self, s: &State, viewer: Viewer) -> View {
+        look::view(self, s, viewer)
+    }
+
+    fn spot(&self, s: &State, action: u16) -> Spot {
+        if s.phase() == Phase::Bid { Spot::Button } else { Spot::Card(action) }
+    }
+
+    /// Bids and plays are open; the k-th card of a deal is seen by player k mod P.
+    fn sees_action(&self, s: &State, _action: u16, player: u8) -> bool {
+        s.phase() != Phase::Deal || usize::from(s.count) % self.num_players() == usize::from(player)
     }
 
     /// `bid 3` while bidding, else a card: `K♥`, `10♠`.

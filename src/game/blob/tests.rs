@@ -3,6 +3,7 @@ use crate::batch::{GameBatch, Playthrough};
 use crate::config::Layers;
 use crate::device_struct::DeviceType;
 use crate::game::check_device_header;
+use crate::game::view::Viewer;
 use crate::registry::any_game;
 use crate::rng::{Key, Purpose};
 
@@ -199,13 +200,18 @@ fn names_are_read_as_they_are_written() {
 }
 
 #[test]
-fn the_display_shows_one_hand() {
+fn a_player_sees_the_own_cards_of_a_deal_and_all_bids_and_plays() {
     let p = played("players = 3\ncards = 2", "2♠ K♥ Q♥ 3♦ 9♣ 10♥ 1 0 2 KH");
-    let text = p.game().display(p.state());
-    assert!(text.contains("2 cards a player, trump ♠"), "{text}");
-    assert!(text.contains("1 played K♥"), "{text}");
-    assert!(text.contains("2 plays, holding 10♥ Q♥"), "{text}");
-    assert!(!text.contains("2♠"), "{text}");
+    for player in 0..3 {
+        let known = p.known_actions(Viewer::Player(player));
+        let dealt: Vec<bool> = known[..6].iter().map(Option::is_some).collect();
+        assert_eq!(dealt, (0..6).map(|k| k % 3 == player).collect::<Vec<_>>());
+        assert!(known[6..].iter().all(Option::is_some), "{known:?}");
+    }
+    assert!(p.known_actions(Viewer::Public)[..6].iter().all(Option::is_none));
+    let legal = |viewer| p.view(viewer).actions.iter().map(|a| a.action).collect::<Vec<u16>>();
+    assert_eq!((legal(Viewer::Player(2)), legal(Viewer::Player(1))), (vec![21, 23], vec![]));
+    assert_eq!(p.view(Viewer::Player(0)).last, [Spot::Card(24)]);
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod tests;
 pub use moves::{OTHER_LONG, OTHER_SHORT, OWN_LONG, OWN_SHORT, State};
 pub use notation::START_FEN;
 
+use super::view::{Spot, View, Viewer};
 use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
 use crate::config::keys::{KeyInfo, Section, section};
 use crate::device_struct::device_enum;
@@ -262,8 +263,12 @@ impl Game for Chess {
         s.key()
     }
 
-    fn display(&self, s: &State) -> String {
-        notation::display(s)
+    fn view(&self, s: &State, _viewer: Viewer) -> View {
+        notation::view(s)
+    }
+
+    fn spot(&self, s: &State, action: u16) -> Spot {
+        notation::spot(s, action)
     }
 
     fn notation(&self, s: &State) -> Option<(&'static str, String)> {

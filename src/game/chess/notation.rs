@@ -1,13 +1,24 @@
-//! Chess notation: FEN, UCI and SAN moves, the board as text.
+//! Chess notation: FEN, UCI and SAN moves; the look of the board.
 
 use super::board::{self, KING, PAWN, QUEEN, ROOK, bit, flip_square, squares};
 use super::moves::{OTHER_LONG, OTHER_SHORT, OWN_LONG, OWN_SHORT, State};
+use crate::game::view::{Board, Colour, Grid, GridStyle, Piece, Shape, Spot, View};
 use bytemuck::Zeroable;
 
 /// The default initial position.
 pub const START_FEN: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 
 const LETTERS: [char; 6] = ['p', 'n', 'b', 'r', 'q', 'k'];
+
+/// The kinds of pieces in the order of their bitboards.
+const KINDS: [(&str, Shape); 6] = [
+    ("pawn", Shape::Pawn),
+    ("knight", Shape::Knight),
+    ("bishop", Shape::Bishop),
+    ("rook", Shape::Rook),
+    ("queen", Shape::Queen),
+    ("king", Shape::King),
+];
 
 /// A defect of a FEN.
 #[derive(Debug, PartialEq)]
@@ -202,19 +213,50 @@ pub fn to_fen(s: &State) -> String {
     format!("{text} {turn} {castling} {en_passant} {} {}", s.halfmove_clock, s.fullmove)
 }
 
-/// The board with white at the bottom, with ranks and files, then the FEN.
-pub fn display(s: &State) -> String {
+/// The board with white at the bottom, a king in check marked, and the FEN.
+pub fn view(s: &State) -> View {
     let white = as_white(s);
-    let mut text = String::new();
-    for rank in (0..8).rev() {
-        text += &format!("{}", rank + 1);
-        for file in 0..8 {
-            text.push(' ');
-            text.push(letter_on(&white, file * 8 + rank).unwrap_or('.'));
+    let pieces = (0..12).map(|index| {
+        let (side, kind) = (index / 6, index % 6);
+        let letter = LETTERS[kind];
+        let (name, shape) = KINDS[kind];
+        Piece {
+            owner: Some(side as u8),
+            mark: if side == 0 { letter.to_ascii_uppercase() } else { letter },
+            shape,
+            name: format!("{} {name}", ["white", "black"][side]),
         }
-        text += "\n";
-    }
-    format!("{text}  a b c d e f g h\n{}\n", to_fen(s))
+    });
+    let piece = |cell: u32| {
+        let square = square_of(cell);
+        let side = white.sides.iter().position(|side| side & bit(square) != 0)?;
+        Some((side * 6 + white.kind_on(square)) as u8)
+    };
+    let grid = Grid {
+        style: GridStyle::Checkered,
+        columns: ('a'..='h').map(String::from).collect(),
+        rows: (1..=8).rev().map(|rank: u32| rank.to_string()).collect(),
+        borders: None,
+        pieces: pieces.collect(),
+        cells: (0..64).map(piece).collect(),
+    };
+    let (_, in_check) = s.has_move_and_check();
+    let king = places(white.pieces[KING] & white.sides[usize::from(s.colour)]);
+    View::new(Board::Grid(grid), &[Colour::White, Colour::Black])
+        .with_marks(king.filter(|_| in_check), "check")
+        .with_note(to_fen(s))
+}
+
+/// A square of a cell that counts from a8 along the ranks.
+fn square_of(cell: u32) -> u32 {
+    cell % 8 * 8 + 7 - cell / 8
+}
+
+/// The squares that an action leads from and to.
+pub fn spot(s: &State, action: u16) -> Spot {
+    let (from, to, _) = parts(s, action);
+    let cell = |square: u32| ((7 - square % 8) * 8 + square / 8) as u16;
+    Spot::Move(cell(from), cell(to))
 }
 
 /// An action's squares in absolute terms and the kind it promotes to, if any.

@@ -142,4 +142,17 @@ impl EdgeSet {
     pub fn has_clique(self, n: usize, k: usize) -> bool {
         self.joined(n, (1 << n) - 1, k)
     }
+
+    /// The lowest clique of `k` vertices, bit i for vertex i.
+    pub fn clique(self, n: usize, k: usize) -> Option<u32> {
+        let (mut candidates, mut vertices) = ((1u32 << n) - 1, 0);
+        for rest in (0..k).rev() {
+            let joins_rest =
+                |&v: &usize| candidates >> v & 1 == 1 && self.joined(n, candidates & self.above(n, v), rest);
+            let v = (0..n).find(joins_rest)?;
+            vertices |= 1 << v;
+            candidates &= self.above(n, v);
+        }
+        Some(vertices)
+    }
 }

@@ -18,6 +18,7 @@ mod edges;
 #[cfg(test)]
 mod tests;
 
+use super::view::{Board, Colour, Graph, GraphEdge, Piece, Shape, Spot, View, Viewer};
 use super::{Game, History, ObsShape, Sizes, Turn};
 use crate::config::keys::{names, section};
 use crate::device_struct::device_struct;
@@ -91,6 +92,16 @@ impl Clique {
             _ if full => 3,
             _ => 0,
         }
+    }
+
+    /// The edges of the clique that ended the game; none if there is no such clique.
+    fn clique_edges(&self, s: &State) -> impl Iterator<Item = usize> {
+        let players = if self.mode == CliqueRule::Asymmetric { 1 } else { 2 };
+        let vertices = (0..players).find_map(|player| s.edges[player].clique(self.n, self.k)).unwrap_or(0);
+        (0..self.num_edges()).filter(move |&edge| {
+            let (i, j) = edge_ends(self.n, edge);
+            vertices >> i & vertices >> j & 1 == 1
+        })
     }
 
     /// The edges of `player` as graph6 text (B. McKay's format), without a line end.
@@ -287,26 +298,27 @@ impl Game for Clique {
     }
 
     /// The upper triangle of the adjacency matrix: `X` player 0, `O` player 1.
-    fn display(&self, s: &State) -> String {
-        let mut text = String::from("   ");
-        (1..self.n).for_each(|j| text += &format!("{j:3}"));
-        text += "\n";
-        for i in 0..self.n - 1 {
-            text += &format!("{i:3}{}", "   ".repeat(i));
-            for j in i + 1..self.n {
-                let edge = edge_number(self.n, i, j);
-                text += match (s.edges[0].contains(edge), s.edges[1].contains(edge)) {
-                    (true, _) => "  X",
-                    (_, true) => "  O",
-                    _ => "  .",
-                };
-            }
-            text += "\n";
-        }
-        text
+    fn view(&self, s: &State, _viewer: Viewer) -> View {
+        let edge = |number: usize| {
+            let (i, j) = edge_ends(self.n, number);
+            let piece = Piece::of(s.edges[0].contains(number), s.edges[1].contains(number));
+            GraphEdge { ends: [i as u16, j as u16], piece }
+        };
+        let graph = Graph {
+            vertices: self.n as u16,
+            pieces: Piece::pair([Shape::Disc; 2], ["X", "O"]),
+            edges: (0..self.num_edges()).map(edge).collect(),
+        };
+        let mut view = View::new(Board::Graph(graph), &[Colour::Blue, Colour::Red]);
+        view.line = self.clique_edges(s).map(|edge| self.spot(s, edge as u16)).collect();
+        view
     }
 
-    /// The ends of the edge, the lower first: `0-3`.
+    fn spot(&self, _state: &State, action: u16) -> Spot {
+        let (i, j) = edge_ends(self.n, usize::from(action));
+        Spot::Edge(i as u16, j as u16)
+    }
+
     fn action_name(&self, _state: &State, action: u16) -> String {
         let (i, j) = edge_ends(self.n, usize::from(action));
         format!("{i}-{j}")

@@ -2,6 +2,7 @@ use super::*;
 use crate::device_struct::DeviceType;
 use crate::game::check_device_header;
 use crate::rng::{Key, Purpose};
+use crate::view::draw;
 
 #[test]
 fn generated_header_is_up_to_date() {
@@ -225,7 +226,7 @@ fn observation_has_one_column_per_edge() {
     assert_eq!(out[18..], [0.0; 6]);
     g.observe(&s, 0, &mut out);
     assert_eq!((out[0], out[5], out[11], out[23]), (1.0, 0.0, 1.0, 1.0));
-    assert_eq!(g.display(&s), "     1  2  3\n  0  X  .  .\n  1     .  X\n  2        O\n");
+    assert_eq!(draw(&g, &s), "     1  2  3\n  0  X  .  .\n  1     .  X\n  2        O\n");
 }
 
 #[test]

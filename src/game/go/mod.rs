@@ -16,6 +16,9 @@ mod points;
 #[cfg(test)]
 mod tests;
 
+use super::view::{
+    Board as BoardView, Colour, Grid as GridView, GridStyle, Piece, Shape, Spot, View, Viewer,
+};
 use super::{Game, History, ObsShape, Sizes, Target, Turn, board, ownership};
 use crate::config::keys::section;
 use crate::device_struct::{device_constants, device_struct};
@@ -446,24 +449,20 @@ impl Game for Go {
         s.hash
     }
 
-    fn display(&self, s: &State) -> String {
-        let columns: String = (0..self.size).map(|column| format!(" {}", column_letter(column))).collect();
-        let mut text = format!("  {columns}\n");
-        for row in 0..self.size {
-            text += &format!("{:2}", self.size - row);
-            for column in 0..self.size {
-                let point = (row * self.size + column) as u16;
-                let mark = if point == s.last { '(' } else { ' ' };
-                text.push(mark);
-                text.push(match (has(&s.stones[0], point), has(&s.stones[1], point)) {
-                    (true, _) => 'X',
-                    (_, true) => 'O',
-                    _ => '.',
-                });
-            }
-            text += "\n";
-        }
-        text
+    fn view(&self, s: &State, _viewer: Viewer) -> View {
+        let pieces = Piece::pair([Shape::Disc; 2], ["black", "white"]);
+        let stone = |point: u32| Piece::of(has(&s.stones[0], point as u16), has(&s.stones[1], point as u16));
+        let grid = GridView {
+            columns: (0..self.size).map(|column| column_letter(column).to_string()).collect(),
+            rows: (1..=self.size).rev().map(|row| row.to_string()).collect(),
+            ..board::grid(self.size, GridStyle::Lines, pieces, stone)
+        };
+        let barred = (0..self.points()).filter(|&point| has(&s.barred, point)).map(usize::from);
+        View::new(BoardView::Grid(grid), &[Colour::Black, Colour::White]).with_marks(barred, "superko")
+    }
+
+    fn spot(&self, _state: &State, action: u16) -> Spot {
+        if action == self.points() { Spot::Button } else { Spot::Place(action) }
     }
 
     fn sgf_point(&self, action: u16) -> Option<String> {

@@ -2,6 +2,7 @@ use super::*;
 use crate::device_struct::DeviceType;
 use crate::game::check_device_header;
 use crate::rng::{Key, Purpose};
+use crate::view::draw;
 use std::collections::BTreeSet;
 
 #[test]
@@ -48,7 +49,7 @@ impl Line {
         for name in names.split_whitespace() {
             let history = History { played: &self.history, path: &[] };
             let action = self.game.parse_action(&self.state, history, name);
-            self.step(action.unwrap_or_else(|| panic!("{name}\n{}", self.game.display(&self.state))));
+            self.step(action.unwrap_or_else(|| panic!("{name}\n{}", draw(&self.game, &self.state))));
         }
         self
     }
@@ -126,7 +127,7 @@ fn random_games_equal_a_plain_board() {
                 repeats += moves.len() - fresh.len();
                 let expected: Vec<u16> =
                     fresh.iter().map(|(p, _)| *p as u16).chain([(size * size) as u16]).collect();
-                assert_eq!(line.legal(), expected, "{}", line.game.display(&line.state));
+                assert_eq!(line.legal(), expected, "{}", draw(&line.game, &line.state));
                 let choice = rng.below(fresh.len().max(1) * 20);
                 match fresh.get(choice / 20) {
                     Some((point, next)) if choice > 0 => {
@@ -157,7 +158,7 @@ const KO: &str = "C4 D4 B3 E3 C2 D2 A5 C3 D3";
 fn a_ko_is_retaken_only_after_another_move() {
     let mut line = Line::new("size = 5");
     line.play(KO);
-    assert!(!line.is_legal("C3"), "{}", line.game.display(&line.state));
+    assert!(!line.is_legal("C3"), "{}", draw(&line.game, &line.state));
     assert!(has(&line.state.barred, 12));
     line.play("E5 A4");
     assert!(line.is_legal("C3"));
@@ -259,8 +260,8 @@ fn names_and_picture() {
     }
     let mut line = Line::new("size = 5");
     line.play("A5 B4");
-    let picture = "   A B C D E\n 5 X . . . .\n 4 .(O . . .\n 3 . . . . .\n 2 . . . . .\n 1 . . . . .\n";
-    assert_eq!(line.game.display(&line.state), picture);
+    let picture = "   A B C D E\n 5 X . . . .\n 4 . O . . .\n 3 . . . . .\n 2 . . . . .\n 1 . . . . .\n";
+    assert_eq!(draw(&line.game, &line.state), picture);
 }
 
 #[test]

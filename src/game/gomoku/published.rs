@@ -1,6 +1,7 @@
 //! Published problems: wins by consecutive fours. The tests try all moves by the rules to check that every reply is forced.
 
 use super::*;
+use crate::view::draw;
 
 /// A position, black `x` and white `o`, and the published solution, columns from the left and rows from below.
 struct Problem {
@@ -144,7 +145,7 @@ fn replies_left(game: &Gomoku, problem: &Problem) -> Option<Vec<u16>> {
                 Some(vec![*reply]),
                 "{} {attack} {}",
                 problem.source,
-                game.display(&s)
+                draw(game, &s)
             );
             s = after(game, &s, *reply);
         }
@@ -210,6 +211,6 @@ fn swap2_plays_on_by_the_rule_of_rows() {
             assert!(legal[..n].contains(&action), "{opening} {name}");
             game.step(&mut s, action, History::default());
         }
-        assert_eq!(s.outcome, outcome, "{rule:?} {opening} {}", game.display(&s));
+        assert_eq!(s.outcome, outcome, "{rule:?} {opening} {}", draw(&game, &s));
     }
 }

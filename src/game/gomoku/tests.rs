@@ -4,6 +4,7 @@ use super::*;
 use crate::device_struct::DeviceType;
 use crate::game::check_device_header;
 use crate::rng::{Key, Purpose};
+use crate::view::draw;
 
 #[test]
 fn generated_header_is_up_to_date() {
@@ -69,7 +70,7 @@ fn random_games_end_where_the_text_of_a_line_shows_it() {
                     None if s.placed == size * size => DRAW,
                     None => 0,
                 };
-                assert_eq!(s.outcome, expected, "{}", game.display(&s));
+                assert_eq!(s.outcome, expected, "{}", draw(&game, &s));
             }
             ends[usize::from(s.outcome)] += 1;
         }

@@ -2,6 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use vecaz::config::keys::section;
+use vecaz::game::view::{Board, Colour, Grid, GridStyle, Piece, Shape, Spot, View, Viewer};
 use vecaz::game::{Game, History, NamedText, ObsShape, Sizes, Turn, options_by_section};
 
 section! {
@@ -75,8 +76,22 @@ impl Game for Chomp {
         out[usize::from(s.to_play)] = 1.0;
     }
 
-    fn display(&self, s: &State) -> String {
-        s.left[..self.rows].iter().map(|&left| "# ".repeat(left.into()) + "\n").collect()
+    fn view(&self, s: &State, _: Viewer) -> View {
+        let square = Piece { owner: None, mark: '#', shape: Shape::Disc, name: "chocolate".into() };
+        let is_left = |i: usize| i % self.columns < usize::from(s.left[i / self.columns]);
+        let grid = Grid {
+            style: GridStyle::Squares,
+            columns: (b'a'..).take(self.columns).map(|letter| char::from(letter).to_string()).collect(),
+            rows: (1..=self.rows).map(|row| row.to_string()).collect(),
+            borders: None,
+            pieces: vec![square],
+            cells: (0..self.rows * self.columns).map(|i| is_left(i).then_some(0)).collect(),
+        };
+        View::new(Board::Grid(grid), &[Colour::Blue, Colour::Red])
+    }
+
+    fn spot(&self, _: &State, action: u16) -> Spot {
+        Spot::Place(action)
     }
 
     fn action_name(&self, _: &State, action: u16) -> String {

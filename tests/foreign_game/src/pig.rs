@@ -2,6 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use vecaz::config::keys::section;
+use vecaz::game::view::{View, Viewer};
 use vecaz::game::{Game, History, ObsShape, Sizes, Turn, options_by_section};
 
 section! {
@@ -82,8 +83,11 @@ impl Game for Pig {
         vec![s.score as f32]
     }
 
-    fn display(&self, s: &State) -> String {
-        format!("score {}, {} points in this round, {} rounds left\n", s.score, s.points, s.rounds_left)
+    fn view(&self, s: &State, _: Viewer) -> View {
+        View::text(format!(
+            "score {}, {} points in this round, {} rounds left",
+            s.score, s.points, s.rounds_left
+        ))
     }
 
     fn action_name(&self, s: &State, action: u16) -> String {
