@@ -8,6 +8,7 @@
 pub mod checkpoint;
 mod ending;
 mod epoch;
+mod epoch_network;
 pub mod evaluation;
 pub mod findings;
 pub mod folder;
@@ -27,7 +28,6 @@ use crate::backend::AnyGame;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::files::{FileDigest, create_subfolder, remove_temporaries, write_atomic};
-use crate::net::{NetSpec, Network};
 use crate::play::FinishedGame;
 use crate::replay::Replay;
 use crate::report::REPORT;
@@ -38,9 +38,10 @@ use crate::report::progress::Progress;
 use crate::report::prometheus::MetricsText;
 use crate::report::tensorboard::EventWriter;
 use crate::stop::Stop;
-use crate::weights::NetFile;
+use crate::weights::FileTemplate;
 use checkpoint::{Checkpoint, CheckpointState, Counters};
 use epoch::{Collector, EpochResult, EpochRunner, Training};
+use epoch_network::EpochNetwork;
 use factory::{ComponentFactory, DefaultFactory};
 use findings::FindingsLog;
 use folder::RunFolder;
@@ -68,10 +69,12 @@ pub struct Run {
     factory: Box<dyn ComponentFactory>,
     config: Config,
     game: Arc<dyn AnyGame>,
-    spec: NetSpec,
+    template: FileTemplate,
     folder: RunFolder,
     manifest: Manifest,
     trainer: Box<dyn Learner>,
+    /// The network with the trainer's weights of the last epoch.
+    network: EpochNetwork,
     replay: Replay,
     local_selfplay: LocalSelfPlay,
     workers: Option<Box<dyn Workers>>,
@@ -155,9 +158,7 @@ impl Run {
         run.manifest.replace(CONFIG, run.config.file_text()?.as_bytes())?;
         run.manifest.write(epoch)?;
         if let Some(workers) = &mut run.workers {
-            let weights = run.trainer.weights()?;
-            let network = NetFile::new(run.game.as_ref(), &run.spec, weights, run.trainer.updates())?;
-            workers.publish(epoch, &network, run.metrics.records().last())?;
+            workers.publish(epoch, &run.network.file, run.metrics.records().last())?;
         }
         Ok(run)
     }
@@ -185,13 +186,12 @@ impl Run {
         let (slots, received) = (Vec::new(), Vec::new());
         let state = RunState { trainer, replay, slots, received, counters, folder, manifest };
         let mut run = Self::assemble(config, setup, state, threads)?;
-        let network = run.network_file()?;
-        run.finish_epoch(&network).map_err(|error| run.folder.cause_of(error))?;
+        run.finish_epoch().map_err(|error| run.folder.cause_of(error))?;
         Ok(run)
     }
 
     fn assemble(config: Config, setup: RunSetup, state: RunState, threads: usize) -> Result<Self> {
-        let RunSetup { factory, game, spec, targets: _, strength_meter } = setup;
+        let RunSetup { factory, game, template, strength_meter, .. } = setup;
         let RunState { trainer, replay, slots, received, counters, folder, manifest } = state;
         let workers = factory.workers(WorkersSetup {
             config: &config,
@@ -199,10 +199,12 @@ impl Run {
             received: &received,
             slots: &slots,
         })?;
+        let network =
+            EpochNetwork::new(factory.as_ref(), &config, game.as_ref(), &template, trainer.as_ref())?;
         let local_selfplay = match factory.plays_itself(&config) {
             true => {
-                let network = factory.network(&config, game.as_ref(), &spec, &trainer.weights()?)?;
-                LocalSelfPlay::playing(factory.as_ref(), &config, &game, network.as_ref(), slots, threads)?
+                let network = network.network.as_ref();
+                LocalSelfPlay::playing(factory.as_ref(), &config, &game, network, slots, threads)?
             }
             false => LocalSelfPlay::Idle(slots),
         };
@@ -230,8 +232,9 @@ impl Run {
             manifest,
             config,
             game,
-            spec,
+            template,
             trainer,
+            network,
             replay,
             local_selfplay,
             workers,
@@ -297,6 +300,13 @@ impl Run {
         let cache = self.play_with_new_weights(progress, stop)?;
         let prepared_at = started.elapsed().as_secs_f64();
         let EpochResult { played, losses, times } = self.play_and_train(progress, stop)?;
+        self.network = EpochNetwork::new(
+            self.factory.as_ref(),
+            &self.config,
+            self.game.as_ref(),
+            &self.template,
+            self.trainer.as_ref(),
+        )?;
         let (pass_metrics, trained_at) =
             (self.local_selfplay.take_metrics(), started.elapsed().as_secs_f64());
         let epoch = self.counters.epoch + 1;
@@ -355,13 +365,12 @@ impl Run {
         if every == 0 || !epoch.is_multiple_of(every) {
             return Ok(None);
         }
-        let network = self.network()?;
-        let file = self.workers.is_some().then(|| self.network_file()).transpose()?;
+        let EpochNetwork { file, network } = &self.network;
         let (meter, network) = (&self.strength_meter, network.as_ref());
-        let strength = match self.workers.as_mut().zip(file) {
+        let strength = match self.workers.as_mut() {
             None => evaluation::alone(meter, network, stop, progress),
-            Some((workers, file)) => {
-                let mut shared = workers.share_evaluation(epoch, &file, evaluation::offer(meter))?;
+            Some(workers) => {
+                let mut shared = workers.share_evaluation(epoch, file, evaluation::offer(meter))?;
                 evaluation::with_workers(meter, network, shared.as_mut(), stop, progress)
             }
         };
@@ -377,11 +386,10 @@ impl Run {
         self.counters.seconds = record.seconds;
         self.store_games(games)?;
         self.findings.sync()?;
-        let network = self.network_file()?;
         let rank = record.strength.and_then(|strength| strength.rank());
         if let Some(rank) = rank.filter(|r| self.counters.best.is_none_or(|(_, best)| *r <= best)) {
             self.counters.best = Some((record.epoch, rank));
-            self.manifest.replace(BEST, &network.to_bytes(&self.dir().join(BEST))?)?;
+            self.manifest.replace(BEST, &self.network.file.to_bytes(&self.folder.path().join(BEST))?)?;
         }
         self.events.append(&record)?;
         self.metrics.append(record)?;
@@ -393,23 +401,19 @@ impl Run {
         };
         report.write(&self.dir().join(REPORT))?;
         let _writing = stop.write_guard();
-        self.finish_epoch(&network)
+        self.finish_epoch()
     }
 
     /// Passes the current weights and their root cache to self-play. Returns the cost of the cache.
     fn play_with_new_weights(&mut self, progress: &mut Progress, stop: &Stop) -> Result<RootCacheUse> {
-        if matches!(self.local_selfplay, LocalSelfPlay::Idle(_)) {
-            return Ok(RootCacheUse::default());
-        }
-        let network = self.network()?;
-        let Self { config, game, local_selfplay, counters, .. } = self;
+        let Self { config, game, local_selfplay, counters, network, .. } = self;
         match local_selfplay {
             LocalSelfPlay::Idle(_) => Ok(RootCacheUse::default()),
             LocalSelfPlay::Playing(selfplay) => {
                 let weights = NewWeights {
                     config,
                     game: game.as_ref(),
-                    network: network.as_ref(),
+                    network: network.network.as_ref(),
                     epochs: counters.epoch,
                     finished: finished_in(selfplay.slots()),
                 };
@@ -427,17 +431,8 @@ impl Run {
         EpochRunner { collector, training, replay, progress, stop }.run()
     }
 
-    /// The network with the current weights, copied through the host.
-    fn network(&self) -> Result<Box<dyn Network>> {
-        self.factory.network(&self.config, self.game.as_ref(), &self.spec, &self.trainer.weights()?)
-    }
-
-    fn network_file(&self) -> Result<NetFile> {
-        NetFile::new(self.game.as_ref(), &self.spec, self.trainer.weights()?, self.trainer.updates())
-    }
-
     /// Writes the checkpoint and the manifest of the current epoch, and removes the checkpoints beyond `run.keep_checkpoints`.
-    fn finish_epoch(&mut self, network: &NetFile) -> Result<()> {
+    fn finish_epoch(&mut self) -> Result<()> {
         let dir = self.folder.path();
         let state = self.trainer.state()?;
         if let Some(workers) = &self.workers {
@@ -450,7 +445,7 @@ impl Run {
             received: &self.received,
             trainer: &state,
             replay: &self.replay,
-            network,
+            network: &self.network.file,
         };
         for (name, digest) in checkpoint::save(dir, self.game.as_ref(), parts)? {
             self.manifest.set(name, digest);
@@ -463,7 +458,7 @@ impl Run {
         self.manifest.keep_checkpoints(self.config.run.keep_checkpoints);
         self.manifest.write(self.counters.epoch)?;
         if let Some(workers) = &mut self.workers {
-            workers.publish(self.counters.epoch, network, self.metrics.records().last())?;
+            workers.publish(self.counters.epoch, &self.network.file, self.metrics.records().last())?;
         }
         checkpoint::prune(dir, &self.manifest.checkpoints())
     }

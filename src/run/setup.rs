@@ -15,6 +15,7 @@ use crate::net::gpu_train::check_heads;
 use crate::play::GameSlot;
 use crate::replay::{Replay, TargetList};
 use crate::selfplay::check_nodes;
+use crate::weights::FileTemplate;
 use std::sync::Arc;
 
 /// The components of a configuration, made and checked before anything is written.
@@ -24,6 +25,7 @@ pub(super) struct RunSetup {
     pub(super) spec: NetSpec,
     /// What the replay buffer's batches have besides policy and values.
     pub(super) targets: TargetList,
+    pub(super) template: FileTemplate,
     pub(super) strength_meter: StrengthMeter,
 }
 
@@ -42,8 +44,9 @@ impl RunSetup {
         }
         let targets = TargetList::new(game.as_ref(), &model)?;
         factory.memory(config, game.as_ref())?.check(config)?;
+        let template = FileTemplate::new(game.as_ref(), &spec)?;
         let strength_meter = StrengthMeter::new(config, &game, threads)?;
-        Ok(Self { factory, game, spec, targets, strength_meter })
+        Ok(Self { factory, game, spec, targets, template, strength_meter })
     }
 }
 

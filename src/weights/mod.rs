@@ -75,13 +75,22 @@ pub struct NetFile {
     pub check: SelfCheck,
 }
 
-impl NetFile {
-    /// A file for `weights` after `updates` updates on `game`; the self-check's observations come from random games.
+/// All of a network's files but the weights and what follows from them: made once, for the files of all epochs.
+#[derive(Clone, Debug)]
+pub struct FileTemplate {
+    /// The header of a network without updates.
+    header: NetworkHeader,
+    /// The observations of the self-check. `[8, F]`
+    obs: Vec<f32>,
+}
+
+impl FileTemplate {
+    /// The template of networks of the sizes `net` on `game`. Names of actions and the self-check's observations come from random games.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the weights do not fit `net` or `net` does not fit the game, [`Error::NotFinite`] if an output of the network
-    /// is not finite.
-    pub fn new(game: &dyn ErasedRules, net: &NetSpec, weights: Weights, updates: u64) -> Result<Self> {
+    /// [`Error::Mismatch`] if `net` does not fit the game.
+    pub fn new(game: &dyn ErasedRules, net: &NetSpec) -> Result<Self> {
+        expect_sizes(game, net)?;
         let header = NetworkHeader {
             version: VERSION,
             game: game.name().to_string(),
@@ -89,13 +98,29 @@ impl NetFile {
             net: net.clone(),
             meaning: describe::meaning(net),
             actions: describe::action_names(game),
-            updates,
+            updates: 0,
             model: None,
         };
-        expect_sizes(game, net)?;
-        let obs = describe::observations(game, CHECKS);
-        let check = evaluate(net, &weights, obs)?;
-        Ok(Self { header, weights, check })
+        Ok(Self { header, obs: describe::observations(game, CHECKS) })
+    }
+
+    /// A file for `weights` after `updates` updates.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the weights do not fit the network, [`Error::NotFinite`] if an output of the network is not finite.
+    pub fn file(&self, weights: Weights, updates: u64) -> Result<NetFile> {
+        let check = evaluate(&self.header.net, &weights, self.obs.clone())?;
+        Ok(NetFile { header: NetworkHeader { updates, ..self.header.clone() }, weights, check })
+    }
+}
+
+impl NetFile {
+    /// A file for `weights` after `updates` updates on `game`, for a caller that makes one.
+    ///
+    /// # Errors
+    /// Those of [`FileTemplate::new`] and [`FileTemplate::file`].
+    pub fn new(game: &dyn ErasedRules, net: &NetSpec, weights: Weights, updates: u64) -> Result<Self> {
+        FileTemplate::new(game, net)?.file(weights, updates)
     }
 
     /// Writes the file, atomically.
