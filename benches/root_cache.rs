@@ -131,7 +131,7 @@ impl Subject {
             let arrays = backend_plan(&config, &sizes, rows);
             let row = |nodes| {
                 let row = BackendPlan { rows: 1, nodes, reuse: Reuse::Keep, ..arrays };
-                row.row_bytes(config.search.engine, &sizes, game.state_size()) as f64 / f64::from(1 << 20)
+                row.row_bytes(&sizes, game.state_size()) as f64 / f64::from(1 << 20)
             };
             let games = GAMES_PER_SLOT * rows as f64;
             let Some(plan) = CachePlan::for_run(&config, arrays, &sizes, games) else { continue };

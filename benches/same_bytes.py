@@ -57,8 +57,7 @@ SETTINGS = {
     "connect_four gumbel int8": f"{CONNECT_FOUR} net.precision=int8",
     "connect_four puct many leaves": f"{CONNECT_FOUR} {PUCT} search.simulations=40 search.leaves=16 search.root_cache=128",
     "connect_four puct no caches": f"{CONNECT_FOUR} {PUCT} search.cache_entries=0 search.reuse=false search.solver=false search.fpu=loss",
-    "connect_four reference": f"{CONNECT_FOUR} search.engine=reference",
-    "connect_four reference puct": f"{CONNECT_FOUR} {PUCT} search.engine=reference search.fpu=parent search.dirichlet_alpha=0.3",
+    "connect_four puct parent": f"{CONNECT_FOUR} {PUCT} search.fpu=parent search.dirichlet_alpha=0.3",
     "connect_four overlapped": f"{CONNECT_FOUR} train.mode=overlapped run.epochs=3",
     "connect_four playout caps": f"{CONNECT_FOUR} selfplay.playout_cap_prob=0.5 selfplay.fast_simulations=4",
     "connect_four sgd": f"{CONNECT_FOUR} train.optimizer=sgd train.lr=0.01 train.accumulate=2 train.lr_final=1.0",
@@ -85,10 +84,10 @@ SETTINGS = {
     "clique ramsey": f"game.name=clique {EDGE} game.mode=ramsey game.n=8 game.k=4 search.c_scale=5.0 train.mode=overlapped",
     "backgammon stratified": f"game.name=backgammon {MLP} net.precision=bf16 search.simulations=16 selfplay.samples_per_epoch=600",
     "backgammon sampled puct": f"game.name=backgammon {MLP} {PUCT} search.chance=sample search.leaves=3 game.short_game=true",
-    "backgammon reference": f"game.name=backgammon {MLP} search.engine=reference game.short_game=true eval.match_games=2",
+    "backgammon short": f"game.name=backgammon {MLP} game.short_game=true eval.match_games=2",
     "blob deal": f"game.name=blob {MLP} {PUCT} net.precision=bf16 search.determinisations=3 search.reuse=false search.solver=false",
     "blob hand": f"game.name=blob game.network_sees=hand game.players=3 {MLP} search.determinisations=2 search.reuse=false search.solver=false",
-    "blob full reference": f"game.name=blob game.full=true game.players=3 game.cards=3 {MLP} search.engine=reference search.solver=false"
+    "blob full no solver": f"game.name=blob game.full=true game.players=3 game.cards=3 {MLP} search.solver=false"
     " search.reuse=false search.determinisations=2 selfplay.games=4 eval.match_games=2",
     "blob puct one hand": f"game.name=blob game.players=5 game.cards=3 {MLP} {PUCT} search.reuse=false search.solver=false search.leaves=2",
 }

@@ -10,7 +10,7 @@ mod starts;
 use crate::backend::AnyGame;
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{Backend, Placement, PlyPlan, RootCache, TreeSnapshot, make};
-use crate::config::{Algorithm, Config, DeviceName, SearchEngine};
+use crate::config::{Algorithm, Config, DeviceName};
 use crate::error::Result;
 use crate::game::Sizes;
 use crate::net::Network;
@@ -58,7 +58,7 @@ pub struct CachePlan {
     pub max_nodes: usize,
     /// Parameters of the search.
     pub params: SearchParams,
-    /// Devices and engine that build the trees.
+    /// Devices that build the trees.
     pub placement: Placement,
     /// The run's seed, for sampled chance outcomes.
     pub seed: u64,
@@ -80,9 +80,6 @@ pub fn disabled_reason(config: &Config, sizes: &Sizes) -> Option<&'static str> {
     match config.search.root_cache {
         0 => Some("search.root_cache = 0"),
         _ if sizes.hidden_information => Some("every game deals new hands, so games do not share a root"),
-        _ if config.search.engine == SearchEngine::Reference => {
-            Some("search.engine = \"reference\" cannot clone trees")
-        }
         _ => None,
     }
 }
@@ -199,7 +196,7 @@ pub fn max_bytes(config: &Config, plan: BackendPlan, game: &dyn AnyGame) -> u64 
     }
     let nodes = max_nodes(config, plan, &sizes);
     let tree = BackendPlan { rows: 1, nodes, ..plan };
-    2 * tree.row_bytes(config.search.engine, &sizes, game.state_size()) as u64
+    2 * tree.row_bytes(&sizes, game.state_size()) as u64
 }
 
 /// Builds the trees of `plan` in batches that fit into memory: on the CPU by several threads, on a GPU one batch after the other. Neither

@@ -16,7 +16,7 @@ use crate::backend::device_selfplay::PassDriver;
 use crate::backend::pass_parts::PassParts;
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{Backend, Placement, RootCache};
-use crate::config::{Config, DeviceName, SearchEngine};
+use crate::config::{Config, DeviceName};
 use crate::device::kernel_times::KernelTime;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
@@ -358,8 +358,7 @@ pub fn eval_cache(config: &Config, game: &dyn AnyGame) -> Option<Arc<EvalCache>>
 /// The arrays of one shard of `rows` rows.
 pub fn backend_plan(config: &Config, sizes: &Sizes, rows: usize) -> BackendPlan {
     let params = SearchParams::new(&config.search, sizes);
-    let keeps = !sizes.hidden_information && config.search.engine == SearchEngine::Batched;
-    let reuse = if config.search.reuse && keeps { Reuse::Keep } else { Reuse::Drop };
+    let reuse = if config.search.reuse && !sizes.hidden_information { Reuse::Keep } else { Reuse::Drop };
     let nodes = match (config.search.nodes, reuse) {
         (0, Reuse::Keep) => 2 * ply_nodes(config, sizes),
         (0, Reuse::Drop) => ply_nodes(config, sizes),

@@ -245,10 +245,6 @@ fn values_that_contradict_others_are_refused() {
             vec!["--set", "train.precision=bf16"],
             "train.precision (--set): got bf16, expected f32 for training on the CPU",
         ),
-        (
-            vec!["--set", "search.engine=reference", "--device", "cuda"],
-            "search.engine (--set): got reference, expected batched for trees on cuda:0, or run.device = \"cpu\"",
-        ),
     ]);
 }
 

@@ -2,29 +2,38 @@
 //! with every instruction set the machine has.
 
 mod support;
+#[path = "support/typed_games.rs"]
+mod typed_games;
+#[path = "support/oracle/mod.rs"]
+mod oracle;
 
+use oracle::ReferenceBackend;
 use support::{io_shape, plan, search};
-use vecaz::backend::AnyGame;
-use vecaz::backend::RootCache;
+use typed_games::{GameVisitor, dispatch};
+use vecaz::backend::plan::BackendPlan;
+use vecaz::backend::{AnyGame, Backend, RootCache};
 use vecaz::batch::Playthrough;
 use vecaz::config::{Algorithm, ChanceRule, Config, Fpu, Layers, SearchConfig};
-use vecaz::game::Turn;
+use vecaz::game::{Game, Turn};
 use vecaz::isa::Isa;
 use vecaz::net::HashNet;
 use vecaz::play::FinishedGame;
-use vecaz::registry::any_game;
+use vecaz::registry::{Registry, any_game};
 use vecaz::rng::{Key, Purpose};
 use vecaz::search::root::{Exploration, RootSummary, RowKey};
 use vecaz::searcher::SearchRequest;
 use vecaz::selfplay::SelfPlay;
 
 /// Games with their settings and the plies at which they are searched.
-const GAMES: [(&str, &str, &[usize]); 9] = [
+const GAMES: [(&str, &str, &[usize]); 12] = [
     ("tic_tac_toe", "", &[0, 3, 5]),
     ("connect_four", "", &[0, 9, 22]),
     ("othello", "size = 6", &[0, 11, 25]),
     ("hex", "size = 5", &[0, 1, 12]),
+    ("gomoku", "size = 7", &[0, 9, 30]),
+    ("gomoku", "size = 7\nrule = \"exact\"\nopening = \"swap2\"", &[0, 4, 21]),
     ("go", "size = 5\nmax_plies = 60", &[2, 31, 44]),
+    ("chess", "", &[1, 24, 90]),
     ("clique", "n = 5\nk = 3\nmode = \"avoid_clique\"", &[0, 2, 5]),
     ("backgammon", "", &[2, 9, 40]),
     ("blob", "players = 3\ncards = 4", &[14, 19, 24]),
@@ -49,6 +58,18 @@ fn position(game: &std::sync::Arc<dyn AnyGame>, plies: usize, slot: u64) -> Sear
     unreachable!("some playthrough gets that far")
 }
 
+/// The plain search of `game` in every row of `plan`.
+fn reference_backend(game: &dyn AnyGame, plan: BackendPlan) -> Box<dyn Backend> {
+    struct MakeReference(BackendPlan);
+    impl GameVisitor for MakeReference {
+        type Out = Box<dyn Backend>;
+        fn visit<G: Game>(self, game: G) -> Self::Out {
+            Box::new(ReferenceBackend::new(game, self.0))
+        }
+    }
+    dispatch(game.name(), &game.options(), MakeReference(plan)).expect("a built-in game")
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Engine {
     Batched(Isa),
@@ -71,7 +92,7 @@ fn run(
     let plan = plan(config, &sizes, positions.len());
     let mut backend = match engine {
         Engine::Batched(isa) => game.cpu_backend(plan, isa),
-        Engine::Reference => game.reference_backend(plan),
+        Engine::Reference => reference_backend(game.as_ref(), plan),
     };
     let mut network = HashNet(io_shape(&sizes));
     search(backend.as_mut(), &mut network, &positions, config.simulations, exploration)
@@ -109,6 +130,9 @@ fn config(algorithm: Algorithm, simulations: u32, leaves: u32) -> SearchConfig {
 
 #[test]
 fn batched_and_reference_agree_on_every_game() {
+    let missing =
+        Registry::built_in().names().into_iter().find(|name| !GAMES.iter().any(|(game, ..)| game == name));
+    assert_eq!(missing, None, "a game is not compared");
     for (name, settings, plies) in GAMES {
         for (i, &simulations) in [2, 23, 150].iter().enumerate() {
             for algorithm in BOTH {
@@ -169,16 +193,15 @@ fn they_agree_where_the_tree_is_full() {
     }
 }
 
-fn selfplay(engine: &str) -> Vec<FinishedGame> {
+type MakeBackend = fn(&dyn AnyGame, BackendPlan) -> Box<dyn Backend>;
+
+fn selfplay(make: MakeBackend) -> Vec<FinishedGame> {
     let text = "[game]\nname = \"connect_four\"\n[search]\nsimulations = 24\nreuse = false\n[selfplay]\ngames = 5\npasses_per_poll = 300\nplayout_cap_prob = 0.3";
-    let config: Config = Layers::default()
-        .text(text, "test")
-        .and_then(|layers| layers.set(&format!("search.engine={engine}")))
-        .and_then(Layers::resolve)
-        .expect("valid");
+    let config: Config = Layers::default().text(text, "test").and_then(Layers::resolve).expect("valid");
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
     let network = HashNet(io_shape(&game.sizes()));
-    let mut selfplay = SelfPlay::new(&game, &config, &network, Vec::new(), 2).expect("fits");
+    let make = |plan| Ok(make(game.as_ref(), plan));
+    let mut selfplay = SelfPlay::with_backends(&game, &config, &network, Vec::new(), 2, &make).expect("fits");
     selfplay.set_network(&network, RootCache::default()).expect("a network");
     let mut games = Vec::new();
     for _ in 0..4 {
@@ -188,8 +211,8 @@ fn selfplay(engine: &str) -> Vec<FinishedGame> {
 }
 
 #[test]
-fn the_engine_setting_selects_it_and_self_play_is_the_same() {
-    let games = selfplay("batched");
+fn self_play_by_both_is_the_same() {
+    let games = selfplay(|game, plan| game.cpu_backend(plan, Isa::detect()));
     assert!(games.len() > 5, "{}", games.len());
-    assert_eq!(games, selfplay("reference"));
+    assert_eq!(games, selfplay(reference_backend));
 }

@@ -1,40 +1,31 @@
-//! Which backend serves which device and engine.
+//! Which backend serves which device.
 
 use super::plan::BackendPlan;
-use super::{Backend, cpu, gpu, reference, split};
+use super::{Backend, cpu, gpu, split};
 use crate::batch::rollouts::{Player, RolloutPlayer, RolloutSettings};
 use crate::batch::{ErasedGame, ErasedRules};
-use crate::config::{Config, DeviceName, Devices, SearchEngine};
+use crate::config::{Config, DeviceName, Devices};
 use crate::error::Result;
 use crate::game::Game;
 use crate::isa::Isa;
 
-/// Where rows live, and which implementation searches them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Where rows live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
     /// The devices that share the rows.
     pub devices: Devices,
-    /// The implementation on the CPU.
-    pub engine: SearchEngine,
-}
-
-impl Default for Placement {
-    /// The batched engine on the CPU.
-    fn default() -> Self {
-        Self { devices: Devices::default(), engine: SearchEngine::Batched }
-    }
 }
 
 impl Placement {
     /// The placement of self-play in a run.
     pub fn of_run(config: &Config) -> Self {
-        Self { devices: config.run.device, engine: config.search.engine }
+        Self { devices: config.run.device }
     }
 
     /// The same on the first device alone.
     #[must_use]
     pub fn on_first_device(self) -> Self {
-        Self { devices: self.devices.first().into(), ..self }
+        Self { devices: self.devices.first().into() }
     }
 }
 
@@ -49,10 +40,9 @@ pub fn make(
     placement: Placement,
     rows_per_game: usize,
 ) -> Result<Box<dyn Backend>> {
-    let on = |device: DeviceName, plan| match (device, placement.engine) {
-        (DeviceName::Cpu, SearchEngine::Batched) => Ok(game.cpu_backend(plan, Isa::detect())),
-        (DeviceName::Cpu, SearchEngine::Reference) => Ok(game.reference_backend(plan)),
-        (DeviceName::Cuda(number), _) => gpu::cuda_backend(game, plan, number),
+    let on = |device: DeviceName, plan| match device {
+        DeviceName::Cpu => Ok(game.cpu_backend(plan, Isa::detect())),
+        DeviceName::Cuda(number) => gpu::cuda_backend(game, plan, number),
     };
     match placement.devices.all() {
         [device] => on(*device, plan),
@@ -65,9 +55,6 @@ pub trait AnyGame: ErasedRules {
     /// The batched backend in CPU memory, its row loops compiled for `isa`, which the machine must have.
     fn cpu_backend(&self, plan: BackendPlan, isa: Isa) -> Box<dyn Backend>;
 
-    /// The backend of the reference search.
-    fn reference_backend(&self, plan: BackendPlan) -> Box<dyn Backend>;
-
     /// A player by Monte Carlo tree search with random rollouts.
     fn rollout_player(&self, settings: RolloutSettings) -> Box<dyn Player>;
 }
@@ -75,10 +62,6 @@ pub trait AnyGame: ErasedRules {
 impl<G: Game> AnyGame for ErasedGame<G> {
     fn cpu_backend(&self, plan: BackendPlan, isa: Isa) -> Box<dyn Backend> {
         Box::new(cpu::CpuBackend::new(self.0.clone(), plan).with_isa(isa))
-    }
-
-    fn reference_backend(&self, plan: BackendPlan) -> Box<dyn Backend> {
-        Box::new(reference::ReferenceBackend::new(self.0.clone(), plan))
     }
 
     fn rollout_player(&self, settings: RolloutSettings) -> Box<dyn Player> {

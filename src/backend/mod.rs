@@ -9,8 +9,6 @@ pub mod decisions;
 pub mod pass_parts;
 mod leaf_dedup;
 pub mod cpu;
-mod scalar;
-pub mod reference;
 pub mod gpu;
 pub mod split;
 pub mod make;

@@ -1,8 +1,6 @@
 //! The arrays of a backend: how many, and how large.
 
 use super::leaf_dedup::Leaf;
-use super::scalar;
-use crate::config::SearchEngine;
 use crate::game::Sizes;
 use crate::search::SearchParams;
 use crate::search::root::Roots;
@@ -37,10 +35,7 @@ impl BackendPlan {
     }
 
     /// Bytes of one row on the CPU, its states included.
-    pub fn row_bytes(&self, engine: SearchEngine, sizes: &Sizes, state_size: usize) -> usize {
-        if engine == SearchEngine::Reference {
-            return self.nodes * scalar::node_bytes(sizes, state_size);
-        }
+    pub fn row_bytes(&self, sizes: &Sizes, state_size: usize) -> usize {
         let shape = self.shape(sizes);
         shape.row_bytes()
             + Roots::row_bytes(shape)

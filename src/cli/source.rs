@@ -241,7 +241,7 @@ pub fn viewed_config(dir: &Path) -> Result<Config> {
 /// [`Error::Format`] if `dir` has no run; those of [`Layers::resolve`].
 pub fn unchecked_config(dir: &Path) -> Result<Config> {
     expect_run(dir)?;
-    Layers::default().file(&dir.join(CONFIG))?.without_removed_keys().on_cpu().resolve()
+    Layers::default().file(&dir.join(CONFIG))?.on_cpu().resolve()
 }
 
 /// The configuration of the run in `dir` as a layer.
@@ -252,11 +252,11 @@ pub fn saved_layers(dir: &Path) -> Result<Layers> {
     let path = dir.join(CONFIG);
     expect_run(dir)?;
     if is_unstarted(dir)? {
-        return Ok(Layers::default().file(&path)?.without_removed_keys());
+        return Layers::default().file(&path);
     }
     let bytes = Manifest::with_current(dir, |manifest| manifest.read(CONFIG))?;
     let text = String::from_utf8(bytes).map_err(|_| Error::format(&path, "not UTF-8"))?;
-    Ok(Layers::default().text(&text, &path.display().to_string())?.without_removed_keys())
+    Layers::default().text(&text, &path.display().to_string())
 }
 
 /// Creates rayon's pool with this number of threads, 0 for all cores, and returns the number.

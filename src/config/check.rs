@@ -1,7 +1,7 @@
 //! Checks of values that depend on other keys. Single keys are checked by their definitions.
 
 use super::keys::within;
-use super::{Config, Executor, IsaChoice, MAX_GAMES, Precision, SearchEngine, TensorCores, TrainPrecision};
+use super::{Config, Executor, IsaChoice, MAX_GAMES, Precision, TensorCores, TrainPrecision};
 use crate::error::{Error, Result};
 
 impl Config {
@@ -15,7 +15,6 @@ impl Config {
         {
             return Err(Error::config("game.name", name, "a text"));
         }
-        self.check_engine()?;
         self.check_executor()?;
         self.check_precision()?;
         self.check_isa()?;
@@ -68,15 +67,6 @@ impl Config {
             (Precision::F32, found) => Err(Error::config("train.precision", found, expected)),
             (found, _) => Err(Error::config("net.precision", found, expected)),
         }
-    }
-
-    /// Refuses the reference engine for trees on a GPU.
-    fn check_engine(&self) -> Result<()> {
-        if self.search.engine == SearchEngine::Batched || self.run.device.is_cpu() {
-            return Ok(());
-        }
-        let expected = format!("batched for trees on {}, or run.device = \"cpu\"", self.run.device);
-        Err(Error::config("search.engine", self.search.engine, expected))
     }
 
     /// Refuses the formats and devices that candle does not support, where it is set as executor.

@@ -1,6 +1,6 @@
 //! Configuration layers: TOML files and single assignments, merged in order.
 
-use super::{Config, keys, old_keys};
+use super::{Config, keys};
 use crate::error::{Error, Result};
 use crate::files::{open_regular, text_of};
 use std::collections::BTreeMap;
@@ -124,13 +124,6 @@ impl Layers {
         self
     }
 
-    /// Removes keys of earlier versions whose value equals the present fixed one. For the saved configuration of a run, which has all keys
-    /// of its version.
-    pub fn without_removed_keys(mut self) -> Self {
-        old_keys::drop_removed(&mut self.table);
-        self
-    }
-
     /// The checked configuration.
     ///
     /// # Errors
@@ -181,9 +174,6 @@ fn is_section(name: &str) -> bool {
 
 /// The hint for a key that does not exist.
 pub(super) fn suggest(key: &str) -> String {
-    if let Some(hint) = old_keys::hint(key) {
-        return hint;
-    }
     let sections = Config::default().sections();
     let keys = sections.iter().flat_map(|(section, _, keys)| keys.iter().map(move |key| (section, key.name)));
     let known: Vec<String> = keys.map(|(section, name)| format!("{section}.{name}")).collect();
@@ -262,16 +252,6 @@ mod tests {
             let message = error(assignment);
             assert!(message.contains(part) && !message.contains('\n'), "{assignment}: {message}");
         }
-    }
-
-    #[test]
-    fn the_reference_engine_is_refused_on_a_gpu() {
-        let layers = Layers::default().set("search.engine=reference");
-        let error = layers.and_then(|layers| layers.set("run.device=cuda:1")).and_then(Layers::resolve);
-        assert_eq!(
-            error.expect_err("no kernels").to_string(),
-            "config key search.engine (--set): got reference, expected batched for trees on cuda:1, or run.device = \"cpu\""
-        );
     }
 
     #[test]

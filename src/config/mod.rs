@@ -10,7 +10,6 @@ mod isa_choice;
 pub mod keys;
 mod layers;
 mod net;
-mod old_keys;
 
 pub use device::{DeviceName, Devices};
 pub use isa_choice::IsaChoice;
@@ -48,15 +47,6 @@ device_names! {
         Puct = "puct",
         /// Sequential halving over Gumbel-sampled actions (Danihelka et al. 2022); the target is the improved policy.
         Gumbel = "gumbel",
-    }
-}
-names! {
-    /// The implementation of the search.
-    SearchEngine {
-        /// The lockstep batch engine.
-        Batched = "batched",
-        /// A scalar implementation for debugging. It is slow, searches every ply in a new tree and has no root cache.
-        Reference = "reference",
     }
 }
 device_names! {
@@ -132,8 +122,6 @@ section! {
         /// T: nodes of a row's tree, which bound its memory, at least the number that a ply's simulations can add; 0 = that
         /// number, doubled if subtrees are kept.
         nodes: u32 [0..=100_000_000] = 0,
-        /// Implementation: batched, or reference, a plain and slow one to compare it with.
-        engine: SearchEngine = SearchEngine::Batched,
         /// PUCT: c_init of AlphaZero's exploration factor ln((1 + N + c_base) / c_base) + c_init at N visits; AlphaZero's value.
         c_init: f32 [0.0..=100.0] = 1.25,
         /// PUCT: c_base of that factor; AlphaZero's value. It adds 0.69 at 19,652 visits and 0.015 at 300: for deep searches.

@@ -55,7 +55,7 @@ impl MemoryPlan {
         let rows = config.selfplay.games * d; // at most 2^32, by the configuration's ranges
         let plan = backend_plan(config, &sizes, rows);
         let row = match config.run.device.first() {
-            DeviceName::Cpu => plan.row_bytes(config.search.engine, &sizes, game.state_size()),
+            DeviceName::Cpu => plan.row_bytes(&sizes, game.state_size()),
             DeviceName::Cuda(_) => 0,
         };
         let pass = PassBuffers::bytes(&sizes, plan.params.leaves as usize);
@@ -208,7 +208,7 @@ fn search_bytes(game: &dyn AnyGame, params: SearchParams, placement: Placement, 
     let nodes = BackendPlan::nodes_for(params.simulations, &sizes);
     let plan = BackendPlan { rows, nodes, params, reuse: Reuse::Drop };
     let tree = match placement.devices.first() {
-        DeviceName::Cpu => plan.row_bytes(placement.engine, &sizes, game.state_size()),
+        DeviceName::Cpu => plan.row_bytes(&sizes, game.state_size()),
         DeviceName::Cuda(_) => 0,
     };
     product(rows, tree + PassBuffers::bytes(&sizes, params.leaves as usize))

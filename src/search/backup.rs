@@ -24,7 +24,7 @@ device_enum! {
 device_constants! {
     fn device_constants;
     /// The loss subtracted from each edge on the path of a pending leaf, so that the next leaves of the pass take other paths.
-    pub(crate) const VIRTUAL_LOSS: f32 = 1.0;
+    pub const VIRTUAL_LOSS: f32 = 1.0;
 }
 
 /// Counts a visit of every node on the path to `leaf` and subtracts a virtual loss from the path's decision edges.

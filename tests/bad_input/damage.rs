@@ -229,25 +229,14 @@ fn verify_accept_takes_edited_files_but_not_invalid_ones() {
 }
 
 #[test]
-fn a_run_of_an_earlier_version_is_resumed_unless_it_used_a_removed_key() {
+fn a_run_with_a_key_that_does_not_exist_is_refused_in_a_sentence() {
     let (_folder, run) = run_copy();
     let config = run.join("config.toml");
     let text = fs::read_to_string(&config).expect("read");
-    let earlier = |value: &str| {
-        fs::write(&config, text.replace("[selfplay]\n", &format!("[selfplay]\nvalue_mix = {value}\n")))
-            .expect("edited");
-    };
-    earlier("0.5");
+    fs::write(&config, text.replace("[search]\n", "[search]\nengine = \"batched\"\n")).expect("edited");
     let line = refusal(&mut vecaz(&["verify", utf8(&run), "--accept"]));
-    let key = format!("config key selfplay.value_mix ({}, line ", config.display());
-    assert!(line.contains(&key) && line.contains("this key was removed and is 0.0 in every run"), "{line}");
-    earlier("0.0");
-    accept(&run);
-    vecaz(&["eval", utf8(&run), "--against", "random", "--games", "2"]).assert().success();
-    let typed = [resume(&run), vec!["--set", "selfplay.value_mix=0.0"]].concat();
-    assert_refused(&typed, "config key selfplay.value_mix (--set): no such key; this key was removed");
-    vecaz(&resume(&run)).assert().success();
-    assert!(!fs::read_to_string(&config).expect("read").contains("value_mix"));
+    assert!(line.contains(&format!("config key search.engine ({}, line ", config.display())), "{line}");
+    assert!(line.contains("no such key"), "{line}");
 }
 
 /// A run of an earlier version has no manifest.

@@ -5,16 +5,18 @@ mod random;
 mod rows;
 mod written;
 
+#[path = "../support/oracle/mod.rs"]
+mod oracle;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../support/tree_game.rs"]
 mod tree_game;
 
+use oracle::ReferenceBackend;
 use proptest::prelude::*;
 use support::{io_shape, plan, search};
 use tree_game::{Place, TreeGame};
 use vecaz::backend::cpu::CpuBackend;
-use vecaz::backend::reference::ReferenceBackend;
 use vecaz::config::{Algorithm, SearchConfig};
 use vecaz::game::Game;
 use vecaz::net::{Network, UniformNet};

@@ -1,15 +1,15 @@
-//! The backend of `search.engine = "reference"`: one `ReferenceSearch` for each row, one row after the other.
+//! The plain search as a backend: one `ReferenceSearch` for each row, one row after the other.
 //!
 //! Every ply is searched in a new tree: the played subtree is not kept, and a snapshot has the root alone.
 
-use super::plan::BackendPlan;
-use super::scalar::ReferenceSearch;
-use super::{Backend, PassStages, PlyPlan, RowBudget, TreeRows, TreeSnapshot};
-use crate::error::Result;
-use crate::game::{Game, Sizes};
-use crate::search::PassStats;
-use crate::search::root::RootSummary;
-use crate::tree::{Tree, TreeShape};
+use super::ReferenceSearch;
+use vecaz::Result;
+use vecaz::backend::plan::BackendPlan;
+use vecaz::backend::{Backend, PassStages, PlyPlan, RowBudget, TreeRows, TreeSnapshot};
+use vecaz::game::{Game, Sizes};
+use vecaz::search::PassStats;
+use vecaz::search::root::RootSummary;
+use vecaz::tree::{Tree, TreeShape};
 
 /// B rows of one game.
 pub struct ReferenceBackend<G: Game> {

@@ -1,8 +1,8 @@
 //! One node's edges and the formulas over them.
 
-use crate::config::Fpu;
-use crate::math;
-use crate::search::SearchParams;
+use vecaz::config::Fpu;
+use vecaz::math;
+use vecaz::search::SearchParams;
 
 /// An edge of a node.
 #[derive(Clone, Debug)]

@@ -1,25 +1,26 @@
-//! The reference search: a scalar search of ONE game, written from the papers, to check the batched engine and for debugging
-//! (`search.engine = "reference"`). It is slow.
+//! The oracle of the batched search: a plain, slow search of ONE game, written from the papers.
 //!
 //! Nodes are a growing `Vec`; each has its own state and a `Vec` of edges, and a simulation stores its path. No array is padded
-//! and no tree is kept between plies. The two engines share only [`crate::math`], the keys of random numbers and two rules:
+//! and no tree is kept between plies. The two engines share only [`vecaz::math`], the keys of random numbers and two rules:
 //! ties go to the lowest edge, and sums have the order of [`math::sum`]. Both engines therefore give exactly equal visits.
 //!
 //! Sources: PUCT from AlphaZero (Silver et al. 2018), Gumbel from Danihelka et al. 2022, proofs from score-bounded search
 //! (Cazenave and Saffidine 2010), any number of players as in max^n (Luckhardt and Irani 1986).
 
+mod backend;
 mod edges;
 mod rules;
 
-use crate::config::Algorithm;
-use crate::game::{Game, History, Sizes, Turn};
-use crate::math;
-use crate::rng::Purpose;
-use crate::search::backup::VIRTUAL_LOSS;
-use crate::search::root::{Exploration, RootSummary, RowKey};
-use crate::search::{MctsSolver, PassStats, SearchParams};
-use crate::tree::NodeKind;
+pub use backend::ReferenceBackend;
 use edges::{CompletedQ, Edge, ProvenBounds, argmax};
+use vecaz::config::Algorithm;
+use vecaz::game::{Game, History, Sizes, Turn};
+use vecaz::math;
+use vecaz::rng::Purpose;
+use vecaz::search::backup::VIRTUAL_LOSS;
+use vecaz::search::root::{Exploration, RootSummary, RowKey};
+use vecaz::search::{MctsSolver, PassStats, SearchParams};
+use vecaz::tree::NodeKind;
 
 #[derive(Clone, Debug)]
 struct Node<S> {
@@ -450,10 +451,4 @@ impl<G: Game> ReferenceSearch<G> {
         }
         line
     }
-}
-
-/// The most bytes per node: a growing `Vec` has up to twice the capacity that it needs, and while it reallocates the old
-/// buffer, of half that capacity, exists as well.
-pub fn node_bytes(sizes: &Sizes, state_size: usize) -> usize {
-    3 * (size_of::<Node<()>>() + state_size) + sizes.tree_edges() * size_of::<Edge>() + sizes.num_players * 4
 }

@@ -1,11 +1,12 @@
 //! Selection of edges.
 
+use super::ReferenceSearch;
 use super::edges::{self, CompletedQ, argmax};
-use super::{NodeKind, ReferenceSearch};
-use crate::config::{Algorithm, ChanceRule};
-use crate::game::Game;
-use crate::math;
-use crate::rng::Purpose;
+use vecaz::config::{Algorithm, ChanceRule};
+use vecaz::game::Game;
+use vecaz::math;
+use vecaz::rng::Purpose;
+use vecaz::tree::NodeKind;
 
 impl<G: Game> ReferenceSearch<G> {
     pub(super) fn choose(&self, at: usize) -> usize {
