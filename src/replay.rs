@@ -1,4 +1,5 @@
-//! The replay buffer: a ring of samples in fixed-shape arrays, in which a new sample overwrites the oldest. Depends only on samples.
+//! The replay buffer: a ring of samples in fixed-shape arrays, in which a new sample overwrites the oldest. Samples
+//! come in, batches go out; the rules of their game give the observations. Knows no search and no network.
 
 mod targets;
 mod train_batch;

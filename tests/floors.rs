@@ -1,5 +1,6 @@
 //! The map of the modules is true: lib.rs lists them from the ground up, and a module uses only modules above it in that list.
-//! Within a folder no two files use each other, except a file and its child. Tests in src may use anything.
+//! Within a folder no two files use each other, except a file and its child. A `mod.rs` is a table of contents: no child uses what it
+//! defines itself. What a module's head says it does not know, it does not use. Tests in src may use anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -20,6 +21,75 @@ fn no_files_of_a_folder_use_each_other_in_a_circle() {
     };
     let found: Vec<String> = circles(&crate_sources()).into_iter().map(of_folder).collect();
     assert!(found.is_empty(), "files that use each other in a circle:\n{}", found.join("\n"));
+}
+
+/// Folders whose `mod.rs` defines what its children use: a game is its `mod.rs`, the others are to become tables of contents.
+const NOT_THIN: [&str; 14] = [
+    "backend/cpu",
+    "cluster/evaluation",
+    "config",
+    "contract",
+    "device/cuda",
+    "game",
+    "game/backgammon",
+    "game/blob",
+    "model",
+    "net/cpu",
+    "net/gpu",
+    "run",
+    "train",
+    "train/device",
+];
+
+#[test]
+fn no_child_uses_what_the_mod_rs_above_it_defines() {
+    let (mut found, mut needed) = (Vec::new(), BTreeSet::new());
+    for arrow in arrows_to_tables_of_contents(&crate_sources()) {
+        let folder = arrow.to.join("/");
+        match NOT_THIN.contains(&folder.as_str()) {
+            true => drop(needed.insert(folder)),
+            false => found.push(arrow.to_string()),
+        }
+    }
+    assert!(
+        found.is_empty(),
+        "a child uses what its mod.rs defines; give that a file:\n{}",
+        found.join("\n")
+    );
+    let thin: Vec<&&str> = NOT_THIN.iter().filter(|folder| !needed.contains(**folder)).collect();
+    assert!(thin.is_empty(), "their mod.rs is a table of contents; remove them from the list: {thin:?}");
+}
+
+/// What the heads of modules say that they know nothing of, apart from what stands below them in the list.
+const KNOWS_NOTHING_OF: [(&str, &[&str]); 13] = [
+    ("device", &["device_struct"]),
+    ("game", &["device"]),
+    ("tree", &["game", "batch", "config"]),
+    ("search", &["batch", "device"]),
+    ("model", &["batch", "tree", "search", "device"]),
+    ("net", &["batch", "tree", "search"]),
+    ("play", &["net", "model", "device"]),
+    ("replay", &["net", "model", "search", "tree", "device"]),
+    ("train", &["play", "search", "tree"]),
+    ("backend", &["train", "replay", "model"]),
+    ("pass", &["train", "replay", "batch"]),
+    ("selfplay", &["train", "replay"]),
+    ("weights", &["train", "replay", "backend", "search", "tree"]),
+];
+
+#[test]
+fn modules_do_not_use_what_their_heads_say_they_do_not_know() {
+    let arrows = crate_sources().arrows();
+    let found: Vec<String> = KNOWS_NOTHING_OF
+        .iter()
+        .flat_map(|(module, unknown)| {
+            let of_module =
+                arrows.iter().filter(move |arrow| arrow.from.first().is_some_and(|from| from == module));
+            of_module.filter(|arrow| arrow.to.first().is_some_and(|to| unknown.contains(&to.as_str())))
+        })
+        .map(Arrow::to_string)
+        .collect();
+    assert!(found.is_empty(), "a module uses what it should not know:\n{}", found.join("\n"));
 }
 
 /// A made-up crate with one upward arrow and one circle, each written in another way, and with what must not count: comments,
@@ -52,6 +122,25 @@ fn arrows_are_found_however_they_are_written() {
     );
 }
 
+/// A child that takes a definition from its `mod.rs` and one that takes a name which that passes on, or names a place to be seen from.
+#[test]
+fn only_definitions_of_a_mod_rs_count() {
+    let sources = Sources::new(&[
+        ("lib.rs", "pub mod a; pub mod b;"),
+        ("a/mod.rs", "mod x; mod y; mod deep; pub use y::Y; pub struct Own;"),
+        ("a/x.rs", "use super::{Own, Y}; pub(in crate::a) fn f() {}"),
+        ("a/y.rs", "pub struct Y;"),
+        ("a/deep/mod.rs", "mod z;"),
+        ("a/deep/z.rs", "use super::super::Own;"),
+        ("b.rs", "use crate::a::Own;"),
+    ]);
+    let found: Vec<String> = arrows_to_tables_of_contents(&sources).iter().map(Arrow::to_string).collect();
+    assert_eq!(
+        found,
+        ["a/deep/z.rs:1 uses crate::a::Own of a/mod.rs", "a/x.rs:1 uses crate::a::Own of a/mod.rs"]
+    );
+}
+
 /// One use of a module by another.
 #[derive(Clone, Debug)]
 struct Arrow {
@@ -59,6 +148,8 @@ struct Arrow {
     from: Vec<String>,
     /// The module that is used.
     to: Vec<String>,
+    /// Whether it names the module itself and nothing in it, as in `pub(in crate::a)`.
+    names_module: bool,
     /// Where it is written and what.
     at: String,
 }
@@ -80,6 +171,15 @@ fn upward_arrows(sources: &Sources) -> Vec<Arrow> {
             !arrow.from.is_empty() && !arrow.to.is_empty() && place(&arrow.from) < place(&arrow.to)
         })
         .collect()
+}
+
+/// All arrows from a file to what a `mod.rs` above it defines.
+fn arrows_to_tables_of_contents(sources: &Sources) -> Vec<Arrow> {
+    let is_table = |module: &[String]| sources.modules[module].file.ends_with("/mod.rs");
+    let mut arrows = sources.arrows();
+    arrows.retain(|arrow| arrow.from.len() > arrow.to.len() && arrow.from.starts_with(&arrow.to));
+    arrows.retain(|arrow| is_table(&arrow.to) && !arrow.names_module);
+    arrows
 }
 
 /// For each folder whose files use one another in a circle: the arrows of which the circles consist. A file stands for its folder.
@@ -215,7 +315,8 @@ impl Sources {
                 if &to != from {
                     let file = &self.modules[&to].file;
                     let at = format!("{}:{line} uses crate::{} of {file}", module.file, path.join("::"));
-                    out.push(Arrow { from: from.clone(), to, at });
+                    let names_module = path == &to;
+                    out.push(Arrow { from: from.clone(), to, names_module, at });
                 }
             }
         }

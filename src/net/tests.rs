@@ -225,23 +225,10 @@ const KINDS: [&str; 15] = [
     "squeeze_excite",
 ];
 
-fn listed(kind: LayerKind) -> &'static str {
-    match kind {
-        LayerKind::Input
-        | LayerKind::Conv3x3 { .. }
-        | LayerKind::Conv1x1 { .. }
-        | LayerKind::Linear { .. } => kind.name(),
-        LayerKind::BatchNorm | LayerKind::Relu | LayerKind::Tanh | LayerKind::WinLoss => kind.name(),
-        LayerKind::Add | LayerKind::Flatten => kind.name(),
-        LayerKind::EdgeMessage | LayerKind::TriangleMix { .. } | LayerKind::MeanOverEdges => kind.name(),
-        LayerKind::GlobalPoolBias { .. } | LayerKind::SqueezeExcite { .. } => kind.name(),
-    }
-}
-
 #[test]
 fn the_networks_here_have_every_kind_of_layer() {
     let models = specs().into_iter().map(|spec| spec.model().expect("a network"));
     let found: BTreeSet<&str> =
-        models.flat_map(|model| model.layers.into_iter().map(|layer| listed(layer.kind))).collect();
+        models.flat_map(|model| model.layers.into_iter().map(|layer| layer.kind.name())).collect();
     assert_eq!(found, KINDS.into_iter().collect());
 }
