@@ -1,5 +1,6 @@
 //! The replay buffer: a ring of samples in fixed-shape arrays, in which a new sample overwrites the oldest. Samples
-//! come in, batches go out; the rules of their game give the observations. Knows no search and no network.
+//! come in, batches go out; the rules of their game give the observations. Knows no search, and of a
+//! network only its list of heads.
 
 mod targets;
 mod train_batch;

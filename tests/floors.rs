@@ -69,7 +69,7 @@ const KNOWS_NOTHING_OF: [(&str, &[&str]); 13] = [
     ("model", &["batch", "tree", "search", "device"]),
     ("net", &["batch", "tree", "search"]),
     ("play", &["net", "model", "device"]),
-    ("replay", &["net", "model", "search", "tree", "device"]),
+    ("replay", &["net", "search", "tree", "device"]),
     ("train", &["play", "search", "tree"]),
     ("backend", &["train", "replay", "model"]),
     ("pass", &["train", "replay", "batch"]),
