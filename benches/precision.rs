@@ -7,10 +7,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use vecaz::backend::AnyGame;
-use vecaz::backend::Placement;
 use vecaz::batch::Playthrough;
-use vecaz::config::{Algorithm, NetConfig, Precision, SearchConfig};
-use vecaz::eval::arena::{Contestant, position_of};
+use vecaz::config::{Algorithm, Config, NetConfig, Precision, SearchConfig};
+use vecaz::engine::{Settings, determinised};
+use vecaz::eval::arena::Contestant;
 use vecaz::eval::matches::{MatchPlan, play_match};
 use vecaz::game::Turn;
 use vecaz::net::cpu::CpuNet;
@@ -72,7 +72,7 @@ fn own_positions(game: &Arc<dyn AnyGame>, net: &mut CpuNet) -> vecaz::Result<Vec
                 play.step(legal[rng.below(legal.len())])?;
                 continue;
             }
-            let position = position_of(play, RowKey::default());
+            let position = determinised(play, RowKey::default(), 1).swap_remove(0);
             let (priors, _) = raw_policies(game.as_ref(), net, std::slice::from_ref(&position))?.remove(0);
             let mut left = rng.uniform();
             let drawn = priors.iter().position(|p| {
@@ -129,9 +129,10 @@ fn strength(
     simulations: u32,
 ) -> vecaz::Result<()> {
     let config = SearchConfig { algorithm: Algorithm::Puct, simulations, ..SearchConfig::default() };
-    let params = SearchParams::new(&config, &game.sizes());
-    let mut a = Contestant::search(game.as_ref(), net, params, Placement::default(), 1, THREADS)?;
-    let mut b = Contestant::search(game.as_ref(), exact, params, Placement::default(), 1, THREADS)?;
+    let mut settings = Settings { threads: THREADS, ..Settings::new(&Config::default(), &game.sizes()) };
+    settings.params = SearchParams::new(&config, &game.sizes());
+    let mut a = Contestant::search(game.as_ref(), net, settings)?;
+    let mut b = Contestant::search(game.as_ref(), exact, settings)?;
     let plan = MatchPlan { games, opening_plies: 4, seed: SEED };
     let result = play_match(game, &mut a, &mut b, plan, &mut |_| {})?.result;
     let [low, high] = result.score_interval();

@@ -14,6 +14,8 @@ pub enum StopCause {
     TimeLimit,
     /// A failure of parallel work, whose error is reported instead.
     Failure,
+    /// The caller, from another thread.
+    Caller,
 }
 
 /// An error, one variant per kind of cause.

@@ -70,10 +70,12 @@ pub mod pass; // one lockstep pass: select, evaluate, expand, backup on all rows
 pub mod searcher; // positions -> search results
 pub mod root_cache; // trees of the positions in which many games begin
 pub mod selfplay; // the stream of passes over N games
+pub mod engine; // one position for any caller: tree kept, clock, stop, pondering
 pub mod weights; // safetensors: save, load, export
 pub mod eval; // exact solvers, matches, Elo
 pub mod report; // what people see: tables, progress, metrics, plots, report.html
 pub mod run; // self-play -> replay -> train -> evaluate -> checkpoint
+pub mod source; // networks from files, with game and configuration; engines of them
 #[cfg(feature = "cluster")]
 pub mod cluster; // many machines: workers play, one learner trains
 pub mod scaling; // how fast self-play is, and where the time goes

@@ -4,24 +4,20 @@
 //! training.
 
 use crate::backend::AnyGame;
-use crate::backend::decisions::DecisionBlock;
-use crate::backend::device_selfplay::{Copied, PassDriver};
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::backend::{Backend, DevicePasses, Placement, PlyPlan, RootCache, RowBudget, make};
+use crate::backend::{Backend, Placement, PlyPlan, RowBudget, make};
 use crate::config::{DeviceName, Devices};
 use crate::error::{Error, Result};
 use crate::game::Turn;
 use crate::net::Network;
 use crate::net::double_buffer::{NetOutputs, ObsBuffer};
 use crate::pass::{
-    PassBuffers, PassMetrics, StageTimer, begin_pass, end_pass, launch_passes, simulate_many, simulate_within,
+    PassBuffers, PassMetrics, StageTimer, begin_pass, end_pass, simulate_many, simulate_within,
 };
-use crate::play::{PlayPlan, SlotStart};
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::search::{PassStats, SearchParams};
 use crate::stop::Stop;
 use rayon::prelude::*;
-use std::collections::VecDeque;
 use std::time::Instant;
 
 /// Passes that a backend makes by itself before the host reads whether any row has simulations left: the read costs as much as a
@@ -53,21 +49,8 @@ pub struct Searcher {
     is_network_resident: bool,
     /// The selection of the pass that [`Searcher::begin_pass`] began.
     selected: PassStats,
-    /// Polls that were started and not finished, the oldest first: the passes that the device makes by itself.
-    polls: VecDeque<u32>,
-    /// Since when the device has been at work on the oldest of them.
-    polling_since: Instant,
-    buffers: PassBuffers,
-    stop: Stop,
-}
-
-/// The side that makes the passes of a poll that was started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PollPasses {
-    /// The device, while the caller continues: the next poll can be started before this one is finished.
-    InFlight,
-    /// The caller, which has made all of them.
-    Made,
+    pub(crate) buffers: PassBuffers,
+    pub(crate) stop: Stop,
 }
 
 impl Searcher {
@@ -87,7 +70,7 @@ impl Searcher {
     /// A searcher on a backend that was made of `plan` on `devices`. A backend that can keeps the resident network.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] where the network is not made for this game, and as [`DevicePasses::take_network`].
+    /// [`Error::Mismatch`] where the network is not made for this game, and as [`crate::backend::DevicePasses::take_network`].
     pub fn with_backend(
         game: &dyn AnyGame,
         network: Box<dyn Network>,
@@ -113,8 +96,6 @@ impl Searcher {
             is_network_resident: false,
             metrics: PassMetrics::default(),
             selected: PassStats::default(),
-            polls: VecDeque::new(),
-            polling_since: Instant::now(),
             buffers: PassBuffers::new(&sizes, plan.rows * plan.params.leaves as usize),
             stop: Stop::default(),
         };
@@ -160,6 +141,24 @@ impl Searcher {
             stop.check()?;
         }
         Ok(())
+    }
+
+    /// Makes one pass over the rows of `budget` and returns its counts. Does not look at the stop.
+    ///
+    /// # Errors
+    /// Those of the network and the device.
+    pub fn pass(&mut self, budget: RowBudget) -> Result<PassStats> {
+        let Self { backend, network, buffers, metrics, .. } = self;
+        simulate_within(backend.as_mut(), network.as_mut(), buffers, metrics, budget)
+    }
+
+    /// Replaces the backend by another of the same game, rows and leaves.
+    ///
+    /// # Errors
+    /// Those of [`crate::backend::DevicePasses::take_network`].
+    pub fn set_backend(&mut self, backend: Box<dyn Backend>) -> Result<()> {
+        self.backend = backend;
+        self.offer_network()
     }
 
     /// Makes one pass over the rows of `budget` with an evaluator that several searchers share, one after the other. Returns how many
@@ -217,88 +216,6 @@ impl Searcher {
         end_pass(self.backend.as_mut(), &self.selected, (logits, values), &mut self.metrics, &mut timer)
     }
 
-    /// Attaches the game slots of self-play to the device of the rows, where they are on one ([`DevicePasses::attach_selfplay`]). Polls
-    /// that were started and not finished are discarded.
-    ///
-    /// # Errors
-    /// Those of the device.
-    pub fn attach_selfplay(
-        &mut self,
-        plan: &PlayPlan,
-        slots: &[SlotStart<'_>],
-        starts: &RootCache,
-    ) -> Result<PassDriver> {
-        self.polls.clear();
-        match self.backend.device() {
-            Some(device) => {
-                Ok(PassDriver::Backend { max_passes: device.attach_selfplay(plan, slots, starts)? })
-            }
-            None => Ok(PassDriver::Caller),
-        }
-    }
-
-    /// How many polls were started and not finished.
-    pub fn polls_in_flight(&self) -> usize {
-        self.polls.len()
-    }
-
-    /// Starts a poll of `passes` passes in the attached game slots, with an evaluator that several searchers share.
-    ///
-    /// # Errors
-    /// Those of the network and of the device.
-    pub fn start_poll(&mut self, network: &mut dyn Network, passes: u32) -> Result<PollPasses> {
-        self.stop.check()?;
-        let before = self.copied()?;
-        if self.polls.is_empty() {
-            self.polling_since = Instant::now();
-        }
-        let Self { backend, buffers, metrics, .. } = self;
-        let (launched, made) = if launch_passes(backend.as_mut(), network, buffers, passes)? {
-            (passes, PollPasses::InFlight)
-        } else {
-            simulate_many(backend.as_mut(), network, buffers, metrics, passes)?;
-            (0, PollPasses::Made)
-        };
-        device_of(backend.as_mut())?.end_poll()?;
-        self.polls.push_back(launched);
-        self.count_copied(before)?;
-        Ok(made)
-    }
-
-    /// Waits for the oldest poll that was started, and returns its decisions, one block a device.
-    ///
-    /// # Errors
-    /// Those of the network and of the device.
-    pub fn finish_poll(&mut self) -> Result<Vec<DecisionBlock<'_>>> {
-        let before = self.copied()?;
-        let device = device_of(self.backend.as_mut())?;
-        let stats = device.collect_poll()?;
-        self.metrics.device += device.poll_seconds()?;
-        self.count_copied(before)?;
-        let passes = self.polls.pop_front().unwrap_or(0);
-        self.metrics.count(&stats, passes);
-        let began = std::mem::replace(&mut self.polling_since, Instant::now());
-        if passes > 0 {
-            self.metrics.select += (self.polling_since - began).as_secs_f64();
-        }
-        let decisions = device_of(self.backend.as_mut())?.decisions()?;
-        self.metrics.plies += decisions.iter().map(|block| block.len() as u64).sum::<u64>();
-        Ok(decisions)
-    }
-
-    /// Bytes copied between host and device so far.
-    fn copied(&mut self) -> Result<Copied> {
-        self.backend.device().map_or(Ok(Copied::default()), |device| device.copied())
-    }
-
-    /// Counts the bytes copied since the backend's counters stood at `before`.
-    fn count_copied(&mut self, before: Copied) -> Result<()> {
-        let Copied { inside, total } = self.copied()?;
-        self.metrics.copied.inside += inside - before.inside;
-        self.metrics.copied.total += total - before.total;
-        Ok(())
-    }
-
     /// Searches `positions`, as many at a time as there are rows, each in a new tree.
     ///
     /// # Errors
@@ -324,15 +241,6 @@ impl Searcher {
         }
         Ok(out)
     }
-}
-
-/// The device of a backend whose polls are started and finished.
-fn device_of(backend: &mut dyn Backend) -> Result<&mut dyn DevicePasses> {
-    backend.device().ok_or_else(|| Error::Mismatch {
-        what: "backend of polled game slots".into(),
-        found: "the CPU's".into(),
-        expected: "one that makes passes by itself".into(),
-    })
 }
 
 /// One [`Searcher`] for each thread.

@@ -6,6 +6,7 @@
 //! own number alone, so games depend neither on the shards, nor on the batches, nor on which thread makes which pass.
 
 mod decisions;
+mod polls;
 mod double_buffer;
 mod shard;
 mod shard_queue;

@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+/// The place of a signal's number in a stop that the caller requested.
+const CANCELLED: i32 = -1;
+
 /// A cancellation request shared by its clones. The default has no time limit.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
@@ -29,10 +32,16 @@ impl Stop {
         self.signal.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
+    /// Requests the stop from another part of the program.
+    pub fn cancel(&self) {
+        self.request(CANCELLED);
+    }
+
     /// The reason to stop; None while work may continue. A signal takes precedence over a time limit.
     pub fn cause(&self) -> Option<StopCause> {
         match self.signal.load(Ordering::Relaxed) {
             0 => self.deadline.filter(|deadline| Instant::now() >= *deadline).map(|_| StopCause::TimeLimit),
+            CANCELLED => Some(StopCause::Caller),
             signal => Some(StopCause::Signal(signal)),
         }
     }

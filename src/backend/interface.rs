@@ -76,8 +76,8 @@ pub trait TreeRows {
     /// Nodes in use in row `b`.
     fn num_nodes(&mut self, b: usize) -> Result<usize>;
 
-    /// The actions of most visits from row `b`'s root downwards, at most `max_len`.
-    fn principal_variation(&mut self, b: usize, max_len: usize) -> Result<Vec<u16>>;
+    /// For each of the root's actions `first` in row `b`, that action and those of most visits below it, at most `max_len` in all.
+    fn variations(&mut self, b: usize, first: &[u16], max_len: usize) -> Result<Vec<Vec<u16>>>;
 }
 
 /// The stages of one pass over all rows, in this order, with the network's forward between [`PassStages::observe`] and

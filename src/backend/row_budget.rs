@@ -9,9 +9,11 @@ pub struct RowBudget {
     pub rows: usize,
     /// The most leaves that need the network; at least one row is visited, whatever its leaves need.
     pub evaluations: usize,
+    /// The most leaves of a row; the search's L where that is less.
+    pub leaves: usize,
 }
 
 impl RowBudget {
     /// All rows once.
-    pub const ALL: Self = Self { first: 0, rows: usize::MAX, evaluations: usize::MAX };
+    pub const ALL: Self = Self { first: 0, rows: usize::MAX, evaluations: usize::MAX, leaves: usize::MAX };
 }

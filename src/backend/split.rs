@@ -261,9 +261,9 @@ impl TreeRows for SplitBackend {
         backend.num_nodes(b)
     }
 
-    fn principal_variation(&mut self, b: usize, max_len: usize) -> Result<Vec<u16>> {
+    fn variations(&mut self, b: usize, first: &[u16], max_len: usize) -> Result<Vec<Vec<u16>>> {
         let (backend, b) = self.at(b);
-        backend.principal_variation(b, max_len)
+        backend.variations(b, first, max_len)
     }
 }
 

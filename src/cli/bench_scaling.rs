@@ -1,7 +1,7 @@
 //! `vecaz bench-scaling`: throughput of self-play over the number of games, leaves per pass and threads.
 
 use super::output::check_target;
-use super::source::{Source, start_threads};
+use super::threads::start_threads;
 use super::{Base, ConfigArgs, JsonTarget};
 use crate::config::{Config, Layers, MAX_GAMES};
 use crate::error::{Error, Result};
@@ -12,6 +12,7 @@ use crate::report::layout::{Column, Table, sentence_width, width, wrap};
 use crate::report::progress::print;
 use crate::report::scaling_plot::{ScalingRow, scaling_csv, scaling_json};
 use crate::scaling::{BenchNetwork, check_memory, measure};
+use crate::source::Source;
 use clap::{Args, value_parser};
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -2,10 +2,10 @@
 
 use super::JsonTarget;
 use super::address_space::variables_to_withhold;
-use super::source::{Source, start_threads};
+use super::threads::start_threads;
 use crate::error::{Error, Result};
 use crate::eval::arena::{Contestant, ROWS};
-use crate::eval::choices::{SearchSetup, choices, summarise};
+use crate::eval::choices::{choices, summarise};
 use crate::eval::elo::{MatchResult, Mean};
 use crate::eval::matches::{MatchPlan, MatchProgress, play_match};
 use crate::eval::positions::{self, PositionSummary};
@@ -13,6 +13,7 @@ use crate::registry::Registry;
 use crate::report::layout::{sentence_width, wrap};
 use crate::report::progress::{Progress, Verbosity, print};
 use crate::run::memory::check_search;
+use crate::source::Source;
 use crate::stop::Stop;
 use clap::{ArgGroup, Args, value_parser};
 use serde::Serialize;
@@ -100,8 +101,7 @@ pub fn execute(args: EvalArgs, registry: &Registry, verbosity: Verbosity, stop: 
         target.check(&inputs.into_iter().flatten().collect::<Vec<_>>())?;
     }
     let source = Source::open(Some(&args.run), registry, &args.set)?;
-    let rows = ROWS * source.determinisations();
-    check_search(source.game.as_ref(), source.params(args.sims), source.placement(), rows)?;
+    check_search(source.game.as_ref(), source.settings(args.sims, threads), ROWS)?;
     let mut progress = Progress::new(verbosity);
     match (&args.positions, &args.against) {
         (Some(file), _) => on_positions(&args, &source, file, threads, stop, &mut progress),
@@ -141,12 +141,12 @@ fn on_positions(
     progress: &mut Progress,
 ) -> Result<()> {
     let solved = positions::read(file, &source.game)?;
-    let setup = SearchSetup { params: source.params(args.sims), placement: source.placement(), threads };
+    let settings = source.settings(args.sims, threads);
     let network = source.network()?;
     progress.start("evaluation", solved.len() as u64, "positions");
     let report = &mut |done| progress.set(done);
     let all = 0..solved.len();
-    let choices = choices(&source.game, network.as_ref(), setup, &solved, all, stop, report)?;
+    let choices = choices(&source.game, network.as_ref(), settings, &solved, all, stop, report)?;
     let summary = summarise(&solved, &choices)?;
     progress.finish();
     let random = positions::random_error_rates(&solved);
@@ -156,7 +156,7 @@ fn on_positions(
     let text = [
         format!("{:<24}{:>10}{:>10}\n", format!("{} positions", solved.len()), "outcome", "exact"),
         line(
-            &format!("search, {} simulations", setup.params.simulations),
+            &format!("search, {} simulations", settings.params.simulations),
             summary.search_outcome_error,
             summary.search_exact_error,
         ),
@@ -201,7 +201,7 @@ fn in_match(
     let (result, points, lead) = (outcome.result, outcome.points(), outcome.lead());
     let decided = (!outcome.is_for_one_player).then_some(result);
     let row = json!({
-        "network": source.label, "against": opponent, "opponent_network": label, "games": outcome.scores.len(), "simulations": source.params(args.sims).simulations,
+        "network": source.label, "against": opponent, "opponent_network": label, "games": outcome.scores.len(), "simulations": source.settings(args.sims, threads).params.simulations,
         "wins": result.wins, "draws": result.draws, "losses": result.losses,
         "win_rate": decided.map(|r| r.win_rate()), "win_rate_interval": decided.map(|r| r.win_rate_interval()),
         "score": decided.map(|r| r.score()), "score_interval": decided.map(|r| r.score_interval()),
@@ -291,16 +291,14 @@ fn opponent_named(
         });
     }
     let other = other.for_game(&source.game)?;
-    let rows = ROWS * (source.determinisations() + other.determinisations());
-    check_search(game, other.params(args.sims), other.placement(), rows)?;
+    check_search(game, other.settings(args.sims, threads), 2 * ROWS)?;
     Ok((searcher(args, &other, threads)?, Some(other.label)))
 }
 
 /// The search with the network of `source`.
 fn searcher(args: &EvalArgs, source: &Source, threads: usize) -> Result<Contestant> {
-    let (game, network, params) = (source.game.as_ref(), source.network()?, source.params(args.sims));
-    let (placement, determinisations) = (source.placement(), source.determinisations());
-    Contestant::search(game, network.as_ref(), params, placement, determinisations, threads)
+    let network = source.network()?;
+    Contestant::search(source.game.as_ref(), network.as_ref(), source.settings(args.sims, threads))
 }
 
 #[cfg(test)]

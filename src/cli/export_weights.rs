@@ -1,9 +1,9 @@
 //! `vecaz export-weights`: writes a run's network as safetensors for other programs.
 
 use super::output::check_target;
-use super::source::{NetworkFile, network_file};
 use crate::error::Result;
 use crate::report::progress::print;
+use crate::source::{NetworkFile, network_file};
 use crate::weights::export;
 use clap::Args;
 use std::path::PathBuf;

@@ -24,9 +24,9 @@ mod layers;
 mod learner;
 #[cfg(not(feature = "cluster"))]
 mod no_cluster;
-mod source;
 mod output;
 mod signals;
+mod threads;
 
 #[cfg(not(feature = "cluster"))]
 use no_cluster::learner;
@@ -205,10 +205,10 @@ fn execute(cli: Cli, registry: &Registry, verbosity: Verbosity) -> Result<()> {
         Command::Work(args) => work::execute(args, registry, verbosity, &stop),
         Command::Top(args) => top::execute(args),
         Command::BenchScaling(args) => bench_scaling::execute(args, registry),
-        Command::ExportWeights(args) => source::start_threads(0).and_then(|_| export_weights::execute(args)),
+        Command::ExportWeights(args) => threads::start_threads(0).and_then(|_| export_weights::execute(args)),
         Command::Eval(args) => eval::execute(args, registry, verbosity, &stop),
         Command::Play(args) => play::execute(args, registry),
-        Command::Verify(args) => source::start_threads(0).and_then(|_| verify::execute(args, registry)),
+        Command::Verify(args) => threads::start_threads(0).and_then(|_| verify::execute(args, registry)),
         Command::Inspect(args) => inspect::execute(args, registry),
         Command::Games(args) => games::execute(&args, registry),
         Command::Config(args) => config::execute(&args, registry),

@@ -1,19 +1,17 @@
 //! `vecaz play`: a game against a network in the terminal.
 
-use super::source::{Source, start_threads};
+use super::threads::start_threads;
 use crate::batch::Playthrough;
+use crate::engine::{Analysis, EndCause, Engine, Limit};
 use crate::error::{Error, Result};
-use crate::eval::arena::determinised;
 use crate::game::Turn;
 use crate::game::view::Viewer;
-use crate::play::act::sum_determinisations;
 use crate::registry::Registry;
 use crate::report::layout::{fill, sentence_width};
 use crate::report::progress::print;
 use crate::rng::{Key, Purpose};
-use crate::run::memory::check_search;
-use crate::search::root::{Exploration, RootSummary, RowKey};
-use crate::searcher::Searchers;
+use crate::run::memory::engine_mib;
+use crate::source::Source;
 use crate::view;
 use clap::{Args, value_parser};
 use std::io::BufRead;
@@ -54,11 +52,13 @@ pub struct PlayArgs {
     pub seed: u64,
 }
 
+/// The most MiB of trees.
+const MEMORY_MIB: usize = 2048;
+
 /// A game between a user and a search.
 struct Session {
     source: Source,
-    searchers: Searchers,
-    play: Playthrough,
+    engine: Engine,
     args: PlayArgs,
 }
 
@@ -83,19 +83,10 @@ pub fn execute(args: PlayArgs, registry: &Registry) -> Result<()> {
     if usize::from(args.seat) >= players {
         return Err(Error::config("--seat", args.seat, format!("a whole number from 0 to {}", players - 1)));
     }
-    let rows = source.determinisations();
-    let params = source.params(Some(args.sims));
-    check_search(source.game.as_ref(), params, source.placement(), rows)?;
-    let searchers = Searchers::new(
-        source.game.as_ref(),
-        source.network()?.as_ref(),
-        params,
-        source.placement(),
-        rows,
-        threads,
-    )?;
-    let play = Playthrough::new(source.game.clone());
-    Session { source, searchers, play, args }.run()
+    let mut settings = source.settings(Some(args.sims), threads);
+    (settings.seed, settings.memory_mib) = (args.seed, engine_mib(MEMORY_MIB));
+    let engine = Engine::new(source.game.clone(), source.network()?.as_ref(), settings)?;
+    Session { source, engine, args }.run()
 }
 
 impl Session {
@@ -103,7 +94,7 @@ impl Session {
         print(&self.introduction())?;
         let mut lines = std::io::stdin().lock().lines();
         loop {
-            match self.play.turn() {
+            match self.play().turn() {
                 Turn::Over => return self.close(),
                 Turn::Chance => self.deal()?,
                 Turn::Player(seat) if seat == self.args.seat => {
@@ -122,6 +113,11 @@ impl Session {
                 Turn::Player(_) => self.reply()?,
             }
         }
+    }
+
+    /// The game so far.
+    fn play(&self) -> &Playthrough {
+        self.engine.playthrough()
     }
 
     /// The game with its settings, the network, and the aim of every player.
@@ -150,33 +146,33 @@ impl Session {
     /// The aim, the commands, and the names of all legal moves.
     fn help(&self) -> String {
         let game = &self.source.game;
-        let legal = self.play.legal();
+        let legal = self.play().legal();
         let text = format!(
             "{}: {}.\nhint: what the search finds; undo: takes back your last move; quit: exits.\n",
             self.name_of(self.args.seat),
             game.aim(self.args.seat)
         );
         let names: Vec<String> =
-            legal.iter().map(|&action| game.action_name(self.play.state(), action)).collect();
+            legal.iter().map(|&action| game.action_name(self.play().state(), action)).collect();
         text + &fill(&format!("{} legal moves: {}", legal.len(), names.join(" ")), sentence_width(), [0, 2])
     }
 
     /// The position as the user sees it, with the last player's move in brackets.
     fn board(&self) -> String {
-        view::text(&self.play.view(Viewer::Player(self.args.seat)))
+        view::text(&self.play().view(Viewer::Player(self.args.seat)))
     }
 
     fn deal(&mut self) -> Result<()> {
         let game = self.source.game.clone();
-        let outcomes = self.play.legal();
-        let probs = game.chance_probs(self.play.state(), &outcomes);
-        let ply = self.play.actions().len() as u64;
+        let outcomes = self.play().legal();
+        let probs = game.chance_probs(self.play().state(), &outcomes);
+        let ply = self.play().actions().len() as u64;
         let mut rng = Key::new(self.args.seed, Purpose::Chance).with(ply).stream();
         let outcome = outcomes[rng.weighted(&probs)];
         if !game.sizes().hidden_information {
-            print(&format!("dealt: {}\n", game.action_name(self.play.state(), outcome)))?;
+            print(&format!("dealt: {}\n", game.action_name(self.play().state(), outcome)))?;
         }
-        self.play.step(outcome)
+        self.engine.play(outcome)
     }
 
     fn input(&mut self, text: &str) -> Result<InputEffect> {
@@ -192,7 +188,7 @@ impl Session {
                 self.undo()?;
                 print(&self.board()).map(|()| InputEffect::Again)
             }
-            _ => match self.play.step_text(text) {
+            _ => match self.play_text(text) {
                 Ok(()) => Ok(InputEffect::Moved),
                 Err(e) => print(&format!("{e}\n")).map(|()| InputEffect::Again),
             },
@@ -201,7 +197,7 @@ impl Session {
 
     /// Returns to the user's previous decision.
     fn undo(&mut self) -> Result<()> {
-        let actions = self.play.actions().to_vec();
+        let actions = self.play().actions().to_vec();
         let mut plays = vec![Playthrough::new(self.source.game.clone())];
         for &action in &actions {
             let mut next = plays[plays.len() - 1].clone();
@@ -211,18 +207,20 @@ impl Session {
         plays.pop();
         let mine = Turn::Player(self.args.seat);
         if let Some(before) = plays.into_iter().rev().find(|play| play.turn() == mine) {
-            self.play = before;
+            self.engine.set_position(&before)?;
         }
         Ok(())
     }
 
-    fn search(&mut self) -> Result<RootSummary> {
-        let key = RowKey { seed: self.args.seed, ply: self.play.actions().len() as u64, ..RowKey::default() };
-        let positions = determinised(&self.play, key, self.source.determinisations());
-        let parts = self.searchers.search(&positions, self.args.sims, Exploration::Plain)?;
-        let mut sum = RootSummary::default();
-        sum_determinisations(&parts, &mut sum);
-        Ok(sum)
+    /// Plays the move that the user typed.
+    fn play_text(&mut self, text: &str) -> Result<()> {
+        let play = self.play();
+        let action = play.find(text).ok_or_else(|| play.illegal(text))?;
+        self.engine.play(action)
+    }
+
+    fn search(&mut self) -> Result<Analysis> {
+        self.engine.analyse(&Limit::simulations(self.args.sims.into()))
     }
 
     fn reply(&mut self) -> Result<()> {
@@ -231,49 +229,35 @@ impl Session {
         if !self.source.game.sizes().hidden_information {
             self.explain(&found)?;
         }
-        let action = found.actions[found.best];
-        let name = self.source.game.action_name(self.play.state(), action);
-        print(&format!("{} plays {name}\n", self.name_of(found.player)))?;
-        self.play.step(action)
+        let best = found.best();
+        print(&format!("{} plays {}\n", self.name_of(found.player), best.name))?;
+        self.engine.play(best.action)
     }
 
     /// Prints value, visits and the principal variation.
-    fn explain(&mut self, found: &RootSummary) -> Result<()> {
-        let game = self.source.game.clone();
-        let value = found.value[usize::from(found.player)];
+    fn explain(&self, found: &Analysis) -> Result<()> {
         let proven = if found.proven { " (proven)" } else { "" };
-        print(&format!("value {value:+.3}{proven} for {}\n", self.name_of(found.player)))?;
-        let mut order: Vec<usize> = (0..found.actions.len()).collect();
-        order.sort_by_key(|&i| (i != found.best, -found.visits[i]));
-        for &i in order.iter().take(7) {
-            // A move without visits has no value of its own; `q` has that of the position.
-            let value = match found.visits[i] {
-                0 => "-".to_string(),
-                _ => format!("{:+.3}", found.q[i]),
-            };
-            print(&format!(
+        let mut text =
+            format!("value {:+.3}{proven} for {}\n", found.own_value(), self.name_of(found.player));
+        if found.end == EndCause::Memory {
+            text += &format!("the trees are full after {} simulations\n", found.visits);
+        }
+        for shown in found.moves.iter().take(7) {
+            let value = shown.value.map_or("-".to_string(), |value| format!("{value:+.3}"));
+            text += &format!(
                 "  {:>8}  visits {:>6}  value {value:>6}  prior {:.3}\n",
-                game.action_name(self.play.state(), found.actions[i]),
-                found.visits[i],
-                found.prior[i]
-            ))?;
+                shown.name, shown.visits, shown.prior
+            );
         }
-        if game.sizes().hidden_information {
-            return Ok(());
+        if !self.source.game.sizes().hidden_information {
+            text += &format!("  expected: {}\n", found.best().line_names.join(" "));
         }
-        let line = self.searchers.shards()[0].backend.principal_variation(0, 12)?;
-        let mut play = self.play.clone();
-        let mut names = Vec::new();
-        for action in line {
-            names.push(game.action_name(play.state(), action));
-            play.step(action)?;
-        }
-        print(&format!("  expected: {}\n", names.join(" ")))
+        print(&text)
     }
 
     fn close(&self) -> Result<()> {
         let game = &self.source.game;
-        let (returns, scores) = (game.returns(self.play.state()), game.scores(self.play.state()));
+        let (returns, scores) = (game.returns(self.play().state()), game.scores(self.play().state()));
         let scores = match scores == returns {
             true => String::new(),
             false => {

@@ -1,7 +1,7 @@
 //! `vecaz run`: self-play, training, evaluation, checkpoints.
 
 use super::learner::learner_factory;
-use super::source::{saved_layers, start_threads};
+use super::threads::start_threads;
 use super::{Base, ConfigArgs};
 use crate::config::{Config, Layers, NetConfig};
 use crate::error::{Error, Result};
@@ -13,6 +13,7 @@ use crate::root_cache;
 use crate::run::factory::{ComponentFactory, DefaultFactory};
 use crate::run::network::select_executor;
 use crate::run::{Run, limits};
+use crate::source::saved_layers;
 use crate::stop::Stop;
 use clap::{Args, value_parser};
 use std::fs;

@@ -2,7 +2,6 @@
 //! vectors, and reads its checkpoints.
 
 use super::JsonTarget;
-use super::source::{NetworkFile, Source, unchecked_config, viewed_config};
 use crate::backend::AnyGame;
 use crate::batch::Playthrough;
 use crate::error::{Error, Result};
@@ -16,6 +15,7 @@ use crate::report::progress::print;
 use crate::run::folder::RunFolder;
 use crate::run::manifest::{CheckDepth, Manifest};
 use crate::run::{BEST, checkpoint};
+use crate::source::{NetworkFile, Source, unchecked_config, viewed_config};
 use crate::weights::NetFile;
 use clap::Args;
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! `vecaz work`: plays games of a run whose learner is another process.
 
-use super::source::start_threads;
+use super::threads::start_threads;
 use crate::cluster::address::{Address, password};
 use crate::cluster::server::Server;
 use crate::cluster::status::WorkerStatus;

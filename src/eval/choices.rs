@@ -1,14 +1,14 @@
 //! The choices of a network, and of a search with it, on solved positions.
 
-use super::arena::{ROWS, position_of};
+use super::arena::ROWS;
 use super::positions::{ErrorRates, PositionSummary, SolvedPosition, error_rates, replay};
 use crate::backend::AnyGame;
-use crate::backend::Placement;
+use crate::batch::Playthrough;
+use crate::engine::{PositionBatch, Settings, determinised};
 use crate::error::{Error, Result};
 use crate::net::Network;
-use crate::search::SearchParams;
-use crate::search::root::{Exploration, RootSummary, RowKey, argmax};
-use crate::searcher::{Searchers, raw_policies};
+use crate::search::root::{RootSummary, RowKey, argmax};
+use crate::searcher::{SearchRequest, raw_policies};
 use crate::stop::Stop;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -27,17 +27,6 @@ pub struct PositionChoice {
     pub value: f32,
 }
 
-/// Parameters, devices and threads of the searches.
-#[derive(Clone, Copy, Debug)]
-pub struct SearchSetup {
-    /// The search.
-    pub params: SearchParams,
-    /// Where it runs.
-    pub placement: Placement,
-    /// Threads on a CPU.
-    pub threads: usize,
-}
-
 /// The choices of the raw policy and the search on the solved positions that have these `numbers`. Passes the number of positions done to
 /// `report`. A choice does not depend on the other positions.
 ///
@@ -47,28 +36,27 @@ pub struct SearchSetup {
 pub fn choices(
     game: &Arc<dyn AnyGame>,
     network: &dyn Network,
-    setup: SearchSetup,
+    settings: Settings,
     positions: &[SolvedPosition],
     numbers: Range<usize>,
     stop: &Stop,
     report: &mut dyn FnMut(u64),
 ) -> Result<Vec<PositionChoice>> {
-    let SearchSetup { params, placement, threads } = setup;
     if game.sizes().hidden_information {
         let why = "the best action depends on hidden information; measure strength by matches instead";
         return Err(Error::unsupported(format!("solved positions of {}", game.name()), why));
     }
-    let mut at = Vec::with_capacity(numbers.len());
-    for i in numbers.clone() {
-        let key = RowKey { slot: i as u64, ..RowKey::default() };
-        at.push(position_of(&replay(&positions[i], game)?, key));
-    }
-    let mut searchers = Searchers::new(game.as_ref(), network, params, placement, ROWS, threads)?;
-    searchers.stop_by(stop);
+    let plays = numbers.clone().map(|i| replay(&positions[i], game)).collect::<Result<Vec<_>>>()?;
+    let keys: Vec<RowKey> = numbers.clone().map(|i| RowKey { slot: i as u64, ..RowKey::default() }).collect();
+    let at: Vec<SearchRequest> =
+        plays.iter().zip(&keys).flat_map(|(play, key)| determinised(play, *key, 1)).collect();
     let raw = raw_policies(game.as_ref(), network.fork().as_mut(), &at)?;
+    let mut batch = PositionBatch::new(game.as_ref(), network, settings, ROWS)?;
+    batch.stop_by(stop);
     let mut found = Vec::with_capacity(at.len());
-    for rows in at.chunks(ROWS) {
-        found.extend(searchers.search(rows, params.simulations, Exploration::Plain)?);
+    let plays: Vec<&Playthrough> = plays.iter().collect();
+    for (plays, keys) in plays.chunks(ROWS).zip(keys.chunks(ROWS)) {
+        found.extend(batch.search(plays, keys)?);
         report(found.len() as u64);
     }
     let choice = |(index, ((priors, _), summary)): (usize, (&(Vec<f32>, _), &RootSummary))| PositionChoice {

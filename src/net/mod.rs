@@ -17,11 +17,13 @@ pub mod cpu; // the fused CPU forward
 pub mod gpu; // the fused forward on a GPU
 pub mod gpu_train; // fused training passes on a GPU
 pub mod double_buffer; // two alternating batches
+mod split_batch; // one batch, divided over threads
 
 pub use crate::model::{IoShape, NetSpec, Weights};
 pub use candle::CandleNet;
 pub use double_buffer::DoubleBufferedNetwork;
 pub use network::{HashNet, Network, NetworkDesc, UniformNet};
+pub use split_batch::SplitBatch;
 
 #[cfg(test)]
 mod tests;

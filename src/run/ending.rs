@@ -18,7 +18,7 @@ impl Run {
                     .note(&format!("time limit reached in epoch {}; its results are discarded", epoch + 1))?;
                 self.close(progress)
             }
-            (StopCause::Signal(_) | StopCause::Failure, _) => {
+            (StopCause::Signal(_) | StopCause::Failure | StopCause::Caller, _) => {
                 let dir = self.dir().display();
                 let rest = self.factory.resume_arguments();
                 let note =

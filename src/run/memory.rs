@@ -5,6 +5,7 @@ use crate::backend::AnyGame;
 use crate::backend::Placement;
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::config::{Config, DeviceName, TrainingMode};
+use crate::engine::Settings;
 use crate::error::{Error, Result};
 use crate::eval::arena::ROWS;
 use crate::net::NetSpec;
@@ -171,18 +172,15 @@ fn product(a: usize, b: usize) -> u64 {
     (a as u64).saturating_mul(b as u64)
 }
 
-/// Refuses a search of `rows` positions at once, each in a new tree, that needs more than 0.9 of `FreeMemory`. Trees on a GPU are not
-/// counted, since the backend checks the GPU's memory.
+/// Refuses a search of `positions` at once by `settings`, each in a new tree, that needs more than 0.9 of `FreeMemory`. Trees on a GPU are
+/// not counted, since the backend checks the GPU's memory.
 ///
 /// # Errors
 /// [`Error::Unsupported`] with the numbers.
-pub fn check_search(
-    game: &dyn AnyGame,
-    params: SearchParams,
-    placement: Placement,
-    rows: usize,
-) -> Result<()> {
-    let need = search_bytes(game, params, placement, rows).saturating_add(program_bytes());
+pub fn check_search(game: &dyn AnyGame, settings: Settings, positions: usize) -> Result<()> {
+    let rows = positions * settings.determinisations;
+    let params = settings.batch_params();
+    let need = search_bytes(game, params, settings.placement, rows).saturating_add(program_bytes());
     match FreeMemory::of_process() {
         Some(free) if need > free.share() => Err(Error::unsupported(
             format!("a search of {} simulations in {rows} trees at once", params.simulations),
@@ -194,6 +192,12 @@ pub fn check_search(
         )),
         _ => Ok(()),
     }
+}
+
+/// MiB of trees that an engine may have: half of `FreeMemory` without the program, at most `limit`.
+pub fn engine_mib(limit: usize) -> usize {
+    let half = |free: FreeMemory| free.share().saturating_sub(program_bytes()) / (2 * MIB);
+    FreeMemory::of_process().map_or(limit, |free| limit.min(half(free) as usize))
 }
 
 /// Estimate for code, stacks and small arrays, in bytes: above the value measured with a small network.
@@ -219,14 +223,9 @@ fn evaluation_bytes(config: &Config, game: &dyn AnyGame) -> u64 {
     if config.eval.every == 0 {
         return 0;
     }
-    let sizes = game.sizes();
-    let determinisations = if sizes.hidden_information { config.eval_determinisations() } else { 1 };
-    let params = SearchParams {
-        simulations: config.eval.simulations,
-        leaves: 1,
-        ..SearchParams::new(&config.search, &sizes)
-    };
-    search_bytes(game, params, Placement::of_run(config).on_first_device(), ROWS * determinisations)
+    let settings = Settings::new(config, &game.sizes());
+    let rows = ROWS * settings.determinisations;
+    search_bytes(game, settings.batch_params(), settings.placement, rows)
 }
 
 /// Peak resident memory of this process, in bytes; None if the system does not report it.

@@ -2,17 +2,16 @@
 //! of the match) are measured independently, so that several processes can share a measurement.
 
 use crate::backend::AnyGame;
-use crate::backend::Placement;
 use crate::config::Config;
+use crate::engine::Settings;
 use crate::error::{Error, Result};
 use crate::eval::arena::{Contestant, ROWS};
-use crate::eval::choices::{PositionChoice, SearchSetup, choices, summarise};
+use crate::eval::choices::{PositionChoice, choices, summarise};
 use crate::eval::matches::{MatchOutcome, MatchPlan, check_game, play_part};
 use crate::eval::positions::{self, SolvedPosition, random_error_rates};
 use crate::net::Network;
 use crate::report::metrics::Strength;
 use crate::run::memory::check_search;
-use crate::search::SearchParams;
 use crate::stop::Stop;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -22,13 +21,13 @@ use std::sync::Arc;
 /// Measures the strength of a network, in the same way after every epoch.
 pub struct StrengthMeter {
     game: Arc<dyn AnyGame>,
-    setup: SearchSetup,
+    settings: Settings,
     task: Task,
 }
 
 enum Task {
     Positions(Vec<SolvedPosition>),
-    Match { opponent: String, determinisations: usize, plan: MatchPlan },
+    Match { opponent: String, plan: MatchPlan },
 }
 
 /// The results of some items.
@@ -57,15 +56,9 @@ impl StrengthMeter {
     /// [`crate::Error::Config`] for an unknown opponent, [`crate::Error::Unsupported`] for a search that does not fit into
     /// memory.
     pub fn new(config: &Config, game: &Arc<dyn AnyGame>, threads: usize) -> Result<Self> {
-        let mut params = SearchParams::new(&config.search, &game.sizes());
-        let placement = Placement::of_run(config).on_first_device();
-        params.algorithm = config.eval.algorithm;
-        params.simulations = config.eval.simulations;
-        params.leaves = 1;
-        let hidden = game.sizes().hidden_information;
-        let determinisations = if hidden { config.eval_determinisations() } else { 1 };
+        let settings = Settings { threads, ..Settings::new(config, &game.sizes()) };
         if config.eval.every > 0 {
-            check_search(game.as_ref(), params, placement, ROWS * determinisations)?;
+            check_search(game.as_ref(), settings, ROWS)?;
         }
         let task = match known_positions(game, config.eval.positions)? {
             Some(positions) => Task::Positions(positions),
@@ -75,10 +68,10 @@ impl StrengthMeter {
                 let plan =
                     MatchPlan { games: config.eval.match_games, opening_plies: 0, seed: config.run.seed }
                         .for_game(game.as_ref());
-                Task::Match { opponent, determinisations, plan }
+                Task::Match { opponent, plan }
             }
         };
-        Ok(Self { game: game.clone(), setup: SearchSetup { params, placement, threads }, task })
+        Ok(Self { game: game.clone(), settings, task })
     }
 
     /// The number of items.
@@ -111,14 +104,13 @@ impl StrengthMeter {
         match &self.task {
             Task::Positions(positions) => {
                 let report = &mut |done| report(ItemProgress { done, fraction: None, detail: String::new() });
-                let choices = choices(&self.game, network, self.setup, positions, numbers, stop, report)?;
+                let choices = choices(&self.game, network, self.settings, positions, numbers, stop, report)?;
                 Ok(EvalResult::Positions(choices))
             }
-            Task::Match { opponent, determinisations, plan } => {
+            Task::Match { opponent, plan } => {
                 let game = self.game.as_ref();
-                let SearchSetup { params, placement, threads } = self.setup;
-                let own = Contestant::search(game, network, params, placement, *determinisations, threads)?;
-                let other = Contestant::named(game, opponent, "eval.opponent", threads)?;
+                let own = Contestant::search(game, network, self.settings)?;
+                let other = Contestant::named(game, opponent, "eval.opponent", self.settings.threads)?;
                 let (mut own, mut other) = (own.stopped_by(stop), other.stopped_by(stop));
                 let records = play_part(&self.game, &mut own, &mut other, *plan, numbers, &mut |so_far| {
                     let (result, fraction) = (so_far.result, so_far.fraction);

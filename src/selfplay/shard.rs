@@ -1,6 +1,7 @@
 //! One shard: some game slots and the searcher of their rows; one thread at a time makes its passes.
 
 use super::decisions::{apply_decisions, threads_for};
+use super::polls::{PollPasses, Polls};
 use crate::backend::AnyGame;
 use crate::backend::decisions::Decision;
 use crate::backend::device_selfplay::PassDriver;
@@ -14,7 +15,7 @@ use crate::play::slot::{GameSlot, is_fast};
 use crate::play::{DecidedPly, PlayPlan, SlotStart};
 use crate::rng::Purpose;
 use crate::search::root::{Exploration, RootSummary};
-use crate::searcher::{PollPasses, Searcher};
+use crate::searcher::Searcher;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ pub(super) struct Shard {
     pub(super) game: Arc<dyn AnyGame>,
     plan: PlayPlan,
     pub(super) searcher: Searcher,
+    polls: Polls,
     pub(super) slots: Vec<GameSlot>,
     pub(super) driver: PassDriver,
     /// The pass after which the slots were attached to the backend.
@@ -49,6 +51,7 @@ impl Shard {
             game,
             plan,
             searcher,
+            polls: Polls::new(),
             slots,
             driver: PassDriver::Caller,
             attached_at: 0,
@@ -63,7 +66,7 @@ impl Shard {
     /// Attaches the slots to the backend, where it can drive them.
     pub(super) fn attach_device(&mut self, cache: &RootCache) -> Result<()> {
         let starts: Vec<SlotStart<'_>> = self.slots.iter().map(GameSlot::start).collect();
-        self.driver = self.searcher.attach_selfplay(&self.plan, &starts, cache)?;
+        self.driver = self.polls.attach(&mut self.searcher, &self.plan, &starts, cache)?;
         self.attached_at = self.pass;
         Ok(())
     }
@@ -95,12 +98,12 @@ impl Shard {
             let now = left.min(max_passes);
             left -= now;
             let next = if left > 0 { left } else { passes }.min(max_passes);
-            let made = match self.searcher.polls_in_flight() {
-                0 => self.searcher.start_poll(network, now)?,
+            let made = match self.polls.in_flight() {
+                0 => self.polls.start(&mut self.searcher, network, now)?,
                 _ => PollPasses::InFlight,
             };
             if made == PollPasses::InFlight {
-                self.searcher.start_poll(network, next)?;
+                self.polls.start(&mut self.searcher, network, next)?;
             }
             self.apply_poll(cache)?;
             self.pass += u64::from(now);
@@ -111,7 +114,7 @@ impl Shard {
     /// Waits for the oldest poll that was started, and plays its decisions in the host's slots.
     fn apply_poll(&mut self, cache: &RootCache) -> Result<()> {
         let (plan, game, attached_at) = (&self.plan, self.game.as_ref(), self.attached_at);
-        let decisions = self.searcher.finish_poll()?;
+        let decisions = self.polls.finish(&mut self.searcher)?;
         let threads = threads_for(decisions.iter().map(|block| block.len()).sum());
         let play = |slot: &mut GameSlot, decision: &Decision<'_>| {
             let finished = slot.play(game, plan, &decision.ply)?;
@@ -130,8 +133,12 @@ impl Shard {
     fn step(&mut self, left: u32, network: &mut dyn Network, cache: &RootCache) -> Result<u32> {
         let rows = self.searcher.backend.rows();
         let first = self.visited;
-        let budget =
-            RowBudget { first, rows: left as usize * rows - first, evaluations: self.batch_limit(network) };
+        let budget = RowBudget {
+            first,
+            rows: left as usize * rows - first,
+            evaluations: self.batch_limit(network),
+            ..RowBudget::ALL
+        };
         let end = first + self.searcher.pass_with(network, budget)?;
         let made = end / rows;
         self.visited = end % rows;

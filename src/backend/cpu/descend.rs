@@ -250,7 +250,7 @@ impl CpuBackend {
         rows.leaf_dedup.clear();
         rows.caches = Caches::Warm;
         rows.num_leaves.fill(0);
-        let (all, leaves) = (rows.plan.rows, rows.plan.params.leaves as usize);
+        let (all, leaves) = (rows.plan.rows, budget.leaves.min(rows.plan.params.leaves as usize));
         let most = budget.rows.min(all);
         let mut first = budget.first;
         while out.visited < most {

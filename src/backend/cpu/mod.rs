@@ -218,8 +218,8 @@ impl TreeRows for CpuBackend {
         Ok(self.tree.count(b))
     }
 
-    fn principal_variation(&mut self, b: usize, max_len: usize) -> Result<Vec<u16>> {
-        Ok(principal_variation(&self.tree.row_mut(b), max_len))
+    fn variations(&mut self, b: usize, first: &[u16], max_len: usize) -> Result<Vec<Vec<u16>>> {
+        Ok(variations(&self.tree.row_mut(b), first, max_len))
     }
 }
 
@@ -252,9 +252,21 @@ impl PassStages for CpuBackend {
 
 impl Backend for CpuBackend {}
 
-/// The actions of most visits from a row's root downwards, at most `max_len`.
-pub(super) fn principal_variation(row: &RowMut<'_>, max_len: usize) -> Vec<u16> {
-    let (mut node, mut line) = (ROOT, Vec::new());
+/// For each of the root's actions `first`, that action and those of most visits below it, at most `max_len` in all.
+pub(super) fn variations(row: &RowMut<'_>, first: &[u16], max_len: usize) -> Vec<Vec<u16>> {
+    let num_edges = usize::from(row.nodes[ROOT as usize].num_edges);
+    let below = |&action: &u16| {
+        let edge = row.actions(ROOT)[..num_edges].iter().position(|&a| a == action);
+        let mut line = vec![action];
+        line_below(row, edge.map_or(NO_NODE, |edge| row.child(ROOT, edge)), max_len, &mut line);
+        line
+    };
+    first.iter().map(below).collect()
+}
+
+/// Adds the actions of most visits from `node` downwards to `line`, up to `max_len` actions. At a proven node, only those that reach its
+/// value count.
+fn line_below(row: &RowMut<'_>, mut node: i32, max_len: usize, line: &mut Vec<u16>) {
     while line.len() < max_len && node != NO_NODE {
         let edges = row.edges(node);
         let num_edges = usize::from(row.nodes[node as usize].num_edges);
@@ -268,5 +280,4 @@ pub(super) fn principal_variation(row: &RowMut<'_>, max_len: usize) -> Vec<u16> 
             _ => break,
         }
     }
-    line
 }

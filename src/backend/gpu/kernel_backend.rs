@@ -3,7 +3,7 @@
 use super::layout::{BeginCommand, SearchLayout, Totals};
 use super::memory::DeviceNeed;
 use super::rows::DeviceRows;
-use crate::backend::cpu::principal_variation;
+use crate::backend::cpu::variations;
 use crate::backend::decisions::DecisionBlock;
 use crate::backend::device_selfplay::Copied;
 use crate::backend::pass_parts::PassParts;
@@ -199,9 +199,9 @@ impl<D: Device> TreeRows for KernelBackend<D> {
         self.rows.num_nodes(b)
     }
 
-    fn principal_variation(&mut self, b: usize, max_len: usize) -> Result<Vec<u16>> {
+    fn variations(&mut self, b: usize, first: &[u16], max_len: usize) -> Result<Vec<Vec<u16>>> {
         let mut copy = self.rows.snapshot(b, None, &[])?;
-        Ok(principal_variation(&copy.tree.row_mut(0), max_len))
+        Ok(variations(&copy.tree.row_mut(0), first, max_len))
     }
 }
 

@@ -103,7 +103,7 @@ pub struct Facts {
     player: u8,
     proven: bool,
     num_nodes: usize,
-    line: Vec<u16>,
+    lines: Vec<Vec<u16>>,
     root: (Vec<u8>, Vec<u64>),
     /// Nodes, edges, actions, values, states.
     tree: [Vec<u8>; 5],
@@ -149,7 +149,7 @@ pub fn facts(backend: &mut dyn Backend, b: usize) -> Facts {
     let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
     Facts {
         num_nodes: backend.num_nodes(b).expect("a device"),
-        line: backend.principal_variation(b, 9).expect("a device"),
+        lines: backend.variations(b, &s.actions, 9).expect("a device"),
         root: root_of(backend, b),
         tree: tree_bytes(&backend.snapshot(b, usize::MAX >> 33).expect("a device")),
         reals: [bits(&s.prior), bits(&s.q), bits(&s.policy), bits(&s.value)],

@@ -88,8 +88,8 @@ impl<G: Game> TreeRows for ReferenceBackend<G> {
         Ok(self.rows[b].num_nodes())
     }
 
-    fn principal_variation(&mut self, b: usize, max_len: usize) -> Result<Vec<u16>> {
-        Ok(self.rows[b].principal_variation(max_len))
+    fn variations(&mut self, b: usize, first: &[u16], max_len: usize) -> Result<Vec<Vec<u16>>> {
+        Ok(first.iter().map(|&action| self.rows[b].variation(action, max_len)).collect())
     }
 }
 

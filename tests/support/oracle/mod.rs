@@ -434,10 +434,12 @@ impl<G: Game> ReferenceSearch<G> {
         argmax(scores.map(|(score, edge)| if Some(edge.visits) == max { score } else { None }))
     }
 
-    /// The line of most visited actions, at most `max_len` long. At a proven node, only actions that reach its value count.
-    pub fn principal_variation(&self, max_len: usize) -> Vec<u16> {
-        let (mut at, mut line) = (0, Vec::new());
-        while line.len() < max_len {
+    /// The root's action `first` and the most visited actions below it, at most `max_len` in all. At a proven node, only actions that
+    /// reach its value count.
+    pub fn variation(&self, first: u16, max_len: usize) -> Vec<u16> {
+        let child = self.nodes[0].edges.iter().find(|e| e.action == first).and_then(|e| e.child);
+        let (mut next, mut line) = (child, vec![first]);
+        while let Some(at) = next.filter(|_| line.len() < max_len) {
             let node = &self.nodes[at];
             let holds = |e: &Edge| node.is_proven() && e.reaches(node.bounds.lower);
             let proving = node.edges.iter().any(holds);
@@ -447,7 +449,7 @@ impl<G: Game> ReferenceSearch<G> {
                 break;
             };
             line.push(*action);
-            at = *child;
+            next = Some(*child);
         }
         line
     }

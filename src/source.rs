@@ -1,9 +1,9 @@
-//! Loading of a network with its game and configuration, from a run's folder, a weights file, or the program itself.
+//! Loading of a network with its game and configuration, from a run's folder, a weights file, or the program itself; an engine of one.
 
 use crate::backend::AnyGame;
-use crate::backend::Placement;
 use crate::config::keys::Section;
 use crate::config::{Config, Layers, NetConfig};
+use crate::engine::{Engine, Settings};
 use crate::error::{Error, Result};
 use crate::net::{NetSpec, Network};
 use crate::registry::Registry;
@@ -13,13 +13,12 @@ use crate::run::folder::{expect_run, is_run, is_unstarted};
 use crate::run::manifest::Manifest;
 use crate::run::network::{check_machine, f32_network, make_network};
 use crate::run::{BEST, CONFIG};
-use crate::search::SearchParams;
 use crate::weights::NetFile;
 use std::path::Path;
 use std::sync::Arc;
 
 /// The embedded network of the default game, as `vecaz run` trains it.
-const EMBEDDED: &[u8] = include_bytes!("../../assets/connect_four.safetensors");
+const EMBEDDED: &[u8] = include_bytes!("../assets/connect_four.safetensors");
 
 /// A network with its game and configuration.
 pub struct Source {
@@ -33,6 +32,8 @@ pub struct Source {
     pub config: Config,
     /// The network in messages: its file, epoch and updates.
     pub label: String,
+    /// L, where it was set for this command.
+    leaves: Option<u32>,
 }
 
 impl Source {
@@ -63,7 +64,7 @@ impl Source {
         let config = viewed_config(path)?;
         let game = registry.game_of(&config)?;
         let spec = file.spec_for(game.as_ref())?;
-        Ok(Self { game, file, spec, config, label })
+        Ok(Self { game, file, spec, config, label, leaves: None })
     }
 
     /// A weights file with its game and the game's built-in configuration.
@@ -82,7 +83,7 @@ impl Source {
         config.game = header.options.clone();
         config.game.insert("name".into(), header.game.clone().into());
         let spec = file.spec_for(game.as_ref())?;
-        Ok(Self { game, file, spec, config, label })
+        Ok(Self { game, file, spec, config, label, leaves: None })
     }
 
     fn set(self, registry: &Registry, assignments: &[String]) -> Result<Self> {
@@ -100,7 +101,11 @@ impl Source {
         }
         check_machine(&config)?;
         let game = registry.game_of(&config).map_err(|e| layers.locate(e))?;
-        Self { config, ..self }.for_game(&game)
+        let is_set = |assignment: &String| {
+            assignment.split('=').next().is_some_and(|key| key.trim() == "search.leaves")
+        };
+        let leaves = assignments.iter().any(is_set).then_some(config.search.leaves);
+        Self { config, leaves, ..self }.for_game(&game)
     }
 
     /// The same network in `game`.
@@ -136,24 +141,25 @@ impl Source {
         f32_network(&self.spec, &self.file.weights)
     }
 
-    /// The search parameters of evaluation: the run's configuration with `eval.algorithm`, `simulations` or
-    /// `eval.simulations`, and L = 1.
-    pub fn params(&self, simulations: Option<u32>) -> SearchParams {
-        let mut params = SearchParams::new(&self.config.search, &self.game.sizes());
-        params.algorithm = self.config.eval.algorithm;
-        params.simulations = simulations.unwrap_or(self.config.eval.simulations);
-        params.leaves = 1;
-        params
+    /// How an engine searches with this network: by the run's configuration, `eval.algorithm`, and `simulations` or `eval.simulations`.
+    /// `search.leaves` counts only where it was set for this command: that of the run is for self-play.
+    pub fn settings(&self, simulations: Option<u32>, threads: usize) -> Settings {
+        let mut settings = Settings::new(&self.config, &self.game.sizes());
+        settings.params.simulations = simulations.unwrap_or(settings.params.simulations);
+        Settings { threads, leaves: self.leaves.unwrap_or(0), ..settings }
     }
+}
 
-    /// Where searches of this network run: as the run's self-play, on its first device.
-    pub fn placement(&self) -> Placement {
-        Placement::of_run(&self.config).on_first_device()
-    }
-
-    /// Determinisations per position; 1 without hidden information.
-    pub fn determinisations(&self) -> usize {
-        if self.game.sizes().hidden_information { self.config.eval_determinisations() } else { 1 }
+impl Engine {
+    /// An engine with the network in `path`, of a game in `registry`. The path is that of a run's folder (its best network, otherwise the latest), a checkpoint or a weights file: by
+    /// the run's search and game, on all cores.
+    ///
+    /// # Errors
+    /// Those of [`Source::open`], [`Source::network`] and [`Engine::new`].
+    pub fn open(path: &Path, registry: &Registry) -> Result<Self> {
+        let source = Source::open(Some(path), registry, &[])?;
+        let settings = source.settings(None, 0);
+        Self::new(source.game.clone(), source.network()?.as_ref(), settings)
     }
 }
 
@@ -257,23 +263,6 @@ pub fn saved_layers(dir: &Path) -> Result<Layers> {
     let bytes = Manifest::with_current(dir, |manifest| manifest.read(CONFIG))?;
     let text = String::from_utf8(bytes).map_err(|_| Error::format(&path, "not UTF-8"))?;
     Layers::default().text(&text, &path.display().to_string())
-}
-
-/// Creates rayon's pool with this number of threads, 0 for all cores, and returns the number.
-///
-/// # Errors
-/// [`Error::Unsupported`] if the system refuses the threads.
-pub fn start_threads(threads: usize) -> Result<usize> {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let threads = if threads == 0 { cores } else { threads };
-    match rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
-        // An error without a source means that the pool exists already; it is then used.
-        Err(error) if std::error::Error::source(&error).is_some() => {
-            let why = format!("{error}; set fewer with --threads, or raise `ulimit -u` or `ulimit -v`");
-            Err(Error::unsupported(format!("{threads} threads"), why))
-        }
-        _ => Ok(threads),
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,41 @@
+//! One position for any caller: a terminal, a protocol, a browser, another language.
+//!
+//! An [`Engine`] holds a network and the trees of one position. Moves played keep the tree, the opponent's and the dice's too;
+//! [`Engine::analyse`] searches until a number of simulations, a time, or a stop from another thread, and always has a result.
+//! **Pondering** is an analysis on the opponent's time: analyse the opponent's position until a stop, then play the reply; its subtree
+//! stays. [`PositionBatch`] is the form for many positions at once, as matches need it. Knows no files; `Engine::open` is in
+//! [`crate::source`].
+//!
+//! ```rust
+//! use std::time::Duration;
+//! use vecaz::registry::any_game;
+//! use vecaz::config::Config;
+//! use vecaz::engine::{Engine, Limit, Settings};
+//! use vecaz::net::{IoShape, UniformNet};
+//!
+//! let game = any_game("connect_four", &Default::default())?;
+//! let sizes = game.sizes();
+//! let shape = IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
+//! let settings = Settings { threads: 2, ..Settings::new(&Config::default(), &sizes) };
+//! let mut engine = Engine::new(game, &UniformNet(shape), settings)?;
+//! while !engine.playthrough().legal().is_empty() {
+//!     let found = engine.analyse(&Limit::simulations(200).or_time(Duration::from_secs(1)))?;
+//!     let best = found.best();
+//!     println!("{} {:+.2} after {} simulations: {:?}", best.name, found.own_value(), found.visits, best.line_names);
+//!     engine.play(best.action)?;
+//! }
+//! # Ok::<(), vecaz::Error>(())
+//! ```
+
+mod analysis;
+mod limit;
+mod position;
+mod position_batch;
+mod settings;
+mod trees;
+
+pub use analysis::{Analysis, Move};
+pub use limit::{EndCause, Limit};
+pub use position::Engine;
+pub use position_batch::{PositionBatch, determinised};
+pub use settings::{Settings, Sharing};

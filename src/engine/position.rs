@@ -1,0 +1,318 @@
+//! The engine: one position, its trees, and their search.
+
+use super::analysis::{Analysis, Move};
+use super::limit::{Clock, EndCause, Limit};
+use super::position_batch::determinised;
+use super::settings::Settings;
+use super::trees::Trees;
+use crate::backend::AnyGame;
+use crate::batch::Playthrough;
+use crate::config::Algorithm;
+use crate::error::{Error, Result};
+use crate::game::Turn;
+use crate::net::Network;
+use crate::search::root::RowKey;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Simulations of PUCT that are begun at once: more than any tree has.
+const UNLIMITED: u32 = 1 << 30;
+/// Simulations of the first sequential halving, if the end is not known. Each further one has as many as all before it.
+const FIRST_HALVING: u64 = 64;
+/// The most simulations of one sequential halving.
+const LARGEST_HALVING: u64 = 1 << 14;
+/// The longest expected continuation.
+const LINE: usize = 12;
+
+/// A network and the trees of one position.
+pub struct Engine {
+    settings: Settings,
+    trees: Trees,
+    /// The threads of the search; None where there is one, the caller's.
+    pool: Option<Arc<ThreadPool>>,
+    play: Playthrough,
+    root: Root,
+    /// Visits of the position in all trees.
+    total_visits: u64,
+}
+
+/// How far the trees follow the position.
+enum Root {
+    /// They are of some other position.
+    Unset,
+    /// Their roots are the position before these actions, which were played since.
+    Behind(Vec<u16>),
+    /// Their roots are the position; no simulations are begun.
+    Set,
+    /// Simulations are begun.
+    Begun,
+}
+
+/// Simulations and evaluations of one analysis.
+#[derive(Default)]
+struct Counts {
+    simulations: u64,
+    evaluations: u64,
+}
+
+impl Engine {
+    /// An engine at the start of `game`.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] where the network is not made for this game, [`Error::Config`] for a memory limit that holds no tree,
+    /// [`Error::Unsupported`] if the system refuses the threads, and those of the device.
+    pub fn new(game: Arc<dyn AnyGame>, network: &dyn Network, settings: Settings) -> Result<Self> {
+        let threads = settings.num_threads();
+        let pool = (threads > 1).then(|| ThreadPoolBuilder::new().num_threads(threads).build()).transpose();
+        let pool = pool.map_err(|e| Error::unsupported(format!("{threads} threads"), e.to_string()))?;
+        Ok(Self {
+            settings,
+            trees: Trees::new(&game, network, settings)?,
+            pool: pool.map(Arc::new),
+            play: Playthrough::new(game),
+            root: Root::Unset,
+            total_visits: 0,
+        })
+    }
+
+    /// The rules.
+    pub fn game(&self) -> &Arc<dyn AnyGame> {
+        self.trees.game()
+    }
+
+    /// The position, and the actions that led to it.
+    pub fn playthrough(&self) -> &Playthrough {
+        &self.play
+    }
+
+    /// Sets the position. If it continues the present one, the tree is kept as by [`Engine::play`].
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] for a position of another game.
+    pub fn set_position(&mut self, play: &Playthrough) -> Result<()> {
+        let [own, other] = [self.play.game(), play.game()].map(|game| (game.name(), game.options()));
+        if own != other {
+            return Err(Error::Mismatch {
+                what: "game of the position".into(),
+                found: format!("{} {:?}", other.0, other.1),
+                expected: format!("{} {:?}", own.0, own.1),
+            });
+        }
+        match play.actions().strip_prefix(self.play.actions()) {
+            Some(played) => played.iter().try_for_each(|&action| self.play(action)),
+            None => {
+                (self.play, self.root) = (play.clone(), Root::Unset);
+                Ok(())
+            }
+        }
+    }
+
+    /// Plays `action`, or deals that outcome, and keeps the tree below it. With hidden information the next analysis begins with new
+    /// deals.
+    ///
+    /// # Errors
+    /// [`Error::IllegalAction`].
+    pub fn play(&mut self, action: u16) -> Result<()> {
+        self.play.step(action)?;
+        let root = std::mem::replace(&mut self.root, Root::Unset);
+        self.root = match root {
+            Root::Unset => Root::Unset,
+            Root::Behind(mut actions) => {
+                actions.push(action);
+                Root::Behind(actions)
+            }
+            Root::Set | Root::Begun => Root::Behind(vec![action]),
+        };
+        Ok(())
+    }
+
+    /// Searches the position up to `limit`; a further call continues. There is a result even if the limit has already been reached: that
+    /// of the network.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where no player is to move, and those of the network and the device.
+    pub fn analyse(&mut self, limit: &Limit) -> Result<Analysis> {
+        self.analyse_with(limit, Duration::MAX, &mut |_| ())
+    }
+
+    /// [`Engine::analyse`], which calls `report` with the result so far after each `interval`, on a thread of the search.
+    ///
+    /// # Errors
+    /// As [`Engine::analyse`].
+    pub fn analyse_with(
+        &mut self,
+        limit: &Limit,
+        interval: Duration,
+        report: &mut (dyn FnMut(&Analysis) + Send),
+    ) -> Result<Analysis> {
+        let clock = Clock::start(limit);
+        match self.play.turn() {
+            Turn::Player(_) => {}
+            Turn::Chance => {
+                return Err(Error::unsupported("analysis of a chance node", "play its outcome first"));
+            }
+            Turn::Over => return Err(Error::unsupported("analysis of this position", "the game is over")),
+        }
+        let pool = self.pool.clone();
+        let mut search = || {
+            self.set_root()?;
+            let mut counts = Counts::default();
+            let end = self.search(&clock, &mut counts, interval, report)?;
+            self.found(&clock, &counts, end)
+        };
+        match pool {
+            Some(pool) => pool.install(search),
+            None => search(),
+        }
+    }
+
+    /// Mean visits of a tree.
+    fn visits(&self) -> u64 {
+        self.total_visits / self.trees.count() as u64
+    }
+
+    /// Makes the position the root of all trees.
+    fn set_root(&mut self) -> Result<()> {
+        let key =
+            RowKey { seed: self.settings.seed, ply: self.play.actions().len() as u64, ..RowKey::default() };
+        let is_hidden = self.play.game().sizes().hidden_information;
+        match &self.root {
+            Root::Set | Root::Begun => return Ok(()),
+            Root::Behind(actions) if !is_hidden => {
+                self.trees.advance(actions, &determinised(&self.play, key, 1)[0])?;
+            }
+            Root::Unset | Root::Behind(_) => {
+                let deals = if is_hidden { self.trees.count() } else { 1 };
+                self.trees.set_roots(&determinised(&self.play, key, deals))?;
+            }
+        }
+        self.root = Root::Set;
+        self.total_visits = self.trees.visits()?;
+        Ok(())
+    }
+
+    /// Makes passes until an end. The first is made in any case: without the root's evaluation there is no result.
+    fn search(
+        &mut self,
+        clock: &Clock<'_>,
+        counts: &mut Counts,
+        interval: Duration,
+        report: &mut (dyn FnMut(&Analysis) + Send),
+    ) -> Result<EndCause> {
+        let mut reported = Instant::now();
+        loop {
+            if self.visits() > 0
+                && let Some(end) = clock.end(self.visits())
+            {
+                return Ok(end);
+            }
+            if let Some(end) = self.make_room(clock)? {
+                return Ok(end);
+            }
+            if !matches!(self.root, Root::Begun) {
+                self.trees.begin(self.next_simulations(clock))?;
+                self.root = Root::Begun;
+            }
+            let stats = self.trees.pass(self.visits())?;
+            counts.simulations += stats.simulations as u64;
+            counts.evaluations += stats.evaluations as u64;
+            if stats.rows < self.trees.count() && self.trees.is_proven()? {
+                return Ok(EndCause::Proven);
+            }
+            if stats.leaves == 0 {
+                self.root = Root::Set;
+                continue;
+            }
+            self.total_visits += stats.simulations as u64;
+            if self.visits() == 0
+                && let Some(end) = clock.end(self.visits())
+            {
+                return Ok(end);
+            }
+            if reported.elapsed() >= interval {
+                report(&self.found(clock, counts, EndCause::Running)?);
+                reported = Instant::now();
+            }
+        }
+    }
+
+    /// The simulations of each tree that are begun next.
+    fn next_simulations(&self, clock: &Clock<'_>) -> u32 {
+        if self.settings.params.algorithm == Algorithm::Puct {
+            return UNLIMITED;
+        }
+        match clock.known_visits(self.visits()) {
+            Some(left) if self.visits() == 0 && left <= LARGEST_HALVING => left.max(1) as u32,
+            _ => self.visits().next_power_of_two().clamp(FIRST_HALVING, LARGEST_HALVING) as u32,
+        }
+    }
+
+    /// Makes room for the next pass; returns the end of the analysis where there is none to make, or no time.
+    fn make_room(&mut self, clock: &Clock<'_>) -> Result<Option<EndCause>> {
+        let needed = self.trees.nodes()?.1 + self.trees.pass_nodes();
+        if needed <= self.trees.room() {
+            return Ok(None);
+        }
+        match self.trees.growth(needed) {
+            None => Ok(Some(EndCause::Memory)),
+            Some((_, time)) if clock.ends_within(time) => Ok(Some(EndCause::Time)),
+            Some((nodes, _)) => {
+                self.trees.grow(nodes)?;
+                self.root = Root::Set;
+                Ok(None)
+            }
+        }
+    }
+
+    /// The result so far.
+    fn found(&mut self, clock: &Clock<'_>, counts: &Counts, end: EndCause) -> Result<Analysis> {
+        let summary = self.trees.summarise()?;
+        let is_hidden = self.play.game().sizes().hidden_information;
+        let lines = match is_hidden {
+            true => summary.actions.iter().map(|&action| vec![action]).collect(),
+            false => self.trees.variations(&summary.actions, LINE)?,
+        };
+        let mut order: Vec<usize> = (0..summary.actions.len()).collect();
+        let key = |&i: &usize| (i != summary.best, -summary.visits[i]);
+        order.sort_by(|a, b| key(a).cmp(&key(b)).then(summary.prior[*b].total_cmp(&summary.prior[*a])));
+        let to_move = |i: usize| {
+            let (action, visits) = (summary.actions[i], summary.visits[i] as u64);
+            Move {
+                action,
+                name: self.play.game().action_name(self.play.state(), action),
+                visits,
+                prior: summary.prior[i],
+                policy: summary.policy[i],
+                value: (visits > 0).then_some(summary.q[i]),
+                line_names: self.names(&lines[i]),
+                line: lines[i].clone(),
+            }
+        };
+        Ok(Analysis {
+            player: summary.player,
+            moves: order.into_iter().map(to_move).collect(),
+            visits: summary.visits.iter().map(|&visits| visits as u64).sum(),
+            value: summary.value,
+            proven: summary.proven,
+            simulations: counts.simulations,
+            evaluations: counts.evaluations,
+            seconds: clock.start.elapsed().as_secs_f64(),
+            nodes: self.trees.nodes()?.0,
+            end,
+        })
+    }
+
+    /// The names of the actions of a continuation.
+    fn names(&self, line: &[u16]) -> Vec<String> {
+        let mut play = self.play.clone();
+        let mut names = Vec::with_capacity(line.len());
+        for &action in line {
+            names.push(play.game().action_name(play.state(), action));
+            if play.step(action).is_err() {
+                break;
+            }
+        }
+        names
+    }
+}

@@ -1,0 +1,337 @@
+//! The trees of one position: one, one for each thread, or one for each deal.
+
+use super::settings::{Settings, Sharing};
+use crate::backend::plan::{BackendPlan, Reuse};
+use crate::backend::{AnyGame, PlyPlan, RowBudget, make};
+use crate::config::{Algorithm, DeviceName};
+use crate::error::{Error, Result};
+use crate::net::{Network, SplitBatch};
+use crate::play::act::sum_determinisations;
+use crate::search::PassStats;
+use crate::search::root::{Exploration, RootSummary, RowKey};
+use crate::searcher::{SearchRequest, Searcher};
+use rayon::prelude::*;
+use std::sync::Arc;
+use std::time::Duration;
+
+const MIB: usize = 1 << 20;
+/// Nodes of a tree at first.
+const FIRST_NODES: usize = 4096;
+/// How much larger a full tree becomes.
+const GROWTH: usize = 4;
+/// Bytes a second that are copied into larger trees, at least.
+const COPIED_PER_SECOND: f64 = 5e8;
+/// Leaves of a pass for each thread, if the engine chooses.
+const LEAVES_PER_THREAD: u32 = 32;
+/// Visits of a tree for each leaf of a pass, if the engine chooses: with fewer, virtual loss would determine the selection.
+const VISITS_PER_LEAF: u64 = 16;
+
+/// The trees of one position.
+pub(super) struct Trees {
+    game: Arc<dyn AnyGame>,
+    settings: Settings,
+    /// Each for one thread, or one for all. `[shards]`
+    shards: Vec<Searcher>,
+    /// The arrays of a shard.
+    plan: BackendPlan,
+    /// Trees of all shards.
+    count: usize,
+    /// The most nodes that the memory limit allows a tree.
+    max_nodes: usize,
+    /// The keys of the trees' random numbers. `[count]`
+    keys: Vec<RowKey>,
+    /// Sums of values that arrays which grew do not hold. `[count][P]`
+    carried: Vec<Vec<f32>>,
+}
+
+impl Trees {
+    /// The trees of `settings`, without roots.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a memory limit that holds no tree; those of [`Searcher::new`].
+    pub fn new(game: &Arc<dyn AnyGame>, network: &dyn Network, settings: Settings) -> Result<Self> {
+        let sizes = game.sizes();
+        let threads = settings.num_threads();
+        let count = match (sizes.hidden_information, settings.sharing) {
+            (true, _) => settings.determinisations.max(1),
+            (false, Sharing::OneTree) => 1,
+            (false, Sharing::TreePerThread) => threads,
+        };
+        let shards = match settings.placement.devices.first() {
+            DeviceName::Cpu => threads.min(count),
+            DeviceName::Cuda(_) => 1,
+        };
+        let leaves = match settings.leaves {
+            0 => LEAVES_PER_THREAD * (threads / shards) as u32,
+            leaves => leaves,
+        };
+        let reuse = if sizes.hidden_information { Reuse::Drop } else { Reuse::Keep };
+        let mut params = settings.params;
+        (params.leaves, params.min_simulations) = (leaves, 0);
+        let mut plan = BackendPlan { rows: count.div_ceil(shards), nodes: FIRST_NODES, params, reuse };
+        let shards = count.div_ceil(plan.rows);
+        let node = plan.row_bytes(&sizes, game.state_size()).div_ceil(FIRST_NODES);
+        let least = BackendPlan::nodes_for(8 * leaves, &sizes);
+        // While trees grow, the old ones exist beside the new ones.
+        let max_nodes = (settings.memory_mib * MIB / (node * count)) * GROWTH / (GROWTH + 1);
+        if max_nodes < least {
+            let expected = format!("at least {}", (2 * least * node * count).div_ceil(MIB));
+            return Err(Error::config("memory_mib", settings.memory_mib, expected));
+        }
+        let max_nodes = max_nodes.min(1 << 28);
+        plan = sized(plan, FIRST_NODES.clamp(least, max_nodes), game.as_ref());
+        let shard = || {
+            let network: Box<dyn Network> = match threads / shards {
+                0 | 1 => network.fork(),
+                parts => Box::new(SplitBatch::new(network, parts)),
+            };
+            Searcher::new(game.as_ref(), network, plan, settings.placement)
+        };
+        Ok(Self {
+            game: game.clone(),
+            settings,
+            shards: (0..shards).map(|_| shard()).collect::<Result<_>>()?,
+            plan,
+            count,
+            max_nodes,
+            keys: vec![RowKey::default(); count],
+            carried: vec![vec![0.0; sizes.num_players]; count],
+        })
+    }
+
+    /// The rules.
+    pub fn game(&self) -> &Arc<dyn AnyGame> {
+        &self.game
+    }
+
+    /// The number of trees.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The shard of tree `tree`, and its row there.
+    fn at(&mut self, tree: usize) -> (&mut Searcher, usize) {
+        (&mut self.shards[tree / self.plan.rows], tree % self.plan.rows)
+    }
+
+    /// Plants new trees: one for each position, or all for the only one.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn set_roots(&mut self, positions: &[SearchRequest]) -> Result<()> {
+        for tree in 0..self.count {
+            let position = &positions[tree % positions.len()];
+            let (shard, row) = self.at(tree);
+            shard.backend.set_root(row, &position.state, &position.history)?;
+        }
+        self.set_keys(positions);
+        Ok(())
+    }
+
+    /// Moves the roots along `actions` to `position` and keeps the trees below it.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn advance(&mut self, actions: &[u16], position: &SearchRequest) -> Result<()> {
+        for tree in 0..self.count {
+            let (shard, row) = self.at(tree);
+            shard.backend.advance(row, actions, &position.state, &position.history)?;
+        }
+        self.set_keys(std::slice::from_ref(position));
+        Ok(())
+    }
+
+    fn set_keys(&mut self, positions: &[SearchRequest]) {
+        for tree in 0..self.count {
+            let key = positions[tree % positions.len()].key;
+            self.keys[tree] = RowKey { determinisation: tree as u64, ..key };
+        }
+        self.carried.iter_mut().for_each(|sums| sums.fill(0.0));
+    }
+
+    /// Begins `simulations` more simulations in every tree.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn begin(&mut self, simulations: u32) -> Result<()> {
+        for tree in 0..self.count {
+            let key = self.keys[tree];
+            let is_noisy = !self.game.sizes().hidden_information && tree > 0;
+            let exploration = if is_noisy { Exploration::Noisy } else { Exploration::Plain };
+            let (shard, row) = self.at(tree);
+            shard.backend.begin(row, PlyPlan { simulations, exploration, key })?;
+        }
+        Ok(())
+    }
+
+    /// One pass over all trees, which have at least `visits` visits each.
+    ///
+    /// # Errors
+    /// Those of the network and the device.
+    pub fn pass(&mut self, visits: u64) -> Result<PassStats> {
+        let leaves = match self.settings.leaves {
+            0 => (visits / VISITS_PER_LEAF).max(1) as usize,
+            leaves => leaves as usize,
+        };
+        let budget = RowBudget { leaves, ..RowBudget::ALL };
+        if let [shard] = self.shards.as_mut_slice() {
+            return shard.pass(budget);
+        }
+        let stats: Vec<Result<PassStats>> =
+            self.shards.par_iter_mut().with_max_len(1).map(|shard| shard.pass(budget)).collect();
+        stats.into_iter().try_fold(PassStats::default(), |all, stats| Ok(all.plus(stats?)))
+    }
+
+    /// Nodes of all trees, and of the largest.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn nodes(&mut self) -> Result<(usize, usize)> {
+        let (mut all, mut largest) = (0, 0);
+        for tree in 0..self.count {
+            let (shard, row) = self.at(tree);
+            let nodes = shard.backend.num_nodes(row)?;
+            (all, largest) = (all + nodes, largest.max(nodes));
+        }
+        Ok((all, largest))
+    }
+
+    /// Nodes that one pass can add to a tree.
+    pub fn pass_nodes(&self) -> usize {
+        BackendPlan::nodes_for(self.plan.params.leaves, self.shards[0].backend.sizes())
+    }
+
+    /// Nodes that a tree has room for.
+    pub fn room(&self) -> usize {
+        self.plan.nodes
+    }
+
+    /// The size to which trees grow that need room for `nodes` nodes; None where the memory limit does not allow it. Also returns an
+    /// estimate of the time that this takes.
+    pub fn growth(&self, nodes: usize) -> Option<(usize, Duration)> {
+        if nodes > self.max_nodes {
+            return None;
+        }
+        let target = nodes.max(GROWTH * self.plan.nodes).min(self.max_nodes);
+        let plan = sized(self.plan, target, self.game.as_ref());
+        let row = plan.row_bytes(&self.game.sizes(), self.game.state_size());
+        Some((target, Duration::from_secs_f64((row * self.count) as f64 / COPIED_PER_SECOND)))
+    }
+
+    /// Gives every tree room for `nodes` nodes. [`Self::begin`] must follow.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn grow(&mut self, nodes: usize) -> Result<()> {
+        let before = self.values()?;
+        let plan = sized(self.plan, nodes, self.game.as_ref());
+        for (index, shard) in self.shards.iter_mut().enumerate() {
+            let rows = self.plan.rows.min(self.count - index * self.plan.rows);
+            let snapshots = (0..rows).map(|row| shard.backend.snapshot(row, self.plan.nodes));
+            let snapshots = snapshots.collect::<Result<Vec<_>>>()?;
+            let mut backend = make(self.game.as_ref(), plan, self.settings.placement, 1)?;
+            for (row, snapshot) in snapshots.iter().enumerate() {
+                backend.set_root_tree(row, snapshot)?;
+            }
+            shard.set_backend(backend)?;
+        }
+        self.plan = plan;
+        self.begin(0)?;
+        // The new arrays know the value sum of the player to move alone, where there are more than two.
+        let after = self.values()?;
+        for (sums, (before, after)) in self.carried.iter_mut().zip(before.iter().zip(&after)) {
+            sums.iter_mut().zip(before.iter().zip(after)).for_each(|(sum, (old, new))| *sum += old - new);
+        }
+        Ok(())
+    }
+
+    /// The sum of the values backed up to each root, without what is carried. `[count][P]`
+    fn values(&mut self) -> Result<Vec<Vec<f32>>> {
+        let mut out = Vec::new();
+        let mut summary = RootSummary::default();
+        for tree in 0..self.count {
+            let (shard, row) = self.at(tree);
+            shard.backend.summarise(row, &mut summary)?;
+            let visits = if summary.proven { 0.0 } else { node_visits(&summary) };
+            out.push(summary.value.iter().map(|value| value * visits).collect());
+        }
+        Ok(out)
+    }
+
+    /// The visits of all roots.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn visits(&mut self) -> Result<u64> {
+        Ok(self.parts()?.iter().flat_map(|part| &part.visits).map(|&visits| visits as u64).sum())
+    }
+
+    /// The result of every tree. `[count]`
+    fn parts(&mut self) -> Result<Vec<RootSummary>> {
+        let mut parts = vec![RootSummary::default(); self.count];
+        for (tree, part) in parts.iter_mut().enumerate() {
+            let (shard, row) = self.at(tree);
+            shard.backend.summarise(row, part)?;
+            if !part.proven {
+                let (sums, visits) = (&self.carried[tree], node_visits(part));
+                part.value.iter_mut().zip(sums).for_each(|(value, sum)| *value += sum / visits);
+            }
+        }
+        Ok(parts)
+    }
+
+    /// The result of all trees together: of a proof, if one has it.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn summarise(&mut self) -> Result<RootSummary> {
+        let parts = self.parts()?;
+        let mut sum = RootSummary::default();
+        match parts.iter().find(|part| part.proven) {
+            Some(proof) if !self.game.sizes().hidden_information => sum.clone_from(proof),
+            _ if parts.len() == 1 => sum.clone_from(&parts[0]),
+            _ => sum_determinisations(&parts, &mut sum),
+        }
+        if self.plan.params.algorithm == Algorithm::Gumbel && !sum.proven {
+            sum.best = best_of_well_visited(&sum);
+        }
+        Ok(sum)
+    }
+
+    /// True if a tree has a proven root.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn is_proven(&mut self) -> Result<bool> {
+        Ok(self.parts()?.iter().any(|part| part.proven))
+    }
+
+    /// For each of the root's actions `first`, the expected continuation in the first tree.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn variations(&mut self, first: &[u16], max_len: usize) -> Result<Vec<Vec<u16>>> {
+        self.shards[0].backend.variations(0, first, max_len)
+    }
+}
+
+/// `plan` with T = `nodes`, a quarter of which is free after a move: kept trees are trimmed to the rest.
+fn sized(plan: BackendPlan, nodes: usize, game: &dyn AnyGame) -> BackendPlan {
+    let mut plan = BackendPlan { nodes, ..plan };
+    plan.params.simulations = (nodes / 4 / (1 + game.sizes().max_chance_run)) as u32;
+    plan
+}
+
+/// The visits of a root, its own evaluation included.
+fn node_visits(summary: &RootSummary) -> f32 {
+    1.0 + summary.visits.iter().sum::<i32>() as f32
+}
+
+/// The best action of sequential halving that may have been stopped: of the actions with at least half of the most visits, that of the
+/// highest improved policy.
+fn best_of_well_visited(summary: &RootSummary) -> usize {
+    let most = summary.visits.iter().copied().max().unwrap_or(0);
+    let policy = summary.policy.iter().zip(&summary.visits);
+    let policy: Vec<f32> = policy.map(|(&p, &visits)| if 2 * visits >= most { p } else { -1.0 }).collect();
+    crate::search::root::argmax(&policy)
+}

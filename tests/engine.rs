@@ -1,0 +1,297 @@
+//! The engine: slices, stops, kept trees, clocks, memory and hidden information.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use vecaz::backend::AnyGame;
+use vecaz::batch::Playthrough;
+use vecaz::config::{Algorithm, Config};
+use vecaz::engine::{Analysis, EndCause, Engine, Limit, Settings, Sharing};
+use vecaz::game::Turn;
+use vecaz::net::{HashNet, IoShape};
+use vecaz::registry::any_game;
+use vecaz::rng::{Key, Purpose};
+use vecaz::stop::Stop;
+
+/// A game by name, with a network of pseudo-random outputs.
+fn setup(name: &str, options: &str) -> (Arc<dyn AnyGame>, HashNet) {
+    let game = any_game(name, &options.parse().expect("TOML")).expect("registered");
+    let sizes = game.sizes();
+    let shape =
+        IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
+    (game, HashNet(shape))
+}
+
+fn settings(game: &dyn AnyGame) -> Settings {
+    let mut settings = Settings { threads: 2, ..Settings::new(&Config::default(), &game.sizes()) };
+    settings.params.algorithm = Algorithm::Puct;
+    settings
+}
+
+fn engine(name: &str) -> Engine {
+    engine_with(name, |_| ())
+}
+
+fn engine_with(name: &str, change: impl FnOnce(&mut Settings)) -> Engine {
+    let (game, network) = setup(name, "");
+    let mut settings = settings(game.as_ref());
+    change(&mut settings);
+    Engine::new(game, &network, settings).expect("valid")
+}
+
+/// Action, visits, bits of the policy and line of each move; bits of the values; proven.
+type Facts = (Vec<(u16, u64, u32, Vec<u16>)>, Vec<u32>, bool);
+
+/// All that an analysis found about the moves and the value.
+fn facts(found: &Analysis) -> Facts {
+    let of_move = |m: &vecaz::engine::Move| (m.action, m.visits, m.policy.to_bits(), m.line.clone());
+    let value = found.value.iter().map(|value| value.to_bits()).collect();
+    (found.moves.iter().map(of_move).collect(), value, found.proven)
+}
+
+/// A random action or outcome.
+fn any_action(play: &Playthrough, seed: u64) -> u16 {
+    let legal = play.legal();
+    let mut rng = Key::new(seed, Purpose::Evaluation).with(play.actions().len() as u64).stream();
+    legal[rng.below(legal.len())]
+}
+
+#[test]
+fn a_search_in_slices_equals_one_search() {
+    for algorithm in [Algorithm::Puct, Algorithm::Gumbel] {
+        for sharing in [Sharing::OneTree, Sharing::TreePerThread] {
+            let make = || {
+                engine_with("othello", |s| {
+                    s.params.algorithm = algorithm;
+                    s.sharing = sharing;
+                })
+            };
+            let whole = make().analyse(&Limit::simulations(3000)).expect("a position");
+            assert_eq!(whole.end, EndCause::Simulations);
+            let mut sliced = make();
+            let mut simulations = 0;
+            loop {
+                // Each slice ends by a stop that a report of its progress requests.
+                let stop = Stop::default();
+                let limit = Limit::simulations(3000).or_stop(&stop);
+                let found =
+                    sliced.analyse_with(&limit, Duration::ZERO, &mut |_| stop.cancel()).expect("a position");
+                simulations += found.simulations;
+                if found.end == EndCause::Simulations {
+                    assert_eq!(facts(&found), facts(&whole), "{algorithm:?} {sharing:?}");
+                    assert_eq!(simulations, whole.simulations);
+                    break;
+                }
+                assert_eq!(found.end, EndCause::Stopped);
+            }
+        }
+    }
+}
+
+/// Equal settings give equal results, for several leaves a pass and threads.
+#[test]
+fn results_repeat() {
+    for (leaves, threads, sharing) in
+        [(0, 2, Sharing::OneTree), (8, 2, Sharing::OneTree), (3, 3, Sharing::TreePerThread)]
+    {
+        let search = || {
+            let mut engine = engine_with("gomoku", |s| {
+                (s.leaves, s.threads, s.sharing) = (leaves, threads, sharing);
+            });
+            facts(&engine.analyse(&Limit::simulations(1500)).expect("a position"))
+        };
+        assert_eq!(search(), search());
+    }
+}
+
+/// The threads of one tree change its speed alone.
+#[test]
+fn one_tree_does_not_depend_on_threads() {
+    let search = |threads| {
+        let mut engine = engine_with("connect_four", |s| (s.leaves, s.threads) = (16, threads));
+        facts(&engine.analyse(&Limit::simulations(2000)).expect("a position"))
+    };
+    assert_eq!(search(1), search(3));
+}
+
+#[test]
+fn a_thousand_random_stops_leave_a_legal_best_move() {
+    let mut engine = engine("backgammon");
+    let mut rng = Key::new(7, Purpose::Evaluation).stream();
+    for i in 0..1000u64 {
+        while engine.playthrough().turn() == Turn::Chance {
+            let action = any_action(engine.playthrough(), i);
+            engine.play(action).expect("legal");
+        }
+        if engine.playthrough().turn() == Turn::Over {
+            let start = Playthrough::new(engine.game().clone());
+            engine.set_position(&start).expect("the same game");
+            continue;
+        }
+        let stop = Stop::default();
+        let delay = Duration::from_micros(rng.below(600) as u64);
+        let found = std::thread::scope(|scope| {
+            let stop = &stop;
+            scope.spawn(move || {
+                std::thread::sleep(delay);
+                stop.cancel();
+            });
+            engine.analyse(&Limit::stop(stop)).expect("a position")
+        });
+        assert!(matches!(found.end, EndCause::Stopped | EndCause::Proven | EndCause::Memory));
+        let legal = engine.playthrough().legal();
+        assert!(legal.contains(&found.best().action));
+        assert_eq!(found.moves.len(), legal.len());
+        let total: f32 = found.moves.iter().map(|m| m.policy).sum();
+        assert!((total - 1.0).abs() < 1e-3, "{total}");
+        let action = if i % 2 == 0 { found.best().action } else { any_action(engine.playthrough(), i) };
+        engine.play(action).expect("legal");
+    }
+}
+
+/// Also the analysis whose time is over before it begins has the network's policy.
+#[test]
+fn a_deadline_gives_what_was_found() {
+    let mut engine = engine("chess");
+    let found = engine.analyse(&Limit::time(Duration::ZERO)).expect("a position");
+    assert_eq!((found.end, found.moves.len(), found.visits), (EndCause::Time, 20, 0));
+    let likeliest = found.moves.iter().map(|m| m.prior).fold(0.0, f32::max);
+    assert_eq!(found.best().prior, likeliest);
+    assert!(likeliest > 0.0);
+    for ms in [1, 5, 20] {
+        let start = Instant::now();
+        let found = engine.analyse(&Limit::time(Duration::from_millis(ms))).expect("a position");
+        let late = start.elapsed().saturating_sub(Duration::from_millis(ms));
+        assert_eq!(found.end, EndCause::Time);
+        assert!(late < Duration::from_millis(250), "{late:?} after {ms} ms on a busy machine");
+    }
+}
+
+/// Pondering: the tree of the opponent's position serves the reply, and the tree passes through dice.
+#[test]
+fn the_tree_is_kept_through_the_opponents_move_and_dice() {
+    let mut engine = engine("othello");
+    let found = engine.analyse(&Limit::simulations(4000)).expect("a position");
+    let [own, reply] = found.best().line[..2] else { panic!("a line") };
+    engine.play(own).expect("legal");
+    engine.play(reply).expect("legal");
+    let kept = engine.analyse(&Limit::simulations(1)).expect("a position");
+    assert!(kept.visits > 100 && kept.simulations == 0, "{} kept", kept.visits);
+
+    let mut engine = engine_of_backgammon();
+    let found = engine.analyse(&Limit::simulations(20_000)).expect("a position");
+    let line = found.best().line.clone();
+    let mut through_dice = false;
+    for action in line {
+        if engine.playthrough().turn() == Turn::Chance {
+            through_dice = true;
+        } else if through_dice {
+            break;
+        }
+        engine.play(action).expect("legal");
+    }
+    assert!(through_dice, "the line has a roll");
+    let kept = engine.analyse(&Limit::simulations(1)).expect("a position");
+    assert!(kept.visits > 0 && kept.simulations == 0, "{} kept", kept.visits);
+}
+
+/// Backgammon after the first roll.
+fn engine_of_backgammon() -> Engine {
+    let mut engine = engine("backgammon");
+    while engine.playthrough().turn() == Turn::Chance {
+        let action = any_action(engine.playthrough(), 3);
+        engine.play(action).expect("legal");
+    }
+    engine
+}
+
+/// A position that continues the present one keeps the tree; any other gets a new one, and the same results as a new engine.
+#[test]
+fn a_position_that_continues_the_present_one_keeps_the_tree() {
+    let mut engine = engine("hex");
+    let best = engine.analyse(&Limit::simulations(2000)).expect("a position").best().action;
+    let mut play = Playthrough::new(engine.game().clone());
+    play.step(best).expect("legal");
+    engine.set_position(&play).expect("the same game");
+    assert!(engine.analyse(&Limit::simulations(1)).expect("a position").visits > 100);
+    let start = Playthrough::new(engine.game().clone());
+    engine.set_position(&start).expect("the same game");
+    let again = engine.analyse(&Limit::simulations(500)).expect("a position");
+    let fresh = self::engine("hex").analyse(&Limit::simulations(500)).expect("a position");
+    assert_eq!(facts(&again), facts(&fresh));
+    let (other, _) = setup("hex", "size = 5");
+    engine.set_position(&Playthrough::new(other)).expect_err("another game");
+}
+
+#[test]
+fn full_memory_ends_the_search_and_the_next_move_recycles_it() {
+    let mut engine = engine_with("othello", |s| s.memory_mib = 8);
+    let found = engine.analyse(&Limit::time(Duration::from_secs(600))).expect("a position");
+    assert_eq!(found.end, EndCause::Memory);
+    assert!(found.visits > 1000, "{} visits", found.visits);
+    engine.play(found.best().action).expect("legal");
+    let next = engine.analyse(&Limit::time(Duration::from_secs(600))).expect("a position");
+    assert_eq!(next.end, EndCause::Memory);
+    assert!(next.simulations > 100, "{} simulations", next.simulations);
+    let (game, network) = setup("othello", "");
+    let settings = Settings { memory_mib: 0, ..settings(game.as_ref()) };
+    let error = Engine::new(game, &network, settings).err().expect("no memory").to_string();
+    assert!(error.contains("memory_mib: got 0, expected at least"), "{error}");
+}
+
+/// A search in trees that grew finds what one finds whose trees had room from the start.
+#[test]
+fn trees_that_grow_hold_the_same_search() {
+    let mut engine = engine_with("clique", |s| s.leaves = 1);
+    let found = engine.analyse(&Limit::simulations(30_000)).expect("a position");
+    assert!(found.proven || found.nodes > 20_000, "{} nodes", found.nodes);
+    let visits: u64 = found.moves.iter().map(|m| m.visits).sum();
+    assert_eq!(visits, found.visits);
+    assert!(found.proven || found.visits == 30_000);
+}
+
+#[test]
+fn progress_is_reported() {
+    let mut engine = engine("connect_four");
+    let mut reports = Vec::new();
+    let limit = Limit::simulations(3000);
+    let found = engine
+        .analyse_with(&limit, Duration::ZERO, &mut |so_far| reports.push((so_far.visits, so_far.end)))
+        .expect("a position");
+    assert!(reports.len() > 10);
+    assert!(reports.is_sorted_by_key(|(visits, _)| *visits));
+    assert!(reports.iter().all(|(_, end)| *end == EndCause::Running));
+    assert!(found.simulations_per_second() > 0.0 && found.evaluations_per_second() > 0.0);
+}
+
+/// Two deals that the player to move cannot tell apart give the same result.
+#[test]
+fn hidden_cards_are_not_read() {
+    let (game, network) = setup("blob", "players = 3\ncards = 2\ndealer = 2\nnetwork_sees = 'deal'");
+    let analyse = |cards: &str| {
+        let settings = Settings { determinisations: 5, ..settings(game.as_ref()) };
+        let mut engine = Engine::new(game.clone(), &network, settings).expect("valid");
+        for card in cards.split_whitespace() {
+            let action = engine.playthrough().find(card).expect("legal");
+            engine.play(action).expect("legal");
+        }
+        let first = facts(&engine.analyse(&Limit::simulations(300)).expect("a position"));
+        let action = first.0[0].0;
+        engine.play(action).expect("legal");
+        first
+    };
+    let one = analyse("2♠ K♥ Q♥ 3♦ 9♣ 10♥");
+    assert_eq!(one, analyse("2♠ A♠ A♥ 3♦ A♣ A♦"));
+    assert_ne!(one, analyse("2♣ A♠ A♥ 3♦ A♣ A♦"), "another hand of the player to move");
+}
+
+#[test]
+fn chance_nodes_and_finished_games_are_refused_in_a_sentence() {
+    let error = engine("backgammon").analyse(&Limit::simulations(1)).expect_err("dice").to_string();
+    assert!(error.contains("chance node"), "{error}");
+    let mut engine = engine("tic_tac_toe");
+    for action in [0, 3, 1, 4, 2] {
+        engine.play(action).expect("legal");
+    }
+    let error = engine.analyse(&Limit::simulations(1)).expect_err("over").to_string();
+    assert!(error.contains("the game is over"), "{error}");
+}
