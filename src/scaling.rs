@@ -4,7 +4,7 @@ use crate::backend::AnyGame;
 use crate::backend::RootCache;
 use crate::backend::pass_parts::PassParts;
 use crate::backend::plan::BackendPlan;
-use crate::config::Config;
+use crate::config::{Config, FirstGame};
 use crate::device::kernel_times::{COPY_IN, COPY_OUT, KernelTime};
 use crate::error::Result;
 use crate::game::{History, Sizes, Turn};
@@ -13,6 +13,7 @@ use crate::pass::PassMetrics;
 use crate::play::FinishedGame;
 use crate::report::scaling_plot::{ScalingRow, Share};
 use crate::root_cache::{self, CachePlan};
+use crate::run::epoch_size::sized;
 use crate::run::memory::{MemoryPlan, peak_bytes};
 use crate::run::network::make_network;
 use crate::selfplay::{SelfPlay, backend_plan, check_nodes, num_threads};
@@ -61,6 +62,10 @@ pub fn measure(
     threads: usize,
     seconds: f64,
 ) -> Result<ScalingRow> {
+    let mut config = sized(config, &game.sizes())?;
+    // Games within random ones would be another mix of positions at first.
+    config.selfplay.first_game = FirstGame::Start;
+    let config = &config;
     let (network, net, path) = network.make(config, game.as_ref())?;
     let rows = config.selfplay.games;
     let plan = backend_plan(config, &game.sizes(), rows);

@@ -12,7 +12,7 @@ use crate::run::checkpoint;
 use crate::run::folder::{expect_run, is_run, is_unstarted};
 use crate::run::manifest::Manifest;
 use crate::run::network::{check_machine, f32_network, make_network};
-use crate::run::{BEST, CONFIG};
+use crate::run::{BEST, CONFIG, FINAL};
 use crate::weights::NetFile;
 use std::path::Path;
 use std::sync::Arc;
@@ -220,16 +220,19 @@ pub fn network_file(path: &Path) -> Result<NetworkFile> {
     }
 }
 
-/// The epoch of the network in the file `name` of a run: from the folder of a checkpoint, or for the best network from the metrics, by
+/// The epoch of the network in the file `name` of a run: from the folder of a checkpoint, or for the best and the last from the metrics, by
 /// its number of updates.
 fn epoch_of(manifest: &Manifest, name: &str, file: &NetFile) -> Option<u64> {
-    if name != BEST {
+    if ![BEST, FINAL].contains(&name) {
         return checkpoint::epoch_of(name);
     }
     let text = String::from_utf8(manifest.read(metrics::FILE_NAME).ok()?).ok()?;
     let records = text.lines().filter_map(|line| serde_json::from_str::<EpochRecord>(line).ok());
-    let evaluated =
-        records.filter(|record| record.strength.is_some() && record.updates == file.header.updates);
+    let is_of = |record: &EpochRecord| {
+        let is_kept = if name == FINAL { record.cut } else { record.strength.is_some() && !record.cut };
+        is_kept && record.updates == file.header.updates
+    };
+    let evaluated = records.filter(is_of);
     evaluated.map(|record| record.epoch).next_back()
 }
 

@@ -32,6 +32,7 @@ capacity = 1000
 batch = 32
 min_samples = 100
 [eval]
+share = 0.0
 simulations = 8
 positions = 20
 ";
@@ -190,7 +191,7 @@ fn invalid_values_of_single_keys_and_games_are_refused() {
         (vec!["--set", "eval.positions=0"], "eval.positions (--set): got 0"),
         (
             vec!["--game", "hex", "--set", "eval.opponent=bob"],
-            "eval.opponent (--set): got bob, expected random, or rollouts:S",
+            "eval.opponent (--set): got bob, expected ladder, random, or rollouts:S",
         ),
         (vec!["--game", "go_fish"], "unknown game go_fish; the games are tic_tac_toe, "),
         (

@@ -284,6 +284,7 @@ const TINY: &[&str] = &[
     "replay.capacity=2000",
     "train.batch=32",
     "train.min_samples=100",
+    "eval.share=0.0",
     "eval.simulations=8",
     "eval.positions=20",
 ];

@@ -29,6 +29,7 @@ lr_updates = 600
 epochs = 6
 seed = 5
 [eval]
+share = 0.0
 positions = 627
 simulations = 16
 ";

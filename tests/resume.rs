@@ -52,6 +52,7 @@ min_samples = 300
 replay_ratio = 2.0
 warmup_updates = 10
 [eval]
+share = 0.0
 simulations = 8
 positions = 20
 ";

@@ -90,7 +90,7 @@ fn games_begin_in_the_starts_as_often_as_their_shares_say() {
         ("name = \"backgammon\"", "opening_plies = 1\nopening_none = 0.5", usize::MAX),
     ] {
         let text = format!(
-            "[game]\n{name}\n[search]\nsimulations = 1\ncache_entries = 0\n[selfplay]\ngames = {GAMES}\n{selfplay}"
+            "[game]\n{name}\n[search]\nsimulations = 1\ncache_entries = 0\n[selfplay]\nfirst_game = \"start\"\ngames = {GAMES}\n{selfplay}"
         );
         let (config, game) = setup(&text);
         let openings = Openings {
@@ -246,6 +246,7 @@ root_cache = 300
 nodes = 1200
 [selfplay]
 games = 11
+first_game = 'start'
 passes_per_poll = 500
 opening_plies = 0
 temperature_plies = 4

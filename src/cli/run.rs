@@ -10,6 +10,7 @@ use crate::registry::Registry;
 use crate::report::exporter::Exporter;
 use crate::report::progress::{Progress, Verbosity};
 use crate::root_cache;
+use crate::run::epoch_size::{samples_of, sized};
 use crate::run::factory::{ComponentFactory, DefaultFactory};
 use crate::run::network::select_executor;
 use crate::run::{Run, limits};
@@ -227,14 +228,19 @@ fn describe(
         Some(reason) => format!("no root cache: {reason}"),
     })?;
     progress.note(&format!("memory: {}", memory.describe()))?;
-    let (epochs, samples) = (config.run.epochs, config.selfplay.samples_per_epoch as u64);
-    match epochs.saturating_mul(samples) {
-        all if epochs > 0 && all < config.train.min_samples as u64 => progress.note(&format!(
-            "{epochs} epochs of about {samples} samples may end before the first update, which needs \
-             train.min_samples = {}",
-            config.train.min_samples
+    let sized = sized(config, &game.sizes())?.selfplay;
+    let (epochs, first_update) = (config.run.epochs, config.first_update_samples());
+    let (first, full) = (samples_of(&sized, 1), samples_of(&sized, u64::MAX));
+    progress.note(&match first == full {
+        true => format!("an epoch has {full} samples"),
+        false => format!("the first epoch has {first} samples, each next one twice as many, up to {full}"),
+    })?;
+    let all = (1..=epochs.min(64)).fold(0, |sum: u64, epoch| sum.saturating_add(samples_of(&sized, epoch)));
+    match epochs > 0 && all.max(epochs.saturating_sub(64).saturating_mul(full)) < first_update {
+        true => progress.note(&format!(
+            "{epochs} epochs may end before the first update, which needs {first_update} samples (train.min_samples)"
         )),
-        _ => Ok(()),
+        false => Ok(()),
     }
 }
 

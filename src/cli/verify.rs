@@ -14,7 +14,7 @@ use crate::replay::TargetList;
 use crate::report::progress::print;
 use crate::run::folder::RunFolder;
 use crate::run::manifest::{CheckDepth, Manifest};
-use crate::run::{BEST, checkpoint};
+use crate::run::{BEST, FINAL, OPPONENTS, checkpoint};
 use crate::source::{NetworkFile, Source, unchecked_config, viewed_config};
 use crate::weights::NetFile;
 use clap::Args;
@@ -172,7 +172,8 @@ fn replay_difference(game: &Arc<dyn AnyGame>, stored: &FinishedGame) -> Option<S
 /// Runs the self-check vectors of every network file that exists; returns the number of files.
 fn verify_networks(dir: &Path, registry: &Registry, manifest: &Manifest, checks: &mut Checks) -> usize {
     let checkpoints = manifest.checkpoints().into_iter().map(|(epoch, _)| checkpoint::weights_name(epoch));
-    let names: Vec<String> = checkpoints.chain([BEST.to_string()]).collect();
+    let opponents = manifest.names().into_iter().filter(|name| name.starts_with(OPPONENTS));
+    let names: Vec<String> = checkpoints.chain(opponents).chain([BEST, FINAL].map(str::to_string)).collect();
     let paths = names.iter().map(|name| dir.join(name)).filter(|path| path.is_file());
     let mut count = 0;
     for path in paths {

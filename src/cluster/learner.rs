@@ -425,7 +425,13 @@ impl Workers for WorkerSource {
         let weights = network.to_bytes(Path::new("weights for workers"))?;
         let limits = evaluation::limits(self.game.as_ref(), offer.max_bytes)?;
         let (digest, counts) = (self.digest, &mut self.counters.counts);
-        let evaluation = Offer { id: random(), version: epoch, sha256: sha256(&weights), tasks: offer.parts };
+        let evaluation = Offer {
+            id: random(),
+            version: epoch,
+            sha256: sha256(&weights),
+            tasks: offer.parts,
+            setup: offer.setup,
+        };
         Ok(Box::new(OfferedEvaluation::new(&self.server, evaluation, &weights, (digest, limits), counts)?))
     }
 

@@ -56,6 +56,15 @@ impl Config {
         Ok(())
     }
 
+    /// Samples in the replay buffer before the first update.
+    pub fn first_update_samples(&self) -> u64 {
+        let t = &self.train;
+        match t.min_samples {
+            0 => ((t.batch * t.accumulate) as f64 / t.replay_ratio.max(1.0)).ceil() as u64,
+            samples => samples as u64,
+        }
+    }
+
     /// Refuses number formats that candle does not compute in, for a network that candle executes.
     ///
     /// # Errors

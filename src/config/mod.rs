@@ -101,6 +101,15 @@ names! {
     }
 }
 names! {
+    /// Where the first game of each slot begins.
+    FirstGame {
+        /// As all other games.
+        Start = "start",
+        /// At a random ply of a random game.
+        Within = "within",
+    }
+}
+names! {
     /// The optimiser.
     OptimizerKind {
         /// AdamW (Loshchilov and Hutter 2019).
@@ -171,8 +180,15 @@ section! {
     SelfPlayConfig {
         /// N: number of games played at once.
         games: usize [1..=MAX_GAMES] = 128,
-        /// Minimum number of samples of an epoch, which ends with the poll that reaches it.
-        samples_per_epoch: usize [1..=1_000_000_000] = 20_000,
+        /// Minimum number of samples of an epoch, which ends with the poll that reaches it; 0 = those of about 8 seconds of two
+        /// cores, by an estimate from the game, the network and `search`, which the run's `config.toml` then has.
+        samples_per_epoch: usize [0..=1_000_000_000] = 0,
+        /// Minimum number of samples of the first epoch; each next one has twice as many, up to `samples_per_epoch`; 0 = an
+        /// eighth of `samples_per_epoch` if that is 0, otherwise all.
+        first_epoch: usize [0..=1_000_000_000] = 0,
+        /// Where the first game of each slot begins: at the `start`, or `within` a random game, at a random ply, so that games
+        /// begin to end at once, and not all at the same time.
+        first_game: FirstGame = FirstGame::Within,
         /// Passes between two polls of the sample count. With fewer passes an epoch ends nearer to `samples_per_epoch`; with more
         /// the host reads the decisions of a GPU less often. 64: about one ply of the default search.
         passes_per_poll: u32 [1..=1_000_000] = 64,
@@ -226,8 +242,9 @@ section! {
         accumulate: usize [1..=4096] = 1,
         /// Average number of times that a sample is trained on: updates of an epoch = new samples x this / (batch x accumulate).
         replay_ratio: f64 [0.0..=1000.0] = 4.0,
-        /// Samples in the replay buffer before the first update; at most `replay.capacity`.
-        min_samples: usize [1..=1_000_000_000] = 10_000,
+        /// Samples in the replay buffer before the first update; at most `replay.capacity`. 0 = those for
+        /// which the first update is due by `replay_ratio`.
+        min_samples: usize [0..=1_000_000_000] = 0,
         /// Weight of the value loss relative to the policy loss; AlphaZero's value. Games whose values differ little may need
         /// more.
         value_weight: f64 [0.0..=1000.0] = 1.0,
@@ -245,8 +262,7 @@ section! {
         seed: u64 = 1,
         /// Epochs in total; 0 = no limit.
         epochs: u64 = 0,
-        /// Time limit of the whole run in minutes; 0 = no limit. An epoch that is unfinished at the limit is discarded. A run
-        /// without either limit takes at most 10 minutes.
+        /// Time limit of the whole run in minutes; 0 = no limit. A run without either limit takes at most 10 minutes.
         minutes: f64 [0.0..=1e7] = 0.0,
         /// CPU threads; 0 = all cores.
         threads: usize [0..=4096] = 0,
@@ -262,24 +278,27 @@ section! {
     }
 }
 section! {
-    /// `[eval]`: playing strength after each epoch.
+    /// `[eval]`: playing strength.
     EvalConfig {
-        /// Epochs between evaluations; 0 = never.
+        /// Epochs between measurements, within `share`; 0 = never. The first and the last epoch of a run are always measured.
         every: u64 = 1,
-        /// Search algorithm of evaluation, matches and `vecaz play`, independent of self-play's. With many simulations and no
-        /// noise, PUCT's most visited action has a lower error than the final action of Gumbel's sequential halving: 3.0 against
-        /// 4.0 % in Connect Four (2026-11-20-learning.md).
-        algorithm: Algorithm = Algorithm::Puct,
+        /// Maximum share of the time that measurements take: a match has as many games as that allows, at least 4 a seat. They
+        /// follow the clock and do not influence games and training. 0 = no limit and no clock: every `every` epochs in full.
+        share: f64 [0.0..=1.0] = 0.1,
+        /// Search algorithm of evaluation, matches and `vecaz play`. PUCT gives all visits to an action whose prior is near 1,
+        /// right or wrong: after half an hour of Connect Four it errs in 4.0 % at 100 simulations, Gumbel in 1.6 %.
+        algorithm: Algorithm = Algorithm::Gumbel,
         /// Simulations per move.
         simulations: u32 [1..=1_000_000] = 64,
         /// Determinisations per move, each with `simulations`; 0 = `search.determinisations`.
         determinisations: u32 [0..=4096] = 0,
-        /// Solved positions per evaluation (games with an exact solver).
+        /// Solved positions per measurement (games with an exact solver).
         positions: usize [1..=1_000_000] = 200,
-        /// Match games per evaluation (games without an exact solver).
-        match_games: usize [1..=1_000_000] = 32,
-        /// The opponent of such matches: "random" or "rollouts:S".
-        opponent: String = "rollouts:100".to_string(),
+        /// Match games per measurement (games without an exact solver), within `share`.
+        match_games: usize [1..=1_000_000] = 64,
+        /// The opponent of matches: "ladder", "random" or "rollouts:S". The ladder grows with the player: random, rollouts:100,
+        /// rollouts:800, then own earlier networks, each after 75 % against the one before (62.5 % with four players).
+        opponent: String = "ladder".to_string(),
     }
 }
 section! {
@@ -349,7 +368,7 @@ config! {
     train: TrainConfig,
     /// seed, length, threads, devices, memory
     run: RunConfig,
-    /// playing strength after each epoch
+    /// playing strength
     eval: EvalConfig,
     /// workers on other machines
     #[serde(skip_serializing_if = "ClusterConfig::is_default")]

@@ -59,7 +59,7 @@ impl MatchResult {
         let counts = [self.losses, self.draws, self.wins].map(|count| (count as f64 + 0.5) / (games + 1.5));
         let mean = counts[2] + 0.5 * counts[1];
         let variance = counts[2] + 0.25 * counts[1] - mean * mean;
-        wilson(self.score(), games * (mean * (1.0 - mean) / variance).max(1.0))
+        share_interval(self.score(), games * (mean * (1.0 - mean) / variance).max(1.0))
     }
 
     /// The fraction of games won, without draws; 0 before the first game.
@@ -71,7 +71,7 @@ impl MatchResult {
     pub fn win_rate_interval(&self) -> [f64; 2] {
         match self.games() {
             0 => [0.0, 1.0],
-            games => wilson(self.win_rate(), games as f64),
+            games => share_interval(self.win_rate(), games as f64),
         }
     }
 
@@ -121,8 +121,8 @@ impl std::fmt::Display for Elo {
     }
 }
 
-/// Wilson's 95 % interval of a fraction `s` observed in `n` games.
-fn wilson(s: f64, n: f64) -> [f64; 2] {
+/// Wilson's 95 % interval of a fraction `s` observed in `n` games or positions.
+pub fn share_interval(s: f64, n: f64) -> [f64; 2] {
     let z2n = Z95 * Z95 / n;
     let centre = (s + 0.5 * z2n) / (1.0 + z2n);
     let half = (Z95 / (1.0 + z2n)) * (s * (1.0 - s) / n + 0.25 * z2n / n).sqrt();

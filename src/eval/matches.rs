@@ -18,8 +18,8 @@ pub const GAMES_AT_ONCE: usize = 2 * ROWS;
 /// The number of games, openings and seed of a match.
 #[derive(Clone, Copy, Debug)]
 pub struct MatchPlan {
-    /// Number of games. Each group of P consecutive games has the same opening, with the seats rotated. In a game for one player the
-    /// contestants play alternately, each pair of games with the same opening and chance outcomes.
+    /// Number of games. Each group of P consecutive games has the same opening and the same dice or cards, with the seats rotated. In a
+    /// game for one player the contestants play alternately, each pair of games with the same opening and chance outcomes.
     pub games: usize,
     /// Uniformly random plies at the start of a game.
     pub opening_plies: u32,
@@ -300,14 +300,11 @@ impl MatchGame {
         (self.number % group_size(self.play.game().as_ref())) as u8
     }
 
-    /// Deals one chance outcome.
+    /// Deals one chance outcome: the same dice and cards in all games of a group, so that every seat has the same luck.
     fn deal_once(&mut self, seed: u64) -> Result<()> {
         let ply = self.play.actions().len() as u64;
-        let number = match self.play.game().sizes().num_players {
-            1 => self.number / group_size(self.play.game().as_ref()),
-            _ => self.number,
-        };
-        let key = Key::new(seed, Purpose::Chance).with(number as u64).with(ply);
+        let group = self.number / group_size(self.play.game().as_ref());
+        let key = Key::new(seed, Purpose::Chance).with(group as u64).with(ply);
         random_step(&mut self.play, &mut key.stream())
     }
 
@@ -340,7 +337,7 @@ impl GameOutcome {
 }
 
 /// Consecutive games with the same opening: one for each seat of the first contestant, and in a game for one player one for each contestant.
-fn group_size(game: &dyn ErasedRules) -> usize {
+pub fn group_size(game: &dyn ErasedRules) -> usize {
     game.sizes().num_players.max(2)
 }
 
@@ -410,6 +407,19 @@ mod tests {
         let near = |report: &&MatchProgress| report.result.games() > many.result.games() / 2;
         let middle = reports.iter().find(near).and_then(|report| report.fraction).expect("an estimate");
         assert!((0.5..0.9).contains(&middle), "{middle}");
+    }
+
+    /// The first contestant has each hand once.
+    #[test]
+    fn all_games_of_a_group_have_the_same_cards() {
+        let game = any_game("blob", &"players = 3\ncards = 2".parse().expect("TOML")).expect("registered");
+        let plan = MatchPlan { games: 6, opening_plies: 0, seed: 11 };
+        let records = play_part(&game, &mut random(&game), &mut random(&game), plan, 0..6, &mut |_| ())
+            .expect("played");
+        let deals: Vec<&[u16]> = records.iter().map(|actions| &actions[..6]).collect();
+        assert!(deals[0] == deals[1] && deals[1] == deals[2] && deals[3] == deals[5], "{deals:?}");
+        assert_ne!(deals[2], deals[3]);
+        assert_ne!(records[0][6..], records[1][6..], "the seats differ");
     }
 
     #[test]

@@ -9,5 +9,6 @@ pub mod elo;
 pub mod external;
 pub mod generate;
 pub mod matches;
+pub mod opponent;
 pub mod positions;
 pub mod solver;

@@ -1,6 +1,6 @@
 //! The plan of self-play: the part of a configuration by which games are played.
 
-use crate::config::Config;
+use crate::config::{Config, FirstGame};
 use crate::device_struct::device_constants;
 use crate::game::Sizes;
 
@@ -29,6 +29,8 @@ pub struct PlayPlan {
     pub playout_cap_prob: f32,
     /// S of a ply with the small budget.
     pub fast_simulations: u32,
+    /// Where the first game of a slot begins.
+    pub first_game: FirstGame,
 }
 
 impl PlayPlan {
@@ -44,6 +46,7 @@ impl PlayPlan {
             temperature_plies: selfplay.temperature_plies,
             playout_cap_prob: selfplay.playout_cap_prob,
             fast_simulations: selfplay.fast_simulations,
+            first_game: selfplay.first_game,
         }
     }
 }

@@ -5,6 +5,7 @@ use super::finished_game::FinishedGame;
 use super::plan::{MAX_OPENING_ATTEMPTS, PlayPlan};
 use super::sample::Sample;
 use crate::batch::ErasedRules;
+use crate::config::FirstGame;
 use crate::game::{History, Turn};
 use crate::rng::{Key, Purpose};
 use crate::search::root::RowKey;
@@ -153,12 +154,14 @@ impl GameSlot {
         }
     }
 
-    /// Sets the slot to the start of a game with its random opening. An opening that ends the game is drawn again.
+    /// Sets the slot to the start of a game with its random opening. An opening that ends the game is drawn again. The first game may
+    /// begin [within](Self::open_within) a random one.
     pub(super) fn open(&mut self, game: &dyn ErasedRules, plan: &PlayPlan) {
+        if self.game == 0 && plan.first_game == FirstGame::Within {
+            return self.open_within(game, plan);
+        }
         for attempt in 0u64.. {
-            self.state = game.init();
-            self.history.clear();
-            self.actions.clear();
+            self.begin(game);
             self.deal(game, plan);
             let mut rng =
                 Key::new(plan.seed, Purpose::Opening).with(self.slot).with(self.game).with(attempt).stream();
@@ -179,6 +182,38 @@ impl GameSlot {
                 return;
             }
         }
+    }
+
+    /// Sets the slot to a uniformly random ply of a random game. First games that all begin at the start end together, so that there is
+    /// no sample for the time of a game.
+    fn open_within(&mut self, game: &dyn ErasedRules, plan: &PlayPlan) {
+        let mut rng =
+            Key::new(plan.seed, Purpose::Opening).with(self.slot).with(self.game).with(u64::MAX).stream();
+        self.begin(game);
+        self.deal(game, plan);
+        let mut plies = Vec::new();
+        while game.turn(&self.state) != Turn::Over {
+            plies.push(self.actions.len());
+            let legal = game.legal(&self.state, self.history());
+            self.step(game, legal[rng.below(legal.len())]);
+            self.deal(game, plan);
+        }
+        let actions = std::mem::take(&mut self.actions);
+        let ply = if plies.is_empty() { 0 } else { rng.below(plies.len()) };
+        self.begin(game);
+        self.deal(game, plan);
+        let dealt = self.actions.len();
+        actions[dealt..plies.get(ply).copied().unwrap_or(dealt)]
+            .iter()
+            .for_each(|&action| self.step(game, action));
+        self.opening = if ply == 0 { 0 } else { self.actions.len() as u32 };
+    }
+
+    /// Sets the slot to the game's first position.
+    fn begin(&mut self, game: &dyn ErasedRules) {
+        self.state = game.init();
+        self.history.clear();
+        self.actions.clear();
     }
 
     /// Plays a decided ply as [`GameSlot::play_on`], and opens the next game where this one is over, which is returned.
@@ -290,6 +325,29 @@ mod tests {
             bytes[place] = extremes[rng.below(extremes.len())];
         }
         postcard::from_bytes(&bytes).ok()
+    }
+
+    #[test]
+    fn first_games_begin_at_all_plies_of_random_games_and_later_ones_at_the_start() {
+        let config = Config::default();
+        for name in ["chess", "backgammon", "blob", "hex"] {
+            let game = any_game(name, &toml::Table::new()).expect("registered");
+            let plan = PlayPlan::new(&config, &game.sizes());
+            let slots = new_slots(0, 200, game.as_ref(), &plan);
+            let mut lengths: Vec<u32> = slots.iter().map(|slot| slot.opening).collect();
+            lengths.sort_unstable();
+            let longest = lengths[199];
+            assert!(
+                lengths[50] < longest / 2 && lengths[150] > longest / 5 && lengths[10] < longest / 8,
+                "{name}: {lengths:?}"
+            );
+            for (number, mut slot) in (0..).zip(slots) {
+                assert_eq!(slot.check(game.as_ref(), number), Ok(()), "{name}");
+                slot.game = 1;
+                slot.open(game.as_ref(), &plan);
+                assert_eq!(slot.opening, 0, "{name}");
+            }
+        }
     }
 
     #[test]

@@ -24,7 +24,9 @@ h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.1rem; margin: 2r
 .facts { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1rem 0; padding: 0; list-style: none; }
 .facts li { background: var(--paper); border: 1px solid var(--line); border-radius: 6px; padding: .4rem .9rem; }
 .facts b { display: block; font-size: 1.15rem; } .facts span, figcaption { color: var(--faint); font-size: .85rem; }
-.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(460px, 100%), 1fr)); gap: .9rem; }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(380px, 100%), 1fr)); gap: .9rem; }
+@media (max-width: 500px) { body { padding: .6rem; } figcaption { padding: 0 .6rem; } }
+details { margin: 0 0 1rem; } summary { color: var(--faint); cursor: pointer; }
 figure { margin: 0; padding: 0 0 .6rem; background: var(--paper); border: 1px solid var(--line); border-radius: 6px; }
 figcaption { padding: 0 1rem; } svg { width: 100%; height: auto; }
 fieldset { border: 0; padding: 0; margin: 0 0 .6rem; } label { margin-right: 1rem; }
@@ -62,7 +64,7 @@ impl Report<'_> {
     /// # Errors
     /// [`Error::Unsupported`] with the plotting library's message; those of [`Config::file_text`].
     pub fn page(&self) -> Result<String> {
-        let title = format!("vecaz: {}", escape(self.config.game_name()));
+        let title = escape(&title(self.config));
         let mut page = format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -70,7 +72,7 @@ impl Report<'_> {
             page_style()
         );
         page += &facts(self.records);
-        page += &page_charts(self.config, self.records, self.random_outcome_error, escape)?;
+        page += &page_charts(self.records, self.random_outcome_error, escape)?;
         page += &epoch_table(self.records);
         if let Some(workers) = self.records.last().and_then(|record| record.workers.as_ref()) {
             page += &workers.html(escape);
@@ -81,8 +83,13 @@ impl Report<'_> {
     }
 }
 
-fn percent_text(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
+/// The title: the game with its settings.
+fn title(config: &Config) -> String {
+    let settings = config.game_options().into_iter().map(|(key, value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+        format!(", {} {value}", key.replace('_', " "))
+    });
+    format!("vecaz: {}{}", config.game_name(), settings.collect::<String>())
 }
 
 /// The epoch of the network in `best.safetensors`: the best one, the later of two equal ones.
@@ -95,43 +102,56 @@ fn best_epoch(records: &[EpochRecord]) -> Option<(u64, Strength)> {
     best.map(|(_, epoch, strength)| (epoch, strength))
 }
 
-/// Totals and latest results, in a row of boxes.
+/// Duration, strength and totals in a row of boxes; below it the counts of the root cache.
 fn facts(records: &[EpochRecord]) -> String {
     let Some(last) = records.last() else { return "<p>No epoch is finished yet.</p>\n".to_string() };
     let sum = |count: fn(&EpochRecord) -> u64| HumanCount(records.iter().map(count).sum()).to_string();
-    let caches: Vec<RootCacheUse> = records.iter().filter_map(|r| r.root_cache).collect();
-    let of_cache = |count: fn(&RootCacheUse) -> u64| match caches.as_slice() {
-        [] => String::new(),
-        all => HumanCount(all.iter().map(count).sum()).to_string(),
-    };
-    let mut facts = vec![
+    let mut facts = vec![("minutes", format!("{:.1}", last.minutes()))];
+    if let Some((epoch, strength)) =
+        records.iter().rev().find_map(|record| Some((record.epoch, record.strength?)))
+    {
+        facts.push((measured_as(&strength), strength.to_string()));
+        facts.push(("measured in epoch", epoch.to_string()));
+    }
+    if let Some((epoch, strength)) = best_epoch(records) {
+        facts.extend([("best epoch", epoch.to_string()), ("of the best epoch", strength.to_string())]);
+    }
+    facts.extend(last.findings.map(|count| ("findings", HumanCount(count).to_string())));
+    facts.extend([
         ("epochs", last.epoch.to_string()),
-        ("minutes", format!("{:.1}", last.minutes())),
         ("games", sum(|r| r.games)),
         ("positions", sum(|r| r.positions)),
         ("simulations", sum(|r| r.simulations)),
-        ("simulations for root caches", of_cache(|c| c.simulations)),
-        ("visits inherited from them", of_cache(|c| c.inherited_visits)),
         // A running total, unlike the counts above.
         ("updates", HumanCount(last.updates).to_string()),
-        ("games a day", compact(last.games_per_day)),
-    ];
-    if let Some(strength) = records.iter().rev().find_map(|record| record.strength) {
-        let percent = |share: Option<f64>| share.map(percent_text).unwrap_or_default();
-        facts.extend([
-            ("latest outcome error, search", percent(strength.search_outcome_error)),
-            ("latest outcome error, policy", percent(strength.policy_outcome_error)),
-            ("latest match score", percent(strength.match_score)),
-        ]);
+    ]);
+    let mut html = boxes(&facts);
+    let caches: Vec<RootCacheUse> = records.iter().filter_map(|r| r.root_cache).collect();
+    if !caches.is_empty() {
+        let count = |count: fn(&RootCacheUse) -> u64| HumanCount(caches.iter().map(count).sum()).to_string();
+        let counts = [
+            ("simulations for root caches", count(|c| c.simulations)),
+            ("visits inherited from them", count(|c| c.inherited_visits)),
+        ];
+        html += &format!("<details><summary>Root caches</summary>\n{}</details>\n", boxes(&counts));
     }
-    if let Some((epoch, strength)) = best_epoch(records) {
-        let reached = strength.search_outcome_error.or(strength.match_score).map(percent_text);
-        facts.extend([("best epoch", epoch.to_string()), ("of the best epoch", reached.unwrap_or_default())]);
+    html
+}
+
+/// What the strength of the last measurement is, as the name of its box.
+fn measured_as(strength: &Strength) -> &'static str {
+    match (strength.search_outcome_error, strength.lead) {
+        (Some(_), _) => "latest outcome error with search (95 % interval)",
+        (None, Some(_)) => "latest lead in points against (95 % interval)",
+        (None, None) => "latest score against (95 % interval)",
     }
-    facts.extend(last.findings.map(|count| ("findings", HumanCount(count).to_string())));
-    let present = facts.iter().filter(|(_, value)| !value.is_empty());
-    let items: String =
-        present.map(|(name, value)| format!("<li><b>{value}</b><span>{name}</span></li>\n")).collect();
+}
+
+fn boxes(facts: &[(&str, String)]) -> String {
+    let items: String = facts
+        .iter()
+        .map(|(name, value)| format!("<li><b>{}</b><span>{name}</span></li>\n", escape(value)))
+        .collect();
     format!("<ul class=\"facts\">\n{items}</ul>\n")
 }
 
@@ -145,8 +165,8 @@ fn epoch_table(records: &[EpochRecord]) -> String {
     let heads: String = names.iter().map(|name| format!("<th>{} loss", escape(name))).collect();
     let mut html = format!(
         "<h2>Epochs, the latest first</h2>\n<div class=\"wide\"><table class=\"epochs\">\n<tr><th>epoch<th>minutes<th>games<th>positions/s\
-         <th>simulations/s<th>games/day<th>updates<th>policy<th>KL<th>value{heads}<th>search err %<th>policy err %\
-         <th>match %<th>length<th>draws %</tr>\n",
+         <th>simulations/s<th>updates<th>policy<th>KL<th>value{heads}<th>strength<th>policy err %\
+         <th>length<th>draws %</tr>\n",
     );
     let best = best_epoch(records).map(|(epoch, _)| epoch);
     for r in records.iter().rev() {
@@ -161,14 +181,12 @@ fn epoch_table(records: &[EpochRecord]) -> String {
             r.games.to_string(),
             compact(r.positions_per_second),
             compact(r.simulations_per_second),
-            compact(r.games_per_day),
             r.updates.to_string(),
             nats(losses.map(|l| l.policy)),
             nats(losses.map(|l| l.policy_kl)),
             nats(losses.map(|l| l.value)) + &further,
-            percent(strength.search_outcome_error),
+            r.strength.map(|strength| escape(&strength.to_string())).unwrap_or_default(),
             percent(strength.policy_outcome_error),
-            percent(strength.match_score),
             number(r.mean_game_length),
             percent(r.draw_share),
         ];
@@ -209,6 +227,7 @@ mod tests {
     use super::super::workers::{WorkerCounts, WorkerShare};
     use super::*;
     use crate::config::Layers;
+    use crate::eval::opponent::{Opponent, Rung};
 
     fn config(assignment: &str) -> Config {
         Layers::default().set(assignment).and_then(Layers::resolve).expect("valid")
@@ -218,11 +237,24 @@ mod tests {
         Report { config, records, random_outcome_error: Some(0.4321) }.page().expect("made")
     }
 
+    /// Sets the strength of `records` to the score of matches against these `opponents`.
+    fn against(records: &mut [EpochRecord], opponents: &[Opponent]) {
+        for (record, (number, &opponent)) in records.iter_mut().zip((0..).zip(opponents)) {
+            let rung = Some(Rung { number, opponent });
+            record.strength = Some(Strength { match_score: Some(0.6), rung, ..Strength::default() });
+        }
+    }
+
     #[test]
     fn the_page_is_self_contained_and_shows_all_present_metrics() {
         let page = page(&config("train.batch=321"), &sample_records(45));
-        let parts =
-            ["Losses", "Errors on solved", "Mean game length", "<td>batch<td>321", "outcome error, search"];
+        let parts = [
+            "Losses",
+            "Errors on solved",
+            "Mean game length",
+            "<td>batch<td>321",
+            "outcome error with search",
+        ];
         for part in parts {
             assert!(page.contains(part), "{part} is missing");
         }
@@ -244,16 +276,29 @@ mod tests {
         assert_eq!(sentences.len(), page_of_errors.matches("<svg").count());
         assert!(sentences.iter().all(|text| text.ends_with('.') && text.matches(". ").count() == 0));
         assert_eq!(page_of_errors.matches("random play, outcome").count(), 2, "over minutes and over epochs");
-        for record in &mut records {
-            record.strength = Some(Strength { match_score: Some(0.6), ..Strength::default() });
-        }
-        for (opponent, line, other) in
-            [("random", "random play", "equal strength"), ("rollouts:9", "equal strength", "random play")]
-        {
-            let page = page(&config(&format!("eval.opponent={opponent}")), &records);
-            assert!(page.contains(&format!("Points per game against {opponent}")));
-            assert_eq!([line, other].map(|name| page.matches(name).count()), [2, 0], "{opponent}");
-        }
+        let weakest = Opponent::Random;
+        let lines = |records: &[EpochRecord]| {
+            let page = page(&config("game.name=hex"), records);
+            let names = [
+                "\nrandom play\n",
+                "\nequal strength of two\n",
+                "\nOpponents beaten\n",
+                "against rollouts:9",
+            ];
+            names.map(|name| page.matches(name).count())
+        };
+        against(&mut records, &[weakest; 5]);
+        assert_eq!(lines(&records), [2, 0, 0, 0]);
+        against(
+            &mut records,
+            &[weakest, weakest, Opponent::Rollouts(9), Opponent::Epoch(3), Opponent::Epoch(3)],
+        );
+        assert_eq!(lines(&records), [0, 2, 2, 2]);
+        let page = page(&config("game.name=hex"), &records);
+        assert!(
+            page.contains("<b>60 % epoch 3</b><span>latest score against (95 % interval)</span>"),
+            "{page}"
+        );
     }
 
     #[test]
@@ -265,7 +310,7 @@ mod tests {
         }
         let page = page(&config("train.batch=321"), &records);
         assert!(page.contains("<b>3</b><span>best epoch</span>"), "the later of two equal ones");
-        assert!(page.contains("<b>10.0 %</b><span>of the best epoch</span>"));
+        assert!(page.contains("<b>10.0 % err</b><span>of the best epoch</span>"));
         assert!(page.contains("<tr class=\"best\"><td>3<td>"));
         assert!(
             page.contains("<b>468</b><span>updates</span>"),

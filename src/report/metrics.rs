@@ -1,5 +1,6 @@
 //! The metrics of an epoch, and `metrics.jsonl`: one line of JSON per epoch.
 
+pub use super::strength::{Lead, Strength};
 use super::workers::WorkerCounts;
 use crate::error::{Error, Result};
 use crate::files::{FileDigest, read_whole, write_atomic};
@@ -48,6 +49,9 @@ pub struct EpochRecord {
     pub games_per_day: f64,
     /// Updates of the run at the end of the epoch.
     pub updates: u64,
+    /// True for the last epoch of a run whose time limit ended it early. A resumed run plays the epoch in full.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
     /// Fraction of the replay buffer that is filled.
     pub replay_fill: f64,
     /// The losses, if the epoch had updates.
@@ -114,37 +118,6 @@ pub struct EpochLosses {
     pub lr: f64,
 }
 
-/// Strength after an epoch: errors on solved positions, or the score of a match.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Strength {
-    /// Fraction of solved positions where the search's action changes the outcome.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub search_outcome_error: Option<f64>,
-    /// Fraction of solved positions where the raw policy's action changes the outcome.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub policy_outcome_error: Option<f64>,
-    /// Fraction of solved positions where the search's action does not have the best score.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub search_exact_error: Option<f64>,
-    /// Fraction of solved positions where the raw policy's action does not have the best score.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub policy_exact_error: Option<f64>,
-    /// Points of a match per game, 0 to 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub match_score: Option<f64>,
-    /// Elo difference to the match's opponent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub match_elo: Option<f64>,
-}
-
-impl Strength {
-    /// The rank of an epoch's network; lower is better.
-    pub fn rank(&self) -> Option<f64> {
-        self.search_outcome_error.or(self.match_score.map(|score| -score))
-    }
-}
-
 impl EpochRecord {
     /// The record with all its rates computed from its counts and seconds.
     pub fn with_rates(mut self) -> Self {
@@ -185,6 +158,8 @@ impl EpochRecord {
             ("strength/policy_exact_error", strength(|s| s.policy_exact_error)),
             ("strength/match_score", strength(|s| s.match_score)),
             ("strength/match_elo", strength(|s| s.match_elo)),
+            ("strength/rung", strength(|s| Some(f64::from(s.rung?.number)))),
+            ("strength/lead", strength(|s| Some(s.lead?.mean))),
             ("speed/games_per_second", Some(self.games_per_second)),
             ("speed/positions_per_second", Some(self.positions_per_second)),
             ("speed/simulations_per_second", Some(self.simulations_per_second)),

@@ -23,6 +23,7 @@ pub mod exporter;
 #[cfg(not(feature = "http"))]
 #[path = "no_exporter.rs"]
 pub mod exporter;
+mod strength;
 mod work;
 
 pub use html::FILE_NAME as REPORT;

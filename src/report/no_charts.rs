@@ -2,7 +2,6 @@
 
 use super::metrics::EpochRecord;
 use super::scaling_plot::ScalingRow;
-use crate::config::Config;
 use crate::error::{Error, Result};
 
 /// No style rules.
@@ -11,12 +10,7 @@ pub(super) fn page_style() -> String {
 }
 
 /// A sentence that says why the page has no charts.
-pub(super) fn page_charts(
-    _: &Config,
-    _: &[EpochRecord],
-    _: Option<f64>,
-    escape: fn(&str) -> String,
-) -> Result<String> {
+pub(super) fn page_charts(_: &[EpochRecord], _: Option<f64>, escape: fn(&str) -> String) -> Result<String> {
     Ok(format!("<p>{}</p>\n", escape(&Error::without_feature("charts", "charts").to_string())))
 }
 

@@ -38,22 +38,21 @@ pub fn print(text: &str) -> Result<()> {
     written.map_err(|e| Error::io("writing", "stdout", e))
 }
 
-/// The columns of the table. With 80 characters the time left is omitted, which bars and lines show as well. Findings and workers, if the
-/// run has any, replace the games per day.
-const COLUMNS: [Column; 13] = [
+/// The columns of the table. With 80 characters the time left, which bars and lines show as well, and the games per second are omitted;
+/// findings and workers, if the run has any, replace the positions per second.
+const COLUMNS: [Column; 12] = [
     Column::new("epoch", 5, 0),
     Column::new("minutes", 7, 0),
-    Column::new("left", 5, 4),
-    Column::new("games/s", 7, 2),
-    Column::new("pos/s", 6, 2),
-    Column::new("policy loss", 11, 0),
+    Column::new("left", 5, 5),
+    Column::new("games/s", 7, 4),
+    Column::new("pos/s", 6, 3),
+    Column::new("policy loss", 11, 1),
     Column::new("value loss", 10, 0),
-    Column::new("strength", 11, 0),
-    Column::new("games/day", 9, 3),
+    Column::new("strength", 25, 0),
     Column::new("findings", 8, 1),
-    Column::new("workers", 7, 1),
-    Column::new("queue s", 7, 3),
-    Column::new("lag", 4, 3),
+    Column::new("workers", 7, 2),
+    Column::new("queue s", 7, 4),
+    Column::new("lag", 4, 4),
 ];
 /// Table lines between two headers in a terminal.
 const ROWS_PER_HEADER: u64 = 25;
@@ -72,8 +71,7 @@ fn row(record: &EpochRecord, left: Option<String>) -> (Vec<Column>, Vec<String>)
     COLUMNS.into_iter().zip(cells(record, left)).filter(|(column, _)| has(column, record)).unzip()
 }
 
-/// The cells of one epoch. Strength is the search's outcome error on solved positions ("4.5 % err"), or the score of a match
-/// ("73 % won").
+/// The cells of one epoch. Strength is as [`Strength`](super::metrics::Strength) prints it.
 fn cells(record: &EpochRecord, left: Option<String>) -> [String; COLUMNS.len()] {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_string());
     let workers = record.workers.as_ref();
@@ -85,19 +83,12 @@ fn cells(record: &EpochRecord, left: Option<String>) -> [String; COLUMNS.len()] 
         compact(record.positions_per_second),
         or_dash(record.losses.as_ref().map(|losses| format!("{:.4}", losses.policy))),
         or_dash(record.losses.as_ref().map(|losses| format!("{:.4}", losses.value))),
-        or_dash(strength(record)),
-        compact(record.games_per_day),
+        or_dash(record.strength.map(|strength| strength.to_string())),
         or_dash(record.findings.map(|count| count.to_string())),
         or_dash(workers.map(|workers| workers.active.to_string())),
         or_dash(workers.map(|workers| format!("{:.2}", workers.queue_seconds))),
         or_dash(workers.map(|workers| format!("{:.1}", workers.lag))),
     ]
-}
-
-fn strength(record: &EpochRecord) -> Option<String> {
-    let strength = record.strength?;
-    let error = strength.search_outcome_error.map(|share| format!("{:.1} % err", 100.0 * share));
-    error.or_else(|| strength.match_score.map(|share| format!("{:.0} % won", 100.0 * share)))
 }
 
 /// How progress is shown.
@@ -258,9 +249,10 @@ fn write_lines(work: &Mutex<WorkItem>, ended: &Receiver<()>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::metrics::{Strength, sample_records};
+    use super::super::metrics::{Lead, Strength, sample_records};
     use super::super::workers::WorkerCounts;
     use super::*;
+    use crate::eval::opponent::{Opponent, Rung};
 
     fn table(records: &[EpochRecord], width: usize) -> Vec<String> {
         let (columns, _) = row(&records[0], None);
@@ -272,22 +264,26 @@ mod tests {
     #[test]
     fn the_table_is_aligned_in_80_columns() {
         let mut records = sample_records(3);
-        records[1].strength = Some(Strength { match_score: Some(0.734), ..Strength::default() });
-        records[2].strength = Some(Strength { search_outcome_error: Some(1.0), ..Strength::default() });
+        let rung = Some(Rung { number: 1, opponent: Opponent::Rollouts(100) });
+        let (score, interval) = (Some(0.734), Some([0.561, 0.852]));
+        records[1].strength =
+            Some(Strength { match_score: score, match_interval: interval, rung, ..Strength::default() });
+        let lead = Some(Lead { points: 3.9, mean: 1.94, interval: [1.2, 2.66] });
+        records[2].strength = Some(Strength { lead, rung, ..Strength::default() });
         let lines = table(&records, 80);
         insta::assert_snapshot!(lines.join("\n"), @r"
-        epoch  minutes  games/s   pos/s  policy loss  value loss     strength  games/day
-            1      0.4     43.8    1251            -           -   33.0 % err      1.89M
-            2      0.8     43.9    1251       1.5000      0.6500     73 % won       1.9M
-            3      1.2     87.9    2504       1.3667      0.5667  100.0 % err      2.53M
+        epoch  minutes   pos/s  policy loss  value loss                   strength
+            1      0.4    1251            -           -                 33.0 % err
+            2      0.8    1251       1.5000      0.6500  73 % (56-85) rollouts:100
+            3      1.2    2504       1.3667      0.5667     +1.9 ±0.7 rollouts:100
         ");
-        assert!(lines.iter().all(|line| line.chars().count() == 80));
+        assert!(lines[..3].iter().all(|line| line.chars().count() == 74));
     }
 
     #[test]
     fn columns_follow_the_width_and_the_findings() {
         let records = sample_records(1);
-        let wide = table(&records, 87);
+        let wide = table(&records, 90);
         assert!(
             wide[0].starts_with("epoch  minutes   left  games/s") && wide[1].contains("  12m  "),
             "{wide:?}"

@@ -1,6 +1,6 @@
 //! The end of a run: its last notes and the error that it returns.
 
-use super::{Run, limits};
+use super::{FINAL, Run, limits};
 use crate::error::{Error, Result, StopCause};
 use crate::report::progress::Progress;
 
@@ -14,8 +14,7 @@ impl Run {
                 Err(Error::TimeLimit { minutes, epoch: epoch + 1, reached })
             }
             (StopCause::TimeLimit, _) => {
-                progress
-                    .note(&format!("time limit reached in epoch {}; its results are discarded", epoch + 1))?;
+                progress.note(&format!("time limit reached in epoch {} before its self-play", epoch + 1))?;
                 self.close(progress)
             }
             (StopCause::Signal(_) | StopCause::Failure | StopCause::Caller, _) => {
@@ -32,12 +31,17 @@ impl Run {
 
     /// Prints the last notes of a run that has reached its limit.
     pub(super) fn close(&self, progress: &Progress) -> Result<()> {
-        let min_samples = self.config.train.min_samples as u64;
-        // Without the samples of a discarded epoch.
-        let samples: u64 = self.metrics.records().iter().map(|record| record.samples).sum();
-        if samples < min_samples {
+        if let Some(cut) = self.metrics.records().last().filter(|record| record.cut) {
             progress.note(&format!(
-                "nothing was learned: {samples} samples were played, and the first update needs train.min_samples = {min_samples}"
+                "the time limit ended epoch {}: {FINAL} is its network; --resume plays the epoch in full",
+                cut.epoch
+            ))?;
+        }
+        let first_update = self.config.first_update_samples();
+        let samples: u64 = self.metrics.records().iter().map(|record| record.samples).sum();
+        if samples < first_update {
+            progress.note(&format!(
+                "nothing was learned: {samples} samples were played, and the first update needs {first_update} (train.min_samples)"
             ))?;
         }
         progress.note(&format!("results are in {}; see report.html there", self.dir().display()))

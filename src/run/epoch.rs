@@ -1,5 +1,6 @@
 //! Self-play and updates of an epoch, one after the other or overlapped.
 
+use super::epoch_eta::{Ended, EpochEta};
 use super::findings::FindingsLog;
 use super::folder::RunFolder;
 use super::learner::Learner;
@@ -19,6 +20,8 @@ use std::time::{Duration, Instant};
 
 /// Number of finished games per epoch that are stored, for `vecaz inspect` and `vecaz verify`.
 const STORED_GAMES: usize = 64;
+/// Time between two estimates of the time left.
+const ESTIMATE_INTERVAL: Duration = Duration::from_millis(500);
 /// Polling interval for requests to stop, in a run whose games are all played by workers.
 const IDLE_WAIT: Duration = Duration::from_millis(50);
 
@@ -47,6 +50,42 @@ pub struct EpochResult {
     pub losses: Option<EpochLosses>,
     /// Durations.
     pub times: EpochTimes,
+    /// Whether the time limit ended the epoch.
+    pub extent: Extent,
+}
+
+/// Whether an epoch is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// All its samples and updates.
+    Full,
+    /// Those for which there was time.
+    Cut,
+}
+
+/// The time limit of an epoch.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EpochDeadline {
+    /// The latest end of its self-play; None without a time limit.
+    pub selfplay: Option<Instant>,
+    /// The end of its updates; None without a time limit.
+    pub training: Option<Instant>,
+    /// Estimated seconds of an update.
+    pub update_seconds: f64,
+}
+
+impl EpochDeadline {
+    /// True if self-play must end for `due` updates to be made in time.
+    fn ends_selfplay(&self, due: u64) -> bool {
+        let needed = Duration::try_from_secs_f64(due as f64 * self.update_seconds).unwrap_or_default();
+        let now = Instant::now();
+        self.selfplay.is_some_and(|end| now >= end) || self.training.is_some_and(|end| now + needed >= end)
+    }
+
+    /// True if no further update is made.
+    fn ends_training(&self) -> bool {
+        self.training.is_some_and(|end| Instant::now() >= end)
+    }
 }
 
 /// Durations of an epoch's self-play and updates, in seconds.
@@ -68,10 +107,12 @@ pub struct Collector<'a> {
     pub workers: Option<&'a mut (dyn Workers + 'static)>,
     /// The log of findings.
     pub findings: &'a mut FindingsLog,
-    /// The configuration.
-    pub config: &'a Config,
     /// The run's folder; the epoch fails if it is removed.
     pub folder: &'a RunFolder,
+    /// The least number of samples.
+    pub target: u64,
+    /// Mean length of the games of the epoch before.
+    pub length_before: Option<f64>,
 }
 
 /// Makes the updates that are due by `train.replay_ratio`.
@@ -94,8 +135,10 @@ pub struct EpochRunner<'a> {
     pub replay: &'a mut Replay,
     /// Terminal output.
     pub progress: &'a mut Progress,
-    /// The request to end the epoch early.
+    /// The request to end the epoch early, without a result.
     pub stop: &'a Stop,
+    /// The time limit, which ends the epoch early with what it has.
+    pub deadline: EpochDeadline,
 }
 
 impl EpochRunner<'_> {
@@ -104,7 +147,7 @@ impl EpochRunner<'_> {
     /// # Errors
     /// Those of self-play, training and the disk; [`Error::Stopped`] once a stop is requested.
     pub fn run(self) -> Result<EpochResult> {
-        self.progress.start("self-play", self.collector.target(), "samples");
+        self.progress.start("self-play", self.collector.target, "samples");
         match self.training.config.train.mode {
             TrainingMode::InTurns => self.in_turns(),
             TrainingMode::Overlapped => self.overlapped(),
@@ -113,26 +156,29 @@ impl EpochRunner<'_> {
 
     /// Self-play, then updates on all samples, including those of this epoch.
     fn in_turns(self) -> Result<EpochResult> {
-        let Self { collector, training, replay, progress, stop } = self;
+        let Self { collector, training, replay, progress, stop, deadline } = self;
         let start = Instant::now();
         let check = || stop.check();
-        let played = collector.run(progress, &check, &mut |sample, end| replay.push(&sample, end))?;
+        let before = replay.added();
+        let ends = |samples| deadline.ends_selfplay(training.due(before + samples));
+        let mut keep = |sample, end: &Arc<[u8]>| replay.push(&sample, end);
+        let (played, extent) = collector.run(progress, &check, &ends, &mut keep)?;
         let selfplay = start.elapsed().as_secs_f64();
-        let due = training.due(replay);
+        let due = training.due(replay.added());
         if due > 0 {
             progress.start("training", due, "updates");
         }
         let report = &|made| progress.set(made);
-        let losses = training.run(replay, due, &check, report)?;
+        let (losses, trained) = training.run(replay, due, deadline, &check, report)?;
         let times =
             EpochTimes { selfplay, training: start.elapsed().as_secs_f64() - selfplay, overlapped: 0.0 };
-        Ok(EpochResult { played, losses, times })
+        Ok(EpochResult { played, losses, times, extent: extent.and(trained) })
     }
 
     /// Self-play and, in parallel, the updates that are due for the samples of earlier epochs, on those samples only. The
     /// results do not depend on the speed of either. If one fails, the other ends early.
     fn overlapped(self) -> Result<EpochResult> {
-        let Self { collector, training, replay, progress, stop } = self;
+        let Self { collector, training, replay, progress, stop, deadline } = self;
         let start = Instant::now();
         let failed = AtomicBool::new(false);
         let check = || match failed.load(Ordering::Relaxed) {
@@ -140,19 +186,20 @@ impl EpochRunner<'_> {
             false => stop.check(),
         };
         let (sender, made_updates) = mpsc::channel();
-        let (due, earlier) = (training.due(replay), &*replay);
+        let (due, earlier) = (training.due(replay.added()), &*replay);
         let mut samples = Vec::new();
         let (played, trained, times) = std::thread::scope(|scope| -> Result<_> {
             let training = threads::start(scope, "training", || {
                 // The receiver is gone if self-play has panicked; the error is then ignored.
                 let report = &|made| sender.send(made).unwrap_or_default();
-                let trained = training.run(earlier, due, &check, report);
+                let trained = training.run(earlier, due, deadline, &check, report);
                 drop(sender);
                 failed.fetch_or(trained.is_err(), Ordering::Relaxed);
                 (trained, start.elapsed().as_secs_f64())
             })?;
+            let ends = |_| deadline.ends_selfplay(0);
             let mut keep = |sample, end: &Arc<[u8]>| samples.push((sample, end.clone()));
-            let played = collector.run(progress, &check, &mut keep);
+            let played = collector.run(progress, &check, &ends, &mut keep);
             failed.fetch_or(played.is_err(), Ordering::Relaxed);
             let selfplay = start.elapsed().as_secs_f64();
             if due > 0 {
@@ -162,32 +209,38 @@ impl EpochRunner<'_> {
             let (trained, training) = threads::join(training);
             Ok((played, trained, EpochTimes { selfplay, training, overlapped: selfplay.min(training) }))
         })?;
-        let (played, losses) = match (played, trained) {
-            (Ok(played), Ok(losses)) => (played, losses),
+        let ((played, extent), (losses, trained)) = match (played, trained) {
+            (Ok(played), Ok(trained)) => (played, trained),
             (Err(Error::Stopped(StopCause::Failure)), Err(error)) | (Err(error), _) | (_, Err(error)) => {
                 return Err(error);
             }
         };
         samples.iter().for_each(|(sample, end)| replay.push(sample, end));
-        Ok(EpochResult { played, losses, times })
+        Ok(EpochResult { played, losses, times, extent: extent.and(trained) })
+    }
+}
+
+impl Extent {
+    /// Full if both parts are.
+    fn and(self, other: Self) -> Self {
+        if self == Self::Full { other } else { self }
     }
 }
 
 impl Collector<'_> {
-    fn target(&self) -> u64 {
-        self.config.selfplay.samples_per_epoch as u64
-    }
-
-    /// Plays until the target, or an error of `check`, and passes every sample to `keep`, with the state in which its game ended.
+    /// Plays until the target, until `ends` with the number of samples so far, or an error of `check`, and passes every sample to `keep`,
+    /// with the state in which its game ended.
     fn run(
         mut self,
         progress: &Progress,
         check: &dyn Fn() -> Result<()>,
+        ends: &dyn Fn(u64) -> bool,
         keep: &mut dyn FnMut(Sample, &Arc<[u8]>),
-    ) -> Result<SelfPlayCounts> {
-        let target = self.target();
+    ) -> Result<(SelfPlayCounts, Extent)> {
+        let target = self.target;
         let mut played = SelfPlayCounts::default();
         let mut folder = self.folder.periodic_check();
+        let mut estimate = Estimate::new(&self);
         while played.samples < target {
             folder.check()?;
             check()?;
@@ -214,34 +267,71 @@ impl Collector<'_> {
                     wait = Duration::ZERO;
                 }
             }
-            progress.set(played.samples.min(target));
+            estimate.show(self.local_selfplay, &played, target, progress);
+            if played.samples < target && ends(played.samples) {
+                return Ok((played, Extent::Cut));
+            }
         }
-        Ok(played)
+        Ok((played, Extent::Full))
+    }
+}
+
+/// The progress of self-play, estimated at intervals.
+struct Estimate {
+    /// None where other processes play too: their games in progress are not known.
+    eta: Option<EpochEta>,
+    fraction: Option<f64>,
+    due: Instant,
+}
+
+impl Estimate {
+    fn new(collector: &Collector<'_>) -> Self {
+        let Collector { local_selfplay, workers, target, length_before, .. } = collector;
+        let eta = match &**local_selfplay {
+            LocalSelfPlay::Playing(selfplay) if workers.is_none() => {
+                Some(EpochEta::new(*target, selfplay.slots(), *length_before))
+            }
+            LocalSelfPlay::Playing(_) | LocalSelfPlay::Idle(_) => None,
+        };
+        Self { eta, fraction: eta.map(|_| 0.0), due: Instant::now() }
+    }
+
+    /// Shows the number of samples so far and, where it can be estimated, the fraction of the time.
+    fn show(&mut self, selfplay: &LocalSelfPlay, played: &SelfPlayCounts, target: u64, progress: &Progress) {
+        let now = Instant::now();
+        if let (Some(eta), LocalSelfPlay::Playing(selfplay)) = (&self.eta, selfplay)
+            && now >= self.due
+        {
+            let SelfPlayCounts { games, plies, samples, .. } = *played;
+            let ended = Ended { games: games as f64, plies: plies as f64, samples: samples as f64 };
+            self.fraction = Some(eta.fraction(selfplay.slots(), ended));
+            self.due = now + ESTIMATE_INTERVAL;
+        }
+        progress.set_with(played.samples.min(target), self.fraction, String::new());
     }
 }
 
 impl Training<'_> {
-    /// Number of updates due for the samples added to `replay` and not made yet.
-    fn due(&self, replay: &Replay) -> u64 {
-        let (train, added) = (&self.config.train, replay.added());
-        if added < train.min_samples as u64 {
+    /// Number of updates due for `added` samples of the run and not made yet.
+    fn due(&self, added: u64) -> u64 {
+        let train = &self.config.train;
+        if added < self.config.first_update_samples() {
             return 0;
         }
         let all = (added as f64 * train.replay_ratio / (train.batch * train.accumulate) as f64) as u64;
         all.saturating_sub(self.trainer.updates())
     }
 
-    /// Makes `due` updates, up to an error of `check`, and calls `report` after each with their number. No losses if `due` is 0.
+    /// Makes `due` updates, up to the deadline or an error of `check`, and calls `report` after each with their number. No losses
+    /// without an update.
     fn run(
         self,
         replay: &Replay,
         due: u64,
+        deadline: EpochDeadline,
         check: &dyn Fn() -> Result<()>,
         report: &dyn Fn(u64),
-    ) -> Result<Option<EpochLosses>> {
-        if due == 0 {
-            return Ok(None);
-        }
+    ) -> Result<(Option<EpochLosses>, Extent)> {
         let first = self.trainer.updates();
         let Config { train, run, .. } = self.config;
         let plan = BatchPlan {
@@ -252,7 +342,8 @@ impl Training<'_> {
         };
         let mut sum = EpochLosses::default();
         let mut folder = self.folder.periodic_check();
-        for made in 0..due {
+        let mut made = 0;
+        while made < due && !deadline.ends_training() {
             folder.check()?;
             check()?;
             let step = self.trainer.update(replay, BatchPlan { number: first + made, ..plan })?;
@@ -264,17 +355,19 @@ impl Training<'_> {
             }
             sum.grad_norm += step.gradient_norm;
             sum.lr = step.learning_rate;
-            report(made + 1);
+            made += 1;
+            report(made);
         }
-        let mean = |sum: f64| sum / due as f64;
-        Ok(Some(EpochLosses {
+        let mean = |sum: f64| sum / made as f64;
+        let losses = (made > 0).then(|| EpochLosses {
             policy: mean(sum.policy),
             policy_kl: mean(sum.policy_kl),
             value: mean(sum.value),
             heads: sum.heads.into_iter().map(|(name, loss)| (name, mean(loss))).collect(),
             grad_norm: mean(sum.grad_norm),
             lr: sum.lr,
-        }))
+        });
+        Ok((losses, if made == due { Extent::Full } else { Extent::Cut }))
     }
 }
 

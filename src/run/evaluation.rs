@@ -30,7 +30,7 @@ pub fn parts(items: usize) -> Vec<Range<usize>> {
 pub fn offer(meter: &StrengthMeter) -> EvaluationOffer {
     let parts = parts(meter.items());
     let max_items = parts.first().map_or(0, ExactSizeIterator::len);
-    EvaluationOffer { parts: parts.len(), max_bytes: meter.max_bytes(max_items) }
+    EvaluationOffer { parts: parts.len(), max_bytes: meter.max_bytes(max_items), setup: meter.match_setup() }
 }
 
 /// Measures all items in this process. Shows its progress.

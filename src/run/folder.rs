@@ -1,6 +1,6 @@
 //! The folder of a run: the names of its files, and the lock that allows one process to write them.
 
-use super::{BEST, CONFIG, GAMES, MANIFEST, checkpoint, findings};
+use super::{BEST, CONFIG, FINAL, GAMES, MANIFEST, OPPONENTS, checkpoint, findings};
 use crate::error::{Error, Result};
 use crate::files::TEMPORARY;
 use crate::report::{REPORT, metrics, tensorboard};
@@ -194,7 +194,9 @@ fn is_own(name: &OsStr) -> bool {
         CONFIG,
         MANIFEST,
         BEST,
+        FINAL,
         GAMES,
+        OPPONENTS,
         REPORT,
         LOCK,
         checkpoint::FOLDER,
@@ -248,6 +250,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let dir = folder.path().join("run");
         fs::create_dir_all(dir.join(GAMES)).expect("made");
+        fs::create_dir_all(dir.join(OPPONENTS)).expect("made");
         for name in [CONFIG, MANIFEST, BEST] {
             fs::write(dir.join(name), name).expect("written");
         }
@@ -268,6 +271,7 @@ mod tests {
             "events.out.tfevents.1.2.vecaz",
             "games/epoch-000001.jsonl",
             "games/mine.json",
+            "opponents/epoch-000003.safetensors",
             "checkpoints",
             "./config.toml",
             "games/../config.toml",

@@ -1,6 +1,7 @@
 //! The limits of a run, epochs and minutes, and the time left until its end.
 
 use super::Run;
+use super::epoch_size::samples_of;
 use crate::config::Config;
 use crate::report::progress::RunEta;
 use std::time::{Duration, Instant};
@@ -24,7 +25,7 @@ impl Run {
     }
 
     /// Seconds that the whole run may take.
-    fn time_limit(&self) -> Option<f64> {
+    pub(super) fn time_limit(&self) -> Option<f64> {
         minutes(&self.config).map(|minutes| 60.0 * minutes)
     }
 
@@ -40,11 +41,16 @@ impl Run {
         Some(last.seconds - before.last().map_or(0.0, |record| record.seconds))
     }
 
-    /// True if the limit is reached, or leaves no time for another epoch as long as the last one.
+    /// True if the limit is reached, or leaves no time for a part of another epoch and the last one is measured.
     pub(super) fn is_done(&self) -> bool {
         let epochs = self.config.run.epochs;
-        let ends_late = |limit| self.last_epoch_seconds().is_some_and(|next| self.seconds() + next > limit);
-        (epochs > 0 && self.counters.epoch >= epochs) || self.time_limit().is_some_and(ends_late)
+        if epochs > 0 && self.counters.epoch >= epochs {
+            return true;
+        }
+        let Some(last) = self.metrics.records().last() else { return false };
+        let is_over = self.time_limit().is_some_and(|limit| self.seconds() >= limit);
+        let is_measured = last.strength.is_some() || self.config.eval.every == 0;
+        is_over || (is_measured && self.is_late())
     }
 
     /// The next epoch, and the estimated end of the run: its time limit, or the end of its last epoch if epochs take as long as those so
@@ -52,7 +58,10 @@ impl Run {
     pub(super) fn eta(&self) -> RunEta {
         let (epochs, done) = (self.config.run.epochs, self.counters.epoch);
         let left = match (epochs, self.metrics.records().last()) {
-            (1.., Some(last)) => Some(last.seconds / done as f64 * epochs.saturating_sub(done) as f64),
+            (1.., Some(_)) => self.last_epoch_seconds().map(|seconds| {
+                let size = |epoch| samples_of(&self.config.selfplay, epoch) as f64;
+                seconds * size(u64::MAX) / size(done) * epochs.saturating_sub(done) as f64
+            }),
             _ => None,
         };
         let after = |seconds| Instant::now().checked_add(Duration::try_from_secs_f64(seconds).ok()?);

@@ -3,19 +3,19 @@
 //! An epoch is finished once the manifest is written, atomically and after all other files. Before that, the folder may differ from the
 //! manifest by work that a resumed run repeats:
 //!
-//! - `games/` and `checkpoints/` have new files, which the manifest does not list;
+//! - `games/`, `opponents/` and `checkpoints/` have new files, which the manifest does not list;
 //! - `metrics.jsonl` and `findings.jsonl` have grown: the manifest lists their beginning;
-//! - `config.toml` or `best.safetensors` has been replaced: [`Manifest::replace`] first adds the new content to the old one in the list.
+//! - `config.toml`, `best.safetensors` or `final.safetensors` has been replaced: [`Manifest::replace`] first adds the new content to the old one in the list.
 //!
 //! So a listed file has a listed content whenever the process is killed, unless another program has changed the file.
 //!
 //! The first line is `{"format":1,"epoch":E}`, the last the CRC-32C of all before it, every other `{"path","size","crc32c"}` with
 //! `"pending":true` for a content that is about to replace another one.
 
-use super::{BEST, CONFIG, GAMES, MANIFEST, checkpoint, findings, folder};
+use super::{BEST, CONFIG, FINAL, GAMES, MANIFEST, OPPONENTS, checkpoint, findings, folder};
 use crate::error::{Error, Result};
 use crate::files::{FileDigest, read_whole, write_atomic};
-use crate::report::metrics::{self, MetricsLog};
+use crate::report::metrics::{self, EpochRecord, MetricsLog};
 use findings::FindingsLog;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -174,14 +174,18 @@ impl Manifest {
         let mut manifest = Self { epoch, ..Self::new(dir) };
         let mut names = vec![CONFIG.to_string()];
         names.extend(Some(BEST.to_string()).filter(|name| dir.join(name).is_file()));
+        names.extend(Some(FINAL.to_string()).filter(|name| dir.join(name).is_file()));
         names.extend(checkpoints.iter().flat_map(|(epoch, _)| checkpoint::file_names(*epoch)));
-        names.extend(stored_games(dir, epoch)?);
+        names.extend(numbered_files(dir, GAMES, epoch)?.into_iter().map(games_name));
+        names.extend(numbered_files(dir, OPPONENTS, epoch)?.into_iter().map(opponent_name));
         for name in names {
             let digest = FileDigest::of_file(&dir.join(&name))?;
             manifest.set(name, digest);
         }
         if dir.join(metrics::FILE_NAME).is_file() {
-            let size = MetricsLog::size_until(dir, epoch)?;
+            // The record of a cut epoch belongs to its network.
+            let last = if dir.join(FINAL).is_file() { epoch + 1 } else { epoch };
+            let size = MetricsLog::size_until(dir, last)?;
             let digest = FileDigest::of_beginning(&dir.join(metrics::FILE_NAME), size)?;
             manifest.set(metrics::FILE_NAME, digest);
         }
@@ -208,15 +212,60 @@ impl Manifest {
         epochs.into_iter().map(|epoch| (epoch, checkpoint::folder(&self.dir, epoch))).collect()
     }
 
-    /// The path of the best network, otherwise of the latest checkpoint's.
+    /// The path of the best network, otherwise of the latest one.
     ///
     /// # Errors
     /// [`Error::Format`] if the run has no checkpoint.
     pub fn network(&self) -> Result<String> {
+        if self.files.contains_key(FINAL) && self.is_cut_best() {
+            return Ok(FINAL.to_string());
+        }
         match (self.files.contains_key(BEST), self.checkpoints().last()) {
             (true, _) => Ok(BEST.to_string()),
             (false, Some((epoch, _))) => Ok(checkpoint::weights_name(*epoch)),
             (false, None) => Err(Error::format(&self.dir, "the run has no checkpoint yet")),
+        }
+    }
+
+    /// True if the network of the cut epoch is as strong as the best one before, or none was measured.
+    fn is_cut_best(&self) -> bool {
+        let bytes = self.read(metrics::FILE_NAME).unwrap_or_default();
+        let records = bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
+        let (cut, before): (Vec<EpochRecord>, Vec<EpochRecord>) =
+            records.partition(|record: &EpochRecord| record.cut);
+        let best = |records: &[EpochRecord]| {
+            records.iter().filter_map(|record| record.strength?.rank()).min_by(f64::total_cmp)
+        };
+        best(&before).is_none_or(|before| best(&cut).is_some_and(|cut| cut <= before))
+    }
+
+    /// Drops the network and the record of a cut epoch, so that a resumed run plays it again. At every moment the manifest on disk lists
+    /// the files that are there.
+    ///
+    /// # Errors
+    /// [`Error::Io`], and those of [`MetricsLog::size_until`].
+    pub fn undo_cut(&mut self) -> Result<()> {
+        if !self.files.contains_key(FINAL) {
+            return self.remove_unlisted(FINAL);
+        }
+        let size = MetricsLog::size_until(&self.dir, self.epoch)? as usize;
+        let path = self.dir.join(metrics::FILE_NAME);
+        let log = read_whole(&path).map_err(|e| Error::io("reading", &path, e))?;
+        self.replace(metrics::FILE_NAME, &log[..size])?;
+        if size == 0 {
+            self.files.remove(metrics::FILE_NAME);
+        }
+        self.files.remove(FINAL);
+        self.write_lines()?;
+        self.remove_unlisted(FINAL)
+    }
+
+    /// Removes a file that the manifest does not list, if it exists.
+    fn remove_unlisted(&self, name: &str) -> Result<()> {
+        let path = self.dir.join(name);
+        match fs::remove_file(&path) {
+            Err(e) if e.kind() != ErrorKind::NotFound => Err(Error::io("removing", &path, e)),
+            _ => Ok(()),
         }
     }
 
@@ -405,22 +454,27 @@ pub fn games_name(epoch: u64) -> String {
     format!("{GAMES}/epoch-{epoch:06}.jsonl")
 }
 
-/// The paths of the stored games up to `epoch` in `dir`, in order. The folder is listed, instead of testing a name per epoch, since the
-/// name of a checkpoint may contain any number.
-fn stored_games(dir: &Path, epoch: u64) -> Result<Vec<String>> {
-    let folder = dir.join(GAMES);
-    let entries = match fs::read_dir(&folder) {
+/// The path of the network of `epoch` that is kept as an opponent.
+pub fn opponent_name(epoch: u64) -> String {
+    format!("{OPPONENTS}/epoch-{epoch:06}.safetensors")
+}
+
+/// The epochs up to `epoch` that have a file in this `folder` of `dir`, in order. The folder is listed, instead of testing a name per
+/// epoch, since the name of a checkpoint may contain any number.
+fn numbered_files(dir: &Path, folder: &str, epoch: u64) -> Result<BTreeSet<u64>> {
+    let path = dir.join(folder);
+    let entries = match fs::read_dir(&path) {
         Ok(entries) => entries,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(Error::io("reading", &folder, e)),
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
+        Err(e) => return Err(Error::io("reading", &path, e)),
     };
     let number = |entry: std::io::Result<fs::DirEntry>| -> Option<u64> {
-        let name = entry.ok()?.file_name().into_string().ok()?;
-        name.strip_prefix("epoch-")?.strip_suffix(".jsonl")?.parse().ok()
+        let entry = entry.ok().filter(|entry| entry.path().is_file())?;
+        let name = entry.file_name().into_string().ok()?;
+        let number = name.strip_prefix("epoch-")?.split_once('.')?.0.parse().ok()?;
+        [games_name(number), opponent_name(number)].contains(&format!("{folder}/{name}")).then_some(number)
     };
-    let epochs: BTreeSet<u64> =
-        entries.filter_map(number).filter(|number| (1..=epoch).contains(number)).collect();
-    Ok(epochs.into_iter().map(games_name).filter(|name| dir.join(name).is_file()).collect())
+    Ok(entries.filter_map(number).filter(|number| (1..=epoch).contains(number)).collect())
 }
 
 /// True for logs; the manifest lists their beginning.

@@ -8,6 +8,7 @@ use crate::config::{Config, DeviceName, TrainingMode};
 use crate::engine::Settings;
 use crate::error::{Error, Result};
 use crate::eval::arena::ROWS;
+use crate::eval::opponent::LADDER;
 use crate::net::NetSpec;
 use crate::pass::PassBuffers;
 use crate::replay::{Replay, TargetList};
@@ -218,13 +219,18 @@ fn search_bytes(game: &dyn AnyGame, params: SearchParams, placement: Placement, 
     product(rows, tree + PassBuffers::bytes(&sizes, params.leaves as usize))
 }
 
+/// Networks that search at the same time in an evaluation: the opponent may be an earlier one of the run.
+pub fn searches(config: &Config, game: &dyn AnyGame) -> usize {
+    if config.eval.opponent == LADDER && game.solved_positions().is_none() { 2 } else { 1 }
+}
+
 /// Bytes of the searches of an evaluation after an epoch.
 fn evaluation_bytes(config: &Config, game: &dyn AnyGame) -> u64 {
     if config.eval.every == 0 {
         return 0;
     }
     let settings = Settings::new(config, &game.sizes());
-    let rows = ROWS * settings.determinisations;
+    let rows = searches(config, game) * ROWS * settings.determinisations;
     search_bytes(game, settings.batch_params(), settings.placement, rows)
 }
 

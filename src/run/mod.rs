@@ -7,8 +7,11 @@
 
 pub mod checkpoint;
 mod ending;
+mod cut;
 mod epoch;
+mod epoch_eta;
 mod epoch_network;
+pub mod epoch_size;
 pub mod evaluation;
 pub mod findings;
 pub mod folder;
@@ -16,10 +19,12 @@ mod free_memory;
 pub mod learner;
 pub mod limits;
 pub mod manifest;
+mod measuring;
 pub mod factory;
 pub mod memory;
 pub mod network;
 pub mod local_selfplay;
+mod pace;
 mod setup;
 pub mod strength;
 pub mod workers;
@@ -33,14 +38,14 @@ use crate::replay::Replay;
 use crate::report::REPORT;
 use crate::report::exporter::Exporter;
 use crate::report::html::Report;
-use crate::report::metrics::{self, EpochRecord, MetricsLog, RootCacheUse, Strength};
+use crate::report::metrics::{self, EpochRecord, MetricsLog, RootCacheUse};
 use crate::report::progress::Progress;
 use crate::report::prometheus::MetricsText;
 use crate::report::tensorboard::EventWriter;
 use crate::stop::Stop;
 use crate::weights::FileTemplate;
 use checkpoint::{Checkpoint, CheckpointState, Counters};
-use epoch::{Collector, EpochResult, EpochRunner, Training};
+use epoch::{Collector, EpochResult, EpochRunner, Extent, Training};
 use epoch_network::EpochNetwork;
 use factory::{ComponentFactory, DefaultFactory};
 use findings::FindingsLog;
@@ -48,6 +53,7 @@ use folder::RunFolder;
 use learner::Learner;
 use local_selfplay::{LocalSelfPlay, NewWeights, finished_in, take_weights};
 use manifest::{CheckDepth, Manifest, games_name};
+use pace::{EvaluationPace, Moment};
 use setup::{RunSetup, RunState};
 use std::path::Path;
 use std::sync::Arc;
@@ -59,8 +65,12 @@ use workers::{Workers, WorkersSetup};
 pub const CONFIG: &str = "config.toml";
 /// The folder of stored games in a run's folder.
 pub const GAMES: &str = "games";
+/// The folder of networks that are kept as opponents in a run's folder.
+pub const OPPONENTS: &str = "opponents";
 /// The best network so far, in a run's folder.
 pub const BEST: &str = "best.safetensors";
+/// The network of the epoch that the time limit cut, in a run's folder.
+pub const FINAL: &str = "final.safetensors";
 /// The list of a run's files, in its folder.
 pub const MANIFEST: &str = "manifest.jsonl";
 
@@ -82,6 +92,7 @@ pub struct Run {
     received: Vec<u8>,
     counters: Counters,
     strength_meter: StrengthMeter,
+    pace: EvaluationPace,
     metrics: MetricsLog,
     findings: FindingsLog,
     events: EventWriter,
@@ -111,7 +122,7 @@ impl Run {
         threads: usize,
     ) -> Result<Self> {
         let setup = RunSetup::new(factory, &config, threads)?;
-        Self::begin(config, setup, RunFolder::create(dir)?, Manifest::new(dir), threads)
+        Self::begin(setup.config.clone(), setup, RunFolder::create(dir)?, Manifest::new(dir), threads)
     }
 
     /// Resumes the run in the folder `dir` from its last checkpoint, with `config`. A run without a checkpoint starts anew.
@@ -134,6 +145,7 @@ impl Run {
         threads: usize,
     ) -> Result<Self> {
         let setup = RunSetup::new(factory, &config, threads)?;
+        let config = setup.config.clone();
         let folder = RunFolder::open(dir)?;
         let mut manifest = match Manifest::load(dir)? {
             None if folder::is_unstarted(dir)? => Manifest::new(dir),
@@ -141,6 +153,7 @@ impl Run {
         };
         check_files(&manifest)?;
         manifest.resolve_pending()?;
+        manifest.undo_cut()?;
         let Some((epoch, latest)) = manifest.checkpoints().pop() else {
             return Self::begin(config, setup, folder, manifest, threads);
         };
@@ -219,10 +232,13 @@ impl Run {
         remove_temporaries(dir)?;
         remove_temporaries(&dir.join(GAMES))?;
         checkpoint::prune(dir, &manifest.checkpoints())?;
+        remove_temporaries(&dir.join(OPPONENTS))?;
+        let metrics = MetricsLog::open(dir, counters.epoch)?;
         Ok(Self {
             factory,
             strength_meter,
-            metrics: MetricsLog::open(dir, counters.epoch)?,
+            pace: EvaluationPace::new(&config.eval, metrics.records()),
+            metrics,
             findings: FindingsLog::open(dir)?,
             events: EventWriter::create(dir, counters.epoch)?,
             exporter: None,
@@ -259,15 +275,16 @@ impl Run {
         self.counters.epoch
     }
 
-    /// Runs epochs until the configuration's limit or until `stop` is requested. An epoch that does not end in time is discarded; a
-    /// resumed run repeats it and gives the same bytes. The run cannot be continued after an error.
+    /// Runs epochs until the configuration's limit or until `stop` is requested. An epoch that does not end in time is cut: its
+    /// network is trained on what was played, measured and kept, but is no checkpoint. A resumed run plays the epoch in full and gives
+    /// the bytes of an uninterrupted one. The run cannot be continued after a cut epoch or an error.
     ///
     /// # Errors
-    /// [`Error::Stopped`] after a signal, [`Error::TimeLimit`] if the time limit is reached before the first of these epochs is done,
-    /// those of self-play, training and the disk; the last checkpoint is then unchanged.
+    /// [`Error::Stopped`] after a signal, [`Error::TimeLimit`] if the time limit is reached before self-play has begun, those of
+    /// self-play, training and the disk; the last checkpoint is then unchanged.
     pub fn run_epochs(&mut self, progress: &mut Progress, stop: &Stop) -> Result<()> {
         let first = self.counters.epoch;
-        let stop = stop.at(self.deadline());
+        let stop = stop.at(self.last_moment());
         self.local_selfplay.stop_by(&stop);
         while !self.is_done() {
             match self.work(progress, &stop) {
@@ -277,6 +294,9 @@ impl Run {
                     progress.epoch(&record)?;
                     if let Some(exporter) = &self.exporter {
                         exporter.set(MetricsText::of_run(self.metrics.records()));
+                    }
+                    if record.cut {
+                        return self.close(progress);
                     }
                 }
                 Err(Error::Stopped(cause)) => return self.end_early(cause, first, progress),
@@ -299,7 +319,7 @@ impl Run {
         let started = Instant::now();
         let cache = self.play_with_new_weights(progress, stop)?;
         let prepared_at = started.elapsed().as_secs_f64();
-        let EpochResult { played, losses, times } = self.play_and_train(progress, stop)?;
+        let EpochResult { played, losses, times, extent } = self.play_and_train(progress, stop)?;
         self.network = EpochNetwork::new(
             self.factory.as_ref(),
             &self.config,
@@ -310,7 +330,8 @@ impl Run {
         let (pass_metrics, trained_at) =
             (self.local_selfplay.take_metrics(), started.elapsed().as_secs_f64());
         let epoch = self.counters.epoch + 1;
-        let strength = self.evaluate(epoch, progress, stop)?;
+        let moment = if extent == Extent::Cut { Moment::Last } else { self.moment_after(epoch) };
+        let strength = self.evaluate(epoch, moment, progress, stop)?;
         let share = |n: u64| (played.games > 0).then(|| n as f64 / played.games as f64);
         let record = EpochRecord {
             epoch,
@@ -324,6 +345,7 @@ impl Run {
             overlapped_seconds: times.overlapped,
             eval_seconds: started.elapsed().as_secs_f64() - trained_at,
             updates: self.trainer.updates(),
+            cut: extent == Extent::Cut,
             replay_fill: self.replay.len() as f64 / self.config.replay.capacity as f64,
             losses,
             mean_game_length: share(played.plies),
@@ -343,7 +365,10 @@ impl Run {
         };
         let record = record.with_rates();
         let written_from = Instant::now();
-        self.close_epoch(record.clone(), &played.stored, stop)?;
+        match extent {
+            Extent::Full => self.close_epoch(record.clone(), &played.stored, stop)?,
+            Extent::Cut => self.close_cut(record.clone(), stop)?,
+        }
         tracing::debug!(
             "epoch {epoch}: {} games of {} plies, {} simulations in {} passes; preparation {prepared_at:.3} s, self-play {:.3} s, \
              training {:.3} s, evaluation {:.3} s, files {:.3} s",
@@ -357,24 +382,6 @@ impl Run {
             written_from.elapsed().as_secs_f64()
         );
         Ok(record)
-    }
-
-    /// The strength of the network after `epoch`; None for an epoch without an evaluation.
-    fn evaluate(&mut self, epoch: u64, progress: &mut Progress, stop: &Stop) -> Result<Option<Strength>> {
-        let every = self.config.eval.every;
-        if every == 0 || !epoch.is_multiple_of(every) {
-            return Ok(None);
-        }
-        let EpochNetwork { file, network } = &self.network;
-        let (meter, network) = (&self.strength_meter, network.as_ref());
-        let strength = match self.workers.as_mut() {
-            None => evaluation::alone(meter, network, stop, progress),
-            Some(workers) => {
-                let mut shared = workers.share_evaluation(epoch, file, evaluation::offer(meter))?;
-                evaluation::with_workers(meter, network, shared.as_mut(), stop, progress)
-            }
-        };
-        strength.map(Some)
     }
 
     /// Writes the epoch's files, then the checkpoint and the manifest: a run that is killed before the manifest repeats the epoch and
@@ -391,15 +398,11 @@ impl Run {
             self.counters.best = Some((record.epoch, rank));
             self.manifest.replace(BEST, &self.network.file.to_bytes(&self.folder.path().join(BEST))?)?;
         }
+        self.keep_opponent(&record)?;
         self.events.append(&record)?;
         self.metrics.append(record)?;
         drop(writing);
-        let report = Report {
-            config: &self.config,
-            records: self.metrics.records(),
-            random_outcome_error: self.strength_meter.random_outcome_error(),
-        };
-        report.write(&self.dir().join(REPORT))?;
+        self.write_report()?;
         let _writing = stop.write_guard();
         self.finish_epoch()
     }
@@ -424,16 +427,18 @@ impl Run {
 
     /// Runs an epoch's self-play and updates.
     fn play_and_train(&mut self, progress: &mut Progress, stop: &Stop) -> Result<EpochResult> {
+        let target = epoch_size::samples_of(&self.config.selfplay, self.counters.epoch + 1);
+        let deadline = self.epoch_deadline()?;
+        let length_before = self.metrics.records().last().and_then(|record| record.mean_game_length);
         let Self { config, local_selfplay, workers, findings, trainer, replay, folder, .. } = self;
         let workers = workers.as_deref_mut();
-        let collector = Collector { local_selfplay, workers, findings, config, folder };
+        let collector = Collector { local_selfplay, workers, findings, folder, target, length_before };
         let training = Training { trainer: trainer.as_mut(), config, folder };
-        EpochRunner { collector, training, replay, progress, stop }.run()
+        EpochRunner { collector, training, replay, progress, stop, deadline }.run()
     }
 
     /// Writes the checkpoint and the manifest of the current epoch, and removes the checkpoints beyond `run.keep_checkpoints`.
     fn finish_epoch(&mut self) -> Result<()> {
-        let dir = self.folder.path();
         let state = self.trainer.state()?;
         if let Some(workers) = &self.workers {
             self.received = workers.received();
@@ -447,20 +452,34 @@ impl Run {
             replay: &self.replay,
             network: &self.network.file,
         };
-        for (name, digest) in checkpoint::save(dir, self.game.as_ref(), parts)? {
+        for (name, digest) in checkpoint::save(self.dir(), self.game.as_ref(), parts)? {
             self.manifest.set(name, digest);
         }
-        let logs =
-            [(metrics::FILE_NAME, self.metrics.digest()), (findings::FILE_NAME, self.findings.digest())];
-        for (name, digest) in logs.into_iter().filter(|(_, digest)| digest.size > 0) {
-            self.manifest.set(name, digest);
-        }
+        self.list_logs();
         self.manifest.keep_checkpoints(self.config.run.keep_checkpoints);
         self.manifest.write(self.counters.epoch)?;
         if let Some(workers) = &mut self.workers {
             workers.publish(self.counters.epoch, &self.network.file, self.metrics.records().last())?;
         }
-        checkpoint::prune(dir, &self.manifest.checkpoints())
+        checkpoint::prune(self.dir(), &self.manifest.checkpoints())
+    }
+
+    fn write_report(&self) -> Result<()> {
+        let report = Report {
+            config: &self.config,
+            records: self.metrics.records(),
+            random_outcome_error: self.strength_meter.random_outcome_error(),
+        };
+        report.write(&self.dir().join(REPORT))
+    }
+
+    /// Lists the present content of the logs in the manifest.
+    fn list_logs(&mut self) {
+        let logs =
+            [(metrics::FILE_NAME, self.metrics.digest()), (findings::FILE_NAME, self.findings.digest())];
+        for (name, digest) in logs.into_iter().filter(|(_, digest)| digest.size > 0) {
+            self.manifest.set(name, digest);
+        }
     }
 
     fn store_games(&mut self, games: &[FinishedGame]) -> Result<()> {
@@ -481,7 +500,7 @@ impl Run {
 /// Compares a run's files with its manifest: the content of those on which the next epochs depend, the size of all others.
 fn check_files(manifest: &Manifest) -> Result<()> {
     let latest = manifest.checkpoints().pop().map(|(epoch, _)| epoch);
-    let read = [CONFIG, BEST, metrics::FILE_NAME, findings::FILE_NAME];
+    let read = [CONFIG, BEST, FINAL, metrics::FILE_NAME, findings::FILE_NAME];
     for name in manifest.names() {
         let is_read =
             read.contains(&name.as_str()) || checkpoint::epoch_of(&name).is_some_and(|e| Some(e) == latest);

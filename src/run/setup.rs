@@ -1,6 +1,7 @@
 //! The start of a run: components, which are checked before anything is written, and the state, new or from a checkpoint.
 
 use super::checkpoint::Counters;
+use super::epoch_size::sized;
 use super::factory::ComponentFactory;
 use super::folder::RunFolder;
 use super::learner::Learner;
@@ -21,6 +22,8 @@ use std::sync::Arc;
 /// The components of a configuration, made and checked before anything is written.
 pub(super) struct RunSetup {
     pub(super) factory: Box<dyn ComponentFactory>,
+    /// With the size of its epochs.
+    pub(super) config: Config,
     pub(super) game: Arc<dyn AnyGame>,
     pub(super) spec: NetSpec,
     /// What the replay buffer's batches have besides policy and values.
@@ -33,6 +36,8 @@ impl RunSetup {
     pub(super) fn new(factory: Box<dyn ComponentFactory>, config: &Config, threads: usize) -> Result<Self> {
         let game = factory.registry().game_of(config)?;
         factory.check(config)?;
+        let sized = sized(config, &game.sizes())?;
+        let config = &sized;
         config.check_replay()?;
         check_nodes(config, &game.sizes())?;
         let spec = NetSpec::with_targets(&config.net, &game.sizes(), &game.targets())?;
@@ -46,7 +51,7 @@ impl RunSetup {
         factory.memory(config, game.as_ref())?.check(config)?;
         let template = FileTemplate::new(game.as_ref(), &spec)?;
         let strength_meter = StrengthMeter::new(config, &game, threads)?;
-        Ok(Self { factory, game, spec, targets, template, strength_meter })
+        Ok(Self { factory, game, spec, targets, template, strength_meter, config: sized })
     }
 }
 

@@ -2,23 +2,29 @@
 //! of the match) are measured independently, so that several processes can share a measurement.
 
 use crate::backend::AnyGame;
+use crate::batch::ErasedRules;
 use crate::config::Config;
 use crate::engine::Settings;
 use crate::error::{Error, Result};
 use crate::eval::arena::{Contestant, ROWS};
 use crate::eval::choices::{PositionChoice, choices, summarise};
+use crate::eval::elo::share_interval;
 use crate::eval::matches::{MatchOutcome, MatchPlan, check_game, play_part};
+use crate::eval::opponent::{Opponent, Rung};
 use crate::eval::positions::{self, SolvedPosition, random_error_rates};
 use crate::net::Network;
-use crate::report::metrics::Strength;
-use crate::run::memory::check_search;
+use crate::report::metrics::{Lead, Strength};
+use crate::run::memory::{check_search, searches};
 use crate::stop::Stop;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Measures the strength of a network, in the same way after every epoch.
+/// Random plies at the start of a game against an own earlier network: two searches without noise would repeat one game.
+const OWN_OPENING_PLIES: u32 = 4;
+
+/// Measures the strength of a network.
 pub struct StrengthMeter {
     game: Arc<dyn AnyGame>,
     settings: Settings,
@@ -27,7 +33,23 @@ pub struct StrengthMeter {
 
 enum Task {
     Positions(Vec<SolvedPosition>),
-    Match { opponent: String, plan: MatchPlan },
+    Match(MatchTask),
+}
+
+struct MatchTask {
+    setup: MatchSetup,
+    /// The opponent's network, if it is an earlier one of the run.
+    network: Option<Box<dyn Network>>,
+    seed: u64,
+}
+
+/// The opponent and the size of a match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MatchSetup {
+    /// The opponent.
+    pub rung: Rung,
+    /// The number of games.
+    pub games: usize,
 }
 
 /// The results of some items.
@@ -57,20 +79,17 @@ impl StrengthMeter {
     /// memory.
     pub fn new(config: &Config, game: &Arc<dyn AnyGame>, threads: usize) -> Result<Self> {
         let settings = Settings { threads, ..Settings::new(config, &game.sizes()) };
-        if config.eval.every > 0 {
-            check_search(game.as_ref(), settings, ROWS)?;
-        }
         let task = match known_positions(game, config.eval.positions)? {
             Some(positions) => Task::Positions(positions),
             None => {
-                let opponent = config.eval.opponent.clone();
-                Contestant::named(game.as_ref(), &opponent, "eval.opponent", 1)?;
-                let plan =
-                    MatchPlan { games: config.eval.match_games, opening_plies: 0, seed: config.run.seed }
-                        .for_game(game.as_ref());
-                Task::Match { opponent, plan }
+                let rung = Rung::first(&config.eval.opponent)?;
+                let setup = MatchSetup { rung, games: match_games(config, game.as_ref()) };
+                Task::Match(MatchTask { setup, network: None, seed: config.run.seed })
             }
         };
+        if config.eval.every > 0 {
+            check_search(game.as_ref(), settings, searches(config, game.as_ref()) * ROWS)?;
+        }
         Ok(Self { game: game.clone(), settings, task })
     }
 
@@ -78,7 +97,23 @@ impl StrengthMeter {
     pub fn items(&self) -> usize {
         match &self.task {
             Task::Positions(positions) => positions.len(),
-            Task::Match { plan, .. } => plan.games,
+            Task::Match(task) => task.setup.games,
+        }
+    }
+
+    /// The opponent and the size of the match; None for solved positions.
+    pub fn match_setup(&self) -> Option<MatchSetup> {
+        match &self.task {
+            Task::Positions(_) => None,
+            Task::Match(task) => Some(task.setup),
+        }
+    }
+
+    /// Sets the match of the next measurement, with the opponent's `network` if it is an earlier one of the run. Has no effect on
+    /// solved positions.
+    pub fn set_match(&mut self, setup: MatchSetup, network: Option<Box<dyn Network>>) {
+        if let Task::Match(task) = &mut self.task {
+            (task.setup, task.network) = (setup, network);
         }
     }
 
@@ -86,7 +121,7 @@ impl StrengthMeter {
     pub fn unit(&self) -> &'static str {
         match &self.task {
             Task::Positions(_) => "positions",
-            Task::Match { .. } => "games",
+            Task::Match(_) => "games",
         }
     }
 
@@ -107,12 +142,19 @@ impl StrengthMeter {
                 let choices = choices(&self.game, network, self.settings, positions, numbers, stop, report)?;
                 Ok(EvalResult::Positions(choices))
             }
-            Task::Match { opponent, plan } => {
+            Task::Match(task) => {
                 let game = self.game.as_ref();
-                let own = Contestant::search(game, network, self.settings)?;
-                let other = Contestant::named(game, opponent, "eval.opponent", self.settings.threads)?;
-                let (mut own, mut other) = (own.stopped_by(stop), other.stopped_by(stop));
-                let records = play_part(&self.game, &mut own, &mut other, *plan, numbers, &mut |so_far| {
+                let mut own = Contestant::search(game, network, self.settings)?.stopped_by(stop);
+                let other = match (task.setup.rung.opponent, &task.network) {
+                    (Opponent::Epoch(_), Some(earlier)) => {
+                        Contestant::search(game, earlier.as_ref(), self.settings)?
+                    }
+                    (named, _) => {
+                        Contestant::named(game, &named.to_string(), "eval.opponent", self.settings.threads)?
+                    }
+                };
+                let (mut other, plan) = (other.stopped_by(stop), task.plan());
+                let records = play_part(&self.game, &mut own, &mut other, plan, numbers, &mut |so_far| {
                     let (result, fraction) = (so_far.result, so_far.fraction);
                     let detail = result.score_so_far();
                     report(ItemProgress { done: so_far.games, fraction, detail });
@@ -139,9 +181,9 @@ impl StrengthMeter {
             (Task::Positions(positions), EvalResult::Positions(choices)) => {
                 numbers.zip(choices).try_for_each(|(number, choice)| check_choice(number, positions, choice))
             }
-            (Task::Match { plan, .. }, EvalResult::Games(records)) => numbers
+            (Task::Match(task), EvalResult::Games(records)) => numbers
                 .zip(records)
-                .try_for_each(|(number, actions)| check_game(&self.game, *plan, number, actions)),
+                .try_for_each(|(number, actions)| check_game(&self.game, task.plan(), number, actions)),
             _ => Err(format!("results of another kind, expected {}", self.unit())),
         }
     }
@@ -171,24 +213,23 @@ impl StrengthMeter {
         match &self.task {
             Task::Positions(positions) => {
                 let summary = summarise(positions, &choices)?;
+                let error = summary.search_outcome_error;
                 Ok(Strength {
-                    search_outcome_error: Some(summary.search_outcome_error),
+                    search_outcome_error: Some(error),
+                    search_outcome_interval: Some(share_interval(error, positions.len() as f64)),
                     policy_outcome_error: Some(summary.policy_outcome_error),
                     search_exact_error: Some(summary.search_exact_error),
                     policy_exact_error: Some(summary.policy_exact_error),
                     ..Strength::default()
                 })
             }
-            Task::Match { plan, .. } => {
-                if records.len() != plan.games {
-                    return Err(wrong(format!("{} games, expected {}", records.len(), plan.games)));
+            Task::Match(task) => {
+                let MatchSetup { rung, games } = task.setup;
+                if records.len() != games {
+                    return Err(wrong(format!("{} games, expected {games}", records.len())));
                 }
-                let outcome = MatchOutcome::of_records(&self.game, *plan, &records).map_err(wrong)?;
-                Ok(Strength {
-                    match_score: Some(outcome.result.score()),
-                    match_elo: outcome.result.elo().difference,
-                    ..Strength::default()
-                })
+                let outcome = MatchOutcome::of_records(&self.game, task.plan(), &records).map_err(wrong)?;
+                Ok(Strength { rung: Some(rung), ..match_strength(&outcome, self.game.sizes().num_players) })
             }
         }
     }
@@ -197,8 +238,42 @@ impl StrengthMeter {
     pub fn random_outcome_error(&self) -> Option<f64> {
         match &self.task {
             Task::Positions(positions) => Some(random_error_rates(positions).outcome_error),
-            Task::Match { .. } => None,
+            Task::Match(_) => None,
         }
+    }
+}
+
+impl MatchTask {
+    fn plan(&self) -> MatchPlan {
+        let MatchSetup { rung, games } = self.setup;
+        let opening_plies = match rung.opponent {
+            Opponent::Epoch(_) => OWN_OPENING_PLIES,
+            Opponent::Random | Opponent::Rollouts(_) => 0,
+        };
+        MatchPlan { games, opening_plies, seed: self.seed }
+    }
+}
+
+/// The full number of games of a match.
+pub fn match_games(config: &Config, game: &dyn ErasedRules) -> usize {
+    let plan = MatchPlan { games: config.eval.match_games, opening_plies: 0, seed: config.run.seed };
+    plan.for_game(game).games
+}
+
+/// The strength that the outcome of a match shows.
+fn match_strength(outcome: &MatchOutcome, players: usize) -> Strength {
+    let lead = outcome.points().zip(outcome.lead()).filter(|_| players > 2).map(|(points, lead)| Lead {
+        points: points.mean,
+        mean: lead.mean,
+        interval: lead.interval().unwrap_or([lead.mean; 2]),
+    });
+    Strength {
+        match_score: Some(outcome.result.score()),
+        match_interval: Some(outcome.result.score_interval()),
+        match_elo: (players == 2).then(|| outcome.result.elo().difference).flatten(),
+        match_games: Some(outcome.result.games()),
+        lead,
+        ..Strength::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The interface of a run to other processes that play its games: they send finished games and receive new weights. Independent of the
 //! transport.
 
-use super::strength::EvalResult;
+use super::strength::{EvalResult, MatchSetup};
 use crate::backend::AnyGame;
 use crate::config::Config;
 use crate::error::Result;
@@ -55,6 +55,8 @@ pub struct EvaluationOffer {
     pub parts: usize,
     /// Maximum size of the results of a part, in bytes.
     pub max_bytes: usize,
+    /// The match; None for solved positions.
+    pub setup: Option<MatchSetup>,
 }
 
 /// Checks the results of a part that a worker has measured; the error describes the defect.

@@ -9,7 +9,7 @@ from program import start
 BASE = """run.seed=5 run.threads=1 run.epochs=2 net.arch=mlp net.blocks=1 net.channels=16 net.value_hidden=8 net.policy_channels=2
     net.value_channels=2 net.precision=f32 search.simulations=4 search.cache_entries=128 search.max_num_considered_actions=4
     search.reuse=true search.determinisations=1 selfplay.games=3 selfplay.samples_per_epoch=24 selfplay.passes_per_poll=2
-    selfplay.opening_plies=2 replay.capacity=60 train.batch=8 train.min_samples=10 eval.every=1 eval.simulations=2 eval.positions=3
+    selfplay.opening_plies=2 replay.capacity=60 train.batch=8 train.min_samples=10 eval.share=0.0 eval.every=1 eval.simulations=2 eval.positions=3
     run.keep_checkpoints=2 eval.match_games=2 eval.opponent=random eval.determinisations=1"""
 RESNET = "net.arch=resnet net.channels=16"
 GAMES = {

@@ -53,8 +53,12 @@ fn minutes(record: &Value) -> Value {
     json!(record["seconds"].as_f64().expect("a time") / 60.0)
 }
 
-fn search_error(record: &Value) -> Value {
-    percent(&record["strength"]["search_outcome_error"])
+/// The outcome error as the page shows it, with its interval.
+fn search_error(record: &Value) -> String {
+    let strength = &record["strength"];
+    let per_cent = |value: &Value| format!("{:.1}", 100.0 * value.as_f64().expect("a share"));
+    let [low, high] = [0, 1].map(|end| per_cent(&strength["search_outcome_interval"][end]));
+    format!("{} % err ({low}-{high})", per_cent(&strength["search_outcome_error"]))
 }
 
 #[test]
@@ -68,7 +72,7 @@ fn the_facts_of_the_report_are_those_of_metrics_jsonl() {
         of_cache("inherited_visits") > of_cache("simulations"),
         "trees cost more than games get from them"
     );
-    let error = |record: &&Value| search_error(record).as_f64().expect("a number");
+    let error = |record: &&Value| record["strength"]["search_outcome_error"].as_f64().expect("a number");
     let best = records.iter().rev().min_by(|a, b| error(a).total_cmp(&error(b))).expect("an epoch");
     let facts: BTreeMap<&str, &str> = between(&page, "<li><b>", "</li>")
         .into_iter()
@@ -84,14 +88,17 @@ fn the_facts_of_the_report_are_those_of_metrics_jsonl() {
         ("simulations for root caches", json!(of_cache("simulations"))),
         ("visits inherited from them", json!(of_cache("inherited_visits"))),
         ("updates", last["updates"].clone()),
-        ("games a day", last["games_per_day"].clone()),
-        ("latest outcome error, search", search_error(last)),
-        ("latest outcome error, policy", percent(&last["strength"]["policy_outcome_error"])),
+        ("measured in epoch", last["epoch"].clone()),
         ("best epoch", best["epoch"].clone()),
-        ("of the best epoch", search_error(best)),
     ]);
-    assert_eq!(facts.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
-    facts.iter().for_each(|(name, figure)| assert_is(figure, &expected[name], name));
+    let mut names = facts;
+    for (name, record) in
+        [("latest outcome error with search (95 % interval)", last), ("of the best epoch", best)]
+    {
+        assert_eq!(names.remove(name), Some(search_error(record).as_str()), "{name}");
+    }
+    assert_eq!(names.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+    names.iter().for_each(|(name, figure)| assert_is(figure, &expected[name], name));
 }
 
 #[test]
@@ -110,20 +117,19 @@ fn the_table_of_the_report_is_that_of_metrics_jsonl() {
             ("games", record["games"].clone()),
             ("positions/s", record["positions_per_second"].clone()),
             ("simulations/s", record["simulations_per_second"].clone()),
-            ("games/day", record["games_per_day"].clone()),
             ("updates", record["updates"].clone()),
             ("policy", losses["policy"].clone()),
             ("KL", losses["policy_kl"].clone()),
             ("value", losses["value"].clone()),
-            ("search err %", percent(&strength["search_outcome_error"])),
+            ("strength", Value::Null),
             ("policy err %", percent(&strength["policy_outcome_error"])),
-            ("match %", percent(&strength["match_score"])),
             ("length", record["mean_game_length"].clone()),
             ("draws %", percent(&record["draw_share"])),
         ];
         assert_eq!(names, expected.iter().map(|(name, _)| *name).collect::<Vec<_>>());
         for (cell, (name, value)) in cells.iter().zip(&expected) {
             match value {
+                _ if *name == "strength" => assert_eq!(*cell, search_error(record)),
                 Value::Null => assert_eq!(*cell, "", "{name}"),
                 value => assert_is(cell, value, name),
             }

@@ -54,7 +54,7 @@ impl Setting {
                     let legal = play.legal();
                     if play.turn() == Turn::Chance {
                         let key = Key::new(self.config.run.seed, Purpose::Chance);
-                        let mut rng = key.with(number as u64).with(ply as u64).stream();
+                        let mut rng = key.with(number as u64 / 2).with(ply as u64).stream();
                         let dealt = rng.weighted(&self.game.chance_probs(play.state(), &legal));
                         if action != legal[dealt] {
                             return false;
@@ -112,7 +112,7 @@ impl Sent {
     const TASK: usize = 1;
 
     fn new(setting: &Setting, measured: &EvalResult, items: usize) -> Self {
-        let offer = Offer { id: 77, version: 5, sha256: [3; 32], tasks: 4 };
+        let offer = Offer { id: 77, version: 5, sha256: [3; 32], tasks: 4, setup: None };
         let digest = vecaz::cluster::digest(&setting.config, setting.game.as_ref());
         let sender = Origin { name: "worker".into(), incarnation: Incarnation(9), digest };
         let mut sealer = Sealer::new(sender).expect("memory");
@@ -180,7 +180,7 @@ games = 64
 samples_per_epoch = 1500
 passes_per_poll = 16
 [eval]
-every = 1
+share = 0.0
 simulations = 3000
 positions = 1000
 match_games = 40

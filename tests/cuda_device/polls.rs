@@ -173,7 +173,7 @@ enum Leaves {
 
 fn config() -> Config {
     let text = format!(
-        "[game]\nname = 'tic_tac_toe'\n[search]\nsimulations = 4\n[selfplay]\ngames = {SLOTS}\nopening_plies = 0\n\
+        "[game]\nname = 'tic_tac_toe'\n[search]\nsimulations = 4\n[selfplay]\ngames = {SLOTS}\nopening_plies = 0\nfirst_game = 'start'\n\
          passes_per_poll = {PASSES}\n"
     );
     Layers::default().text(&text, "test").and_then(Layers::resolve).expect("valid")

@@ -108,6 +108,7 @@ fn config(mode: &str, epochs: u64) -> Config {
         lr = 0.01
         warmup_updates = 3
         [eval]
+        share = 0.0
         simulations = 4
         positions = 120
         [run]

@@ -1,8 +1,11 @@
-//! The time limit ends an epoch in progress. Its results are discarded: checkpoints are made at epoch boundaries only, so that a resumed
-//! run gives the same bytes.
+//! The time limit cuts an epoch in progress: what was played is trained on, measured and kept beside the checkpoints, which are made at
+//! the boundaries of full epochs only. So a resumed run gives the same bytes.
 
-use super::{Folder, RAMSEY, UNBOUNDED, assert_same_runs, output_of, text};
+use super::{Folder, RAMSEY, UNBOUNDED, assert_same_runs, difference, output_of, text};
+use std::fs;
 use std::process::{Command, Output};
+use std::thread::sleep;
+use std::time::Duration;
 
 /// Runs the command with further arguments to its end.
 fn output_with(mut command: Command, more: &[&str]) -> Output {
@@ -10,49 +13,69 @@ fn output_with(mut command: Command, more: &[&str]) -> Output {
 }
 
 const ENDLESS: &[&str] = &["--set", "selfplay.samples_per_epoch=1000000000", "--minutes", "0.06"];
+/// Back to the epochs of a run without a limit.
+const BACK: &[&str] = &["--set", "selfplay.samples_per_epoch=400", "--set", "run.minutes=0.0"];
 
-#[test]
-fn a_time_limit_ends_the_first_epoch_with_an_error() {
-    let folder = Folder::new();
-    let output = output_with(folder.command(UNBOUNDED, 2), ENDLESS);
-    let line = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{line}");
-    assert!(
-        line.starts_with("error: the limit of 0.06 minutes was reached in epoch 1 (self-play: "),
-        "{line}"
-    );
-    assert!(line.contains(" of 1000000000 samples)") && line.contains("samples_per_epoch"), "{line}");
-    assert_eq!(line.lines().count(), 1, "{line}");
+/// The cut epoch is trained on, measured and kept, and other commands take its network.
+fn assert_cut(folder: &Folder, output: &Output, epoch: u64) {
+    let out = text(&output.stdout);
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""), "{out}");
+    assert!(out.contains(&format!("the time limit ended epoch {epoch}: final.safetensors is")), "{out}");
+    let records = folder.metrics();
+    let last = records.last().expect("a record");
+    assert_eq!((records.len() as u64, &last["epoch"], &last["cut"]), (epoch, &epoch.into(), &true.into()));
+    assert!(last["samples"].as_u64() > Some(0) && last["losses"].is_object(), "{last}");
+    assert!(last["strength"]["search_outcome_error"].is_number(), "{last}");
+    assert!(folder.run().join("final.safetensors").exists() && difference(&folder.run()).is_none());
 }
 
 #[test]
-fn an_epoch_discarded_at_the_time_limit_is_repeated_with_the_same_bytes() {
+fn a_time_limit_cuts_the_first_epoch_and_keeps_what_was_learned() {
+    let (whole, folder) = (Folder::new(), Folder::new());
+    let output = output_with(folder.command(UNBOUNDED, 2), ENDLESS);
+    assert_cut(&folder, &output, 1);
+    let mut eval = Command::new(assert_cmd::cargo::cargo_bin("vecaz"));
+    eval.arg("eval").arg(folder.run()).args(["--against", "random", "--games", "2", "--sims", "2"]);
+    let output = output_with(eval, &[]);
+    let out = text(&output.stdout) + &text(&output.stderr);
+    assert!(output.status.success() && out.contains("final.safetensors (epoch 1, "), "{out}");
+    whole.finish(2, 1);
+    assert!(output_with(folder.command(2, 1), BACK).status.success());
+    assert_same_runs(&whole, &folder);
+}
+
+#[test]
+fn a_cut_epoch_is_played_in_full_by_a_resumed_run_with_the_same_bytes() {
     let (whole, limited) = (Folder::new(), Folder::new());
     whole.finish(4, 1);
     limited.finish(2, 2);
-    let output = output_with(limited.command(UNBOUNDED, 2), ENDLESS);
-    let line = text(&output.stderr);
-    assert!(
-        line.contains("minutes was reached in epoch 3 (self-play: ") && output.status.code() == Some(1),
-        "{line}"
-    );
-    assert_eq!(limited.metrics().len(), 2);
-    let back = ["--set", "selfplay.samples_per_epoch=400", "--set", "run.minutes=0.0"];
-    let output = output_with(limited.command(4, 1), &back);
+    for kill in 0..6 {
+        let output = output_with(limited.command(UNBOUNDED, 2), ENDLESS);
+        assert_cut(&limited, &output, 3);
+        // The next process may be killed while it removes what the cut epoch left.
+        let mut child =
+            limited.command(UNBOUNDED, 1).args(ENDLESS).args(["--minutes", "1000"]).spawn().expect("runs");
+        sleep(Duration::from_millis(5 * kill));
+        child.kill().expect("killed");
+        child.wait().expect("ended");
+        assert_eq!(difference(&limited.run()), None, "after {kill}");
+    }
+    let output = output_with(limited.command(4, 1), BACK);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_same_runs(&whole, &limited);
+    assert!(!fs::exists(limited.run().join("final.safetensors")).expect("known"));
 }
 
-/// The first epoch has no evaluation, the second one of hours.
+/// The first epoch has no measurement, the second one of hours, without which it is complete.
 #[test]
-fn a_time_limit_ends_an_evaluation_and_keeps_the_epochs_before() {
+fn a_time_limit_ends_a_measurement_and_keeps_its_epoch() {
     let folder = Folder::with(&RAMSEY.replace("every = 0", "every = 2\nopponent = 'rollouts:1000000'"));
     let output = output_with(folder.command(UNBOUNDED, 2), &["--minutes", "0.1"]);
     let out = text(&output.stdout);
     assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""), "{out}");
+    let records = folder.metrics();
     assert!(
-        out.contains("\ntime limit reached in epoch 2; its results are discarded\nresults are in "),
-        "{out}"
+        records.len() == 2 && records[1]["strength"].is_null() && records[1]["cut"].is_null(),
+        "{records:?}"
     );
-    assert_eq!(folder.metrics().len(), 1);
 }

@@ -172,7 +172,10 @@ impl Evaluations {
     fn prepare(&self, offer: &Offer, text: &str, weights: &[u8]) -> Result<Current> {
         let Worker { game, spec, .. } = &self.worker;
         let config = self.worker.evaluation_config(text)?;
-        let meter = StrengthMeter::new(&config, game, self.threads)?;
+        let mut meter = StrengthMeter::new(&config, game, self.threads)?;
+        if let Some(setup) = offer.setup {
+            meter.set_match(setup, None);
+        }
         if parts(meter.items()).len() != offer.tasks {
             let what = format!("{} tasks, expected {}", offer.tasks, parts(meter.items()).len());
             return Err(Error::unsupported("this evaluation", what));

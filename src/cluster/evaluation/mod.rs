@@ -14,7 +14,8 @@ use super::received::StreamId;
 use super::server::{Connection, Failure, bytes_of, list_of};
 use crate::backend::AnyGame;
 use crate::error::{Error, Result};
-use crate::run::strength::EvalResult;
+use crate::eval::opponent::Opponent;
+use crate::run::strength::{EvalResult, MatchSetup};
 use redis::{Value, cmd, pipe};
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ const CLAIM_TIMEOUT: Duration = Duration::from_secs(30);
 const RESULT_TTL: u64 = 3600;
 /// Upper bound on the tasks of an evaluation; a worker ignores an offer with more.
 const MAX_TASKS: usize = 1 << 20;
+/// Upper bound on the games of a match, that of `eval.match_games`.
+const MAX_GAMES: usize = 1_000_000;
 
 /// An evaluation in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,11 +41,13 @@ pub struct Offer {
     pub sha256: [u8; 32],
     /// The number of tasks.
     pub tasks: usize,
+    /// The match; None for solved positions.
+    pub setup: Option<MatchSetup>,
 }
 
 impl Offer {
-    /// Fields of the hash `RUN:evaluation`; `parts` holds the number of tasks.
-    const FIELDS: [&'static str; 4] = ["id", "version", "sha256", "parts"];
+    /// Fields of the hash `RUN:evaluation`; `parts` holds the number of tasks, `match` the match as JSON.
+    const FIELDS: [&'static str; 5] = ["id", "version", "sha256", "parts", "match"];
 
     /// Publishes weights and tasks.
     fn publish(&self, link: &mut Connection, keys: &Keys, weights: &[u8]) -> Result<(), Failure> {
@@ -59,6 +64,7 @@ impl Offer {
             self.version.to_string(),
             hex(&self.sha256),
             self.tasks.to_string(),
+            serde_json::to_string(&self.setup).unwrap_or_default(),
         ];
         for (name, value) in Self::FIELDS.iter().zip(values) {
             all.cmd("HSET").arg(&keys.evaluation).arg(name).arg(value);
@@ -77,10 +83,15 @@ impl Offer {
     }
 
     fn parse(texts: &[String]) -> Option<Self> {
-        let [id, version, sha256, tasks] = texts else { return None };
+        let [id, version, sha256, tasks, setup] = texts else { return None };
         let tasks = tasks.parse().ok().filter(|tasks| *tasks <= MAX_TASKS)?;
         let id = u64::from_str_radix(id, 16).ok()?;
-        Some(Self { id, version: version.parse().ok()?, sha256: from_hex(sha256)?, tasks })
+        let setup: Option<MatchSetup> = serde_json::from_str(setup).ok()?;
+        let is_measured_alone = |setup: &MatchSetup| matches!(setup.rung.opponent, Opponent::Epoch(_));
+        if setup.is_some_and(|setup| is_measured_alone(&setup) || setup.games > MAX_GAMES) {
+            return None;
+        }
+        Some(Self { id, version: version.parse().ok()?, sha256: from_hex(sha256)?, tasks, setup })
     }
 
     /// Deletes the evaluation with its tasks and results.
@@ -191,13 +202,20 @@ pub fn open(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::eval::opponent::Rung;
 
     #[test]
     fn an_offer_is_read_as_written_and_others_are_none() {
-        let offer = Offer { id: 0xfeed, version: 3, sha256: [7; 32], tasks: 12 };
-        let texts = ["feed".to_string(), "3".into(), hex(&[7; 32]), "12".into()];
+        let rung = Rung { number: 1, opponent: Opponent::Rollouts(100) };
+        let setup = Some(MatchSetup { rung, games: 24 });
+        let offer = Offer { id: 0xfeed, version: 3, sha256: [7; 32], tasks: 12, setup };
+        let json = r#"{"rung":{"number":1,"opponent":"rollouts:100"},"games":24}"#;
+        let texts = ["feed".to_string(), "3".into(), hex(&[7; 32]), "12".into(), json.into()];
         assert_eq!(Offer::parse(&texts), Some(offer.clone()));
-        for (field, wrong) in [(0, "x"), (1, "-1"), (2, "07"), (3, "9999999")] {
+        let of_positions = [&texts[..4], &["null".to_string()]].concat();
+        assert_eq!(Offer::parse(&of_positions), Some(Offer { setup: None, ..offer.clone() }));
+        let own = json.replace("rollouts:100", "epoch 3");
+        for (field, wrong) in [(0, "x"), (1, "-1"), (2, "07"), (3, "9999999"), (4, ""), (4, &own)] {
             let mut texts = texts.clone();
             texts[field] = wrong.into();
             assert_eq!(Offer::parse(&texts), None, "{wrong}");

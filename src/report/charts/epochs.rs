@@ -1,25 +1,29 @@
 //! The charts of a run's report: titles, sentences for the reader, and the metrics of their lines.
 
 use super::chart::Series;
+use crate::eval::opponent::Opponent;
 use crate::report::metrics::{EpochLosses, EpochRecord, Strength};
 
 /// All charts, in the order of the page. `random_outcome_error`: the fraction of the solved positions where uniformly random play
 /// changes the outcome, if there are positions. `heads`: those whose losses are charted besides policy and value.
 pub(super) fn epoch_charts(
-    opponent: &str,
+    records: &[EpochRecord],
     random_outcome_error: Option<f64>,
     heads: &[String],
 ) -> Vec<ChartSpec> {
-    let strength = strength_charts(opponent, random_outcome_error, heads);
-    [strength, speed_charts(), game_charts(), cost_charts()].into_iter().flatten().collect()
+    let strength = strength_charts(random_outcome_error);
+    let losses = loss_charts(heads);
+    let all = [strength, match_charts(records), losses, speed_charts(), game_charts(), cost_charts()];
+    all.into_iter().flatten().collect()
 }
 
-/// Losses, errors on solved positions, compared with that of random play, and the match score against `opponent`.
-fn strength_charts(opponent: &str, random_outcome_error: Option<f64>, heads: &[String]) -> Vec<ChartSpec> {
+/// The losses.
+fn loss_charts(heads: &[String]) -> Vec<ChartSpec> {
     let mut losses = ChartSpec::new(
         "Losses",
         "The policy's cross-entropy to the search's policy, the part of it that training can remove (KL), and the squared \
-         error of the value: they fall while the network learns what the search finds.",
+         error of the value; what they are measured against, the search and the games, changes with the network, so that none \
+         of them has to fall while the network gets stronger.",
         vec![
             ("policy", loss(|l| l.policy)),
             ("policy, KL", loss(|l| l.policy_kl)),
@@ -27,6 +31,11 @@ fn strength_charts(opponent: &str, random_outcome_error: Option<f64>, heads: &[S
         ],
     );
     losses.lines.extend(heads.iter().map(|name| (name.clone(), loss_of(name.clone()))));
+    vec![losses]
+}
+
+/// Errors on solved positions, compared with that of random play.
+fn strength_charts(random_outcome_error: Option<f64>) -> Vec<ChartSpec> {
     let errors = ChartSpec::new(
         "Errors on solved positions, %",
         "Share of solved positions where the chosen action gives away a win or a draw (outcome), or is not the best one \
@@ -38,17 +47,48 @@ fn strength_charts(opponent: &str, random_outcome_error: Option<f64>, heads: &[S
             ("policy, exact", strength(|s| s.policy_exact_error)),
         ],
     );
-    let meaning = format!(
-        "Points per game against {opponent}, a draw being half a point: at 50 % both are equally strong."
-    );
-    let score = ChartSpec::new("Match score, %", meaning, vec![("score", strength(|s| s.match_score))]);
-    let equal = if opponent == "random" { "random play" } else { "equal strength" };
     let random = random_outcome_error.map(|share| ("random play, outcome", 100.0 * share));
-    vec![
-        losses,
-        ChartSpec { reference: random, ..errors },
-        ChartSpec { reference: Some((equal, 50.0)), ..score },
-    ]
+    vec![ChartSpec { reference: random, ..errors }]
+}
+
+/// The place on the ladder of opponents, the score against each of them, and the lead in points.
+fn match_charts(records: &[EpochRecord]) -> Vec<ChartSpec> {
+    let strengths = || records.iter().filter_map(|record| record.strength);
+    // Records of earlier versions have no opponent.
+    let opponent_of = |s: &Strength| s.rung.map(|rung| rung.opponent);
+    let matches = strengths().filter(|s| s.match_score.is_some());
+    let mut opponents: Vec<Option<Opponent>> = matches.map(|s| opponent_of(&s)).collect();
+    opponents.dedup();
+    let climbs = opponents.len() > 1;
+    let ladder = ChartSpec::new(
+        "Opponents beaten",
+        "Opponents beaten clearly, of which each is stronger than the one before (random play, rollouts:100, rollouts:800, then own \
+         earlier networks), plus the score against the present one: higher is stronger.",
+        vec![("opponents", Box::new(|r: &EpochRecord| r.strength.and_then(|s| s.rank()).map(|rank| -rank)))],
+    );
+    let against = |opponent: Option<Opponent>| -> Line {
+        let score = move |record: &EpochRecord| {
+            let strength = record.strength.filter(|s| opponent_of(s) == opponent)?;
+            strength.match_score.map(|share| 100.0 * share)
+        };
+        let name = opponent.map_or("score".to_string(), |opponent| format!("against {opponent}"));
+        (name, Box::new(score))
+    };
+    let is_weakest = opponents == [Some(Opponent::Random)];
+    let score = ChartSpec {
+        title: "Match score, %",
+        meaning: "Points per game against each opponent, a draw being half a point and a game of several players won by the best: at \
+                  50 % of two both are equally strong."
+            .into(),
+        lines: opponents.into_iter().map(against).collect(),
+        reference: Some((if is_weakest { "random play" } else { "equal strength of two" }, 50.0)),
+    };
+    let lead = ChartSpec::new(
+        "Lead in points",
+        "The network's mean score per game minus that of the other seats, which its opponent has: at 0 both are equally strong.",
+        vec![("points", Box::new(|r: &EpochRecord| Some(r.strength?.lead?.mean)))],
+    );
+    if climbs { vec![ladder, score, lead] } else { vec![score, lead] }
 }
 
 /// Positions and simulations per second.

@@ -2,7 +2,6 @@
 
 use super::chart::{Axis, LineChart};
 use super::epochs::epoch_charts;
-use crate::config::Config;
 use crate::error::Result;
 use crate::report::metrics::{EpochRecord, head_names};
 use std::fmt::Write;
@@ -13,12 +12,11 @@ use std::fmt::Write;
 /// # Errors
 /// [`crate::Error::Unsupported`] with the plotting library's message.
 pub(in crate::report) fn page_charts(
-    config: &Config,
     records: &[EpochRecord],
     random_outcome_error: Option<f64>,
     escape: fn(&str) -> String,
 ) -> Result<String> {
-    let charts = Charts { config, records, random_outcome_error, escape };
+    let charts = Charts { records, random_outcome_error, escape };
     let minutes =
         Horizontal { class: "by-minutes", label: "minutes", axis: Axis::FromZero, of: EpochRecord::minutes };
     let epochs = Horizontal { class: "by-epochs", label: "epoch", axis: Axis::Whole, of: |r| r.epoch as f64 };
@@ -30,7 +28,6 @@ pub(in crate::report) fn page_charts(
 
 /// What the charts show.
 struct Charts<'a> {
-    config: &'a Config,
     records: &'a [EpochRecord],
     random_outcome_error: Option<f64>,
     escape: fn(&str) -> String,
@@ -40,9 +37,7 @@ impl Charts<'_> {
     /// All charts over `x`, each with a sentence about its meaning; those without a point are omitted.
     fn over(&self, x: &Horizontal) -> Result<String> {
         let mut html = format!("<div class=\"charts {}\">\n", x.class);
-        for spec in
-            epoch_charts(&self.config.eval.opponent, self.random_outcome_error, &head_names(self.records))
-        {
+        for spec in epoch_charts(self.records, self.random_outcome_error, &head_names(self.records)) {
             let chart = LineChart {
                 title: spec.title,
                 x_label: x.label,
@@ -50,7 +45,7 @@ impl Charts<'_> {
                 y_axis: Axis::FromZero,
                 series: spec.series(self.records, x.of),
                 reference: spec.reference,
-                size: (560, 320),
+                size: (420, 300),
             };
             if !chart.is_empty() {
                 let (svg, caption) = (chart.svg()?, (self.escape)(&spec.meaning));

@@ -43,7 +43,7 @@ pub struct Played {
 }
 
 pub fn config(game: &str, search: &str, selfplay: &str) -> Config {
-    layered(&format!("[game]\n{game}\n[search]\n{search}\n[selfplay]\n{selfplay}"))
+    layered(&format!("[game]\n{game}\n[search]\n{search}\n[selfplay]\nfirst_game = 'start'\n{selfplay}"))
 }
 
 /// The configuration that says `text`.

@@ -1,0 +1,85 @@
+//! The epoch that the time limit cuts: what was played is trained on, measured and kept, but does not become a checkpoint.
+//!
+//! The clock decides where the epoch ends, so it may not decide about anything on which a resumed run depends. Such a run drops the
+//! record and the network of the cut epoch ([`Manifest::undo_cut`](super::manifest::Manifest::undo_cut)), plays the epoch in full from
+//! the last checkpoint, and ends with the bytes of an uninterrupted run.
+
+use super::epoch::EpochDeadline;
+use super::{FINAL, Run};
+use crate::error::Result;
+use crate::report::metrics::EpochRecord;
+use crate::run::pace::Moment;
+use crate::stop::Stop;
+use std::time::{Duration, Instant};
+
+/// Seconds after the time limit in which the last measurement and the files must be finished.
+const GRACE: Duration = Duration::from_secs(30);
+/// Part of the time left that self-play gets while the time of an update is not known.
+const SELFPLAY_SHARE: f64 = 0.6;
+/// Estimated seconds of the last measurement before the first one, and of the files; at most [`MAX_SHARE`] of the time limit.
+const CLOSING: f64 = 1.0;
+/// Largest share of the time limit that is kept free for the last measurement and the files.
+const MAX_SHARE: f64 = 0.2;
+
+impl Run {
+    /// The moment after which the run does no work of any kind: the time limit and some seconds for its last measurement.
+    pub(super) fn last_moment(&self) -> Option<Instant> {
+        self.deadline()?.checked_add(GRACE)
+    }
+
+    /// Whether another epoch follows `epoch`, which ends now.
+    pub(super) fn moment_after(&self, epoch: u64) -> Moment {
+        let is_last = self.config.run.epochs > 0 && epoch >= self.config.run.epochs;
+        if is_last || self.is_late() { Moment::Last } else { Moment::Within }
+    }
+
+    /// True if no time is left for a part of another epoch.
+    pub(super) fn is_late(&self) -> bool {
+        self.time_limit().is_some_and(|limit| self.seconds() + 2.0 * self.closing_seconds(limit) >= limit)
+    }
+
+    /// The time limit of the next epoch.
+    pub(super) fn epoch_deadline(&self) -> Result<EpochDeadline> {
+        let Some(limit) = self.time_limit() else { return Ok(EpochDeadline::default()) };
+        let closing = Duration::try_from_secs_f64(self.closing_seconds(limit)).unwrap_or_default();
+        let training = self.deadline().map(|end| end.checked_sub(closing).unwrap_or(end));
+        let update_seconds = self.update_seconds();
+        let now = Instant::now();
+        let selfplay = training.map(|end| match update_seconds {
+            Some(_) => end,
+            None => now + end.saturating_duration_since(now).mul_f64(SELFPLAY_SHARE),
+        });
+        Ok(EpochDeadline { selfplay, training, update_seconds: update_seconds.unwrap_or(0.0) })
+    }
+
+    /// Estimated seconds of an update, from the last epoch that had some.
+    fn update_seconds(&self) -> Option<f64> {
+        let records = self.metrics.records();
+        let before = |at: usize| at.checked_sub(1).map_or(0, |at| records[at].updates);
+        let with_updates = (0..records.len()).rev().find(|&at| records[at].updates > before(at))?;
+        let record = &records[with_updates];
+        Some(record.train_seconds / (record.updates - before(with_updates)) as f64)
+    }
+
+    /// Estimated seconds of the last measurement and of the files, for a time limit of `limit` seconds.
+    fn closing_seconds(&self, limit: f64) -> f64 {
+        let measured = self.metrics.records().iter().rev().find(|record| record.strength.is_some());
+        let seconds = measured.map_or(0.0, |record| record.eval_seconds).max(CLOSING);
+        if self.config.eval.every == 0 { 0.0 } else { seconds.min(MAX_SHARE * limit) }
+    }
+
+    /// Writes what is kept of a cut epoch: its record and its network.
+    pub(super) fn close_cut(&mut self, record: EpochRecord, stop: &Stop) -> Result<()> {
+        self.folder.check()?;
+        let writing = stop.write_guard();
+        self.findings.sync()?;
+        let network = self.network.file.to_bytes(&self.dir().join(FINAL))?;
+        self.manifest.replace(FINAL, &network)?;
+        self.events.append(&record)?;
+        self.metrics.append(record)?;
+        self.list_logs();
+        self.manifest.write(self.counters.epoch)?;
+        drop(writing);
+        self.write_report()
+    }
+}

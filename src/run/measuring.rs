@@ -1,0 +1,148 @@
+//! The measurement of strength after an epoch: whether it is due, against which opponent, and the networks that are kept as opponents.
+
+use super::Run;
+use super::epoch_network::EpochNetwork;
+use super::evaluation;
+use super::manifest::opponent_name;
+use super::pace::{Moment, Wanted};
+use super::strength::{MatchSetup, match_games};
+use crate::error::{Error, Result, StopCause};
+use crate::eval::matches::group_size;
+use crate::eval::opponent::{LADDER, Opponent, Rung, clear_win};
+use crate::files::{FileDigest, create_subfolder, write_atomic};
+use crate::net::Network;
+use crate::report::metrics::{EpochRecord, Strength};
+use crate::report::progress::Progress;
+use crate::stop::Stop;
+use crate::weights::NetFile;
+use std::time::Instant;
+
+/// The least number of rounds of a match, in each of which the network takes every seat once.
+const LEAST_ROUNDS: usize = 4;
+
+impl Run {
+    /// The strength of the network after `epoch`; None for an epoch without a measurement.
+    pub(super) fn evaluate(
+        &mut self,
+        epoch: u64,
+        moment: Moment,
+        progress: &mut Progress,
+        stop: &Stop,
+    ) -> Result<Option<Strength>> {
+        let (wanted, rung) = self.wanted()?;
+        let opponent = wanted.opponent;
+        let Some(items) = self.pace.items(epoch, self.seconds(), wanted, moment) else { return Ok(None) };
+        let (started, deadline) = (Instant::now(), self.deadline());
+        let earlier = match opponent {
+            Some(Opponent::Epoch(earlier)) => Some(self.kept_network(earlier)?),
+            _ => None,
+        };
+        self.strength_meter.set_match(MatchSetup { rung, games: items }, earlier);
+        let EpochNetwork { file, network } = &self.network;
+        let (meter, network) = (&self.strength_meter, network.as_ref());
+        // An earlier network is not published.
+        let is_shared = !matches!(opponent, Some(Opponent::Epoch(_)));
+        let stop = &if moment == Moment::Last { stop.clone() } else { stop.at(deadline) };
+        let strength = match self.workers.as_mut().filter(|_| is_shared) {
+            None => evaluation::alone(meter, network, stop, progress),
+            Some(workers) => {
+                let mut shared = workers.share_evaluation(epoch, file, evaluation::offer(meter))?;
+                evaluation::with_workers(meter, network, shared.as_mut(), stop, progress)
+            }
+        };
+        let strength = match strength {
+            // The epoch is complete without it.
+            Err(Error::Stopped(StopCause::TimeLimit)) => return Ok(None),
+            measured => measured?,
+        };
+        self.pace.measured(opponent, items, started.elapsed().as_secs_f64(), self.seconds());
+        Ok(Some(strength))
+    }
+
+    /// What is measured next, and against which opponent.
+    fn wanted(&self) -> Result<(Wanted, Rung)> {
+        let first = Rung::first(&self.config.eval.opponent)?;
+        let players = self.game.sizes().num_players;
+        if self.strength_meter.match_setup().is_none() {
+            let items = self.strength_meter.items();
+            return Ok((Wanted { opponent: None, items, least: items, group: 1 }, first));
+        }
+        let is_ladder = self.config.eval.opponent == LADDER;
+        let rung = if is_ladder { next_rung(first, players, self.metrics.records()) } else { first };
+        let items = match_games(&self.config, self.game.as_ref());
+        let group = group_size(self.game.as_ref());
+        let wanted = Wanted { opponent: Some(rung.opponent), items, least: LEAST_ROUNDS * group, group };
+        Ok((wanted, rung))
+    }
+
+    /// Keeps the network of `record` in the folder if it is the next opponent.
+    pub(super) fn keep_opponent(&mut self, record: &EpochRecord) -> Result<()> {
+        let players = self.game.sizes().num_players;
+        let is_next = |rung: Rung| {
+            next_rung(rung, players, std::slice::from_ref(record)).opponent == Opponent::Epoch(record.epoch)
+        };
+        let rung = record.strength.and_then(|strength| strength.rung);
+        if self.config.eval.opponent != LADDER || !rung.is_some_and(is_next) {
+            return Ok(());
+        }
+        let name = opponent_name(record.epoch);
+        let path = self.dir().join(&name);
+        path.parent().map_or(Ok(()), create_subfolder)?;
+        let bytes = self.network.file.to_bytes(&path)?;
+        write_atomic(path, &bytes)?;
+        self.manifest.set(name, FileDigest::of(&bytes));
+        Ok(())
+    }
+
+    /// The network of an earlier epoch that was kept as an opponent.
+    fn kept_network(&self, epoch: u64) -> Result<Box<dyn Network>> {
+        let name = opponent_name(epoch);
+        let file = NetFile::from_bytes(&self.dir().join(&name), &self.manifest.read(&name)?)?;
+        self.factory.network(&self.config, self.game.as_ref(), &file.header.net, &file.weights)
+    }
+}
+
+/// The opponent of the next match of a run with these `records`: that of the last match, or the one above it if it was beaten clearly.
+fn next_rung(first: Rung, players: usize, records: &[EpochRecord]) -> Rung {
+    let last = records.iter().rev().find_map(|record| {
+        let strength = record.strength?;
+        Some((record.epoch, strength.rung?, strength.match_score?))
+    });
+    match last {
+        Some((epoch, rung, score)) if score >= clear_win(players) => rung.above(epoch),
+        Some((_, rung, _)) => rung,
+        None => first,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(epoch: u64, number: u32, opponent: Opponent, score: f64) -> EpochRecord {
+        let rung = Some(Rung { number, opponent });
+        let strength = Strength { rung, match_score: Some(score), ..Strength::default() };
+        EpochRecord { epoch, strength: Some(strength), ..EpochRecord::default() }
+    }
+
+    #[test]
+    fn the_opponent_grows_with_the_player() {
+        let first = Rung::first(LADDER).expect("known");
+        let next = |records: &[EpochRecord]| next_rung(first, 2, records);
+        assert_eq!(next(&[EpochRecord::default()]), first);
+        let mut records = vec![record(1, 0, Opponent::Random, 0.74)];
+        assert_eq!(next(&records), first);
+        records.push(record(2, 0, Opponent::Random, 0.75));
+        records.push(EpochRecord::default());
+        assert_eq!(next(&records), Rung { number: 1, opponent: Opponent::Rollouts(100) });
+        records.push(record(4, 2, Opponent::Rollouts(800), 1.0));
+        let own = next(&records);
+        assert_eq!(own, Rung { number: 3, opponent: Opponent::Epoch(4) });
+        records.push(record(9, 3, own.opponent, 0.2));
+        assert_eq!(next(&records), own, "an opponent that was reached stays");
+        records.push(record(12, 3, own.opponent, 0.8));
+        assert_eq!(next(&records), Rung { number: 4, opponent: Opponent::Epoch(12) });
+        let ranks: Vec<f64> = records.iter().filter_map(|record| record.strength?.rank()).collect();
+        assert!(ranks[..3].is_sorted_by(|a, b| a > b) && ranks[4] < ranks[2], "{ranks:?}");
+    }
+}
