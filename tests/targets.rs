@@ -93,7 +93,7 @@ fn ownership_is_that_of_another_computation() {
                 assert!(found.iter().zip(&expected).all(|(x, owner)| *x == sign * owner), "{file}");
             }
         }
-        assert!(owned > 1000, "{file}: {owned} owned, {neutral} neutral");
+        assert!(owned > 200, "{file}: {owned} owned, {neutral} neutral");
     }
 }
 
