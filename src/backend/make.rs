@@ -41,7 +41,7 @@ pub fn make(
     rows_per_game: usize,
 ) -> Result<Box<dyn Backend>> {
     let on = |device: DeviceName, plan| match device {
-        DeviceName::Cpu => Ok(game.cpu_backend(plan, Isa::detect())),
+        DeviceName::Cpu => game.cpu_backend(plan, Isa::detect()),
         DeviceName::Cuda(number) => gpu::cuda_backend(game, plan, number),
     };
     match placement.devices.all() {
@@ -52,16 +52,19 @@ pub fn make(
 
 /// An erased game that can be searched: it makes the backend and the rollout player of its own type.
 pub trait AnyGame: ErasedRules {
-    /// The batched backend in CPU memory, its row loops compiled for `isa`, which the machine must have.
-    fn cpu_backend(&self, plan: BackendPlan, isa: Isa) -> Box<dyn Backend>;
+    /// The batched backend in CPU memory, its row loops compiled for `isa`.
+    ///
+    /// # Errors
+    /// [`crate::Error::Unsupported`] where this machine lacks the instructions.
+    fn cpu_backend(&self, plan: BackendPlan, isa: Isa) -> Result<Box<dyn Backend>>;
 
     /// A player by Monte Carlo tree search with random rollouts.
     fn rollout_player(&self, settings: RolloutSettings) -> Box<dyn Player>;
 }
 
 impl<G: Game> AnyGame for ErasedGame<G> {
-    fn cpu_backend(&self, plan: BackendPlan, isa: Isa) -> Box<dyn Backend> {
-        Box::new(cpu::CpuBackend::new(self.0.clone(), plan).with_isa(isa))
+    fn cpu_backend(&self, plan: BackendPlan, isa: Isa) -> Result<Box<dyn Backend>> {
+        Ok(Box::new(cpu::CpuBackend::new(self.0.clone(), plan).with_isa(isa)?))
     }
 
     fn rollout_player(&self, settings: RolloutSettings) -> Box<dyn Player> {

@@ -13,6 +13,7 @@ use vecaz::device::store::Store;
 use vecaz::device::{Arg, Device, GpuCode, LaunchShape, Pinned, Program};
 
 mod contexts;
+mod libraries;
 mod linked;
 mod polls;
 mod sources;

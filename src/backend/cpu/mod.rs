@@ -9,7 +9,7 @@ mod states;
 use super::leaf_dedup::{Leaf, LeafDedup};
 use super::plan::{BackendPlan, Reuse};
 use super::{Backend, PassStages, PlyPlan, RowBudget, TreeRows, TreeSnapshot};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::game::{Game, Sizes};
 use crate::isa::Isa;
 use crate::search::PassStats;
@@ -73,13 +73,18 @@ impl CpuBackend {
         }
     }
 
-    /// The same with row loops compiled for `isa`, which the machine must have.
-    #[must_use]
-    pub fn with_isa(mut self, isa: Isa) -> Self {
-        if isa.is_available() {
-            self.isa = isa;
+    /// The same with row loops compiled for `isa`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where this machine lacks the instructions.
+    pub fn with_isa(self, isa: Isa) -> Result<Self> {
+        match isa.is_available() {
+            true => Ok(Self { isa, ..self }),
+            false => Err(Error::unsupported(
+                format!("trees on the CPU with {isa}"),
+                "this machine has no such instructions",
+            )),
         }
-        self
     }
 }
 

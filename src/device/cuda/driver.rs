@@ -1,6 +1,6 @@
 //! The NVIDIA driver: whether there is one that this program can use, its error messages, and the current context.
 
-use super::libraries::{BUILT_FOR, CudaLibrary, needed_driver, version_name};
+use super::libraries::{BUILT_FOR, CudaLibrary, DRIVER_FUNCTIONS, needed_driver, version_name};
 use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
@@ -19,6 +19,7 @@ pub fn check_driver(number: u32) -> Result<()> {
             format!("the NVIDIA driver is too old: it is for CUDA {found}, this program needs {needed}");
         return Err(failure(name, what));
     }
+    CudaLibrary::Driver.require(&DRIVER_FUNCTIONS, &name.to_string())?;
     let count = match result::init().and_then(|()| result::device::get_count()) {
         Ok(count) => u32::try_from(count).unwrap_or(0),
         Err(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => 0,

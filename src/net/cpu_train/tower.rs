@@ -79,12 +79,18 @@ impl CpuTrainNet {
         Self::build(spec, Isa::detect())
     }
 
-    /// As [`CpuTrainNet::new`] with other instructions; those that this machine lacks become the portable ones.
+    /// As [`CpuTrainNet::new`] with the instructions of `isa`.
     ///
     /// # Errors
-    /// As [`Model::new`]; [`Error::Unsupported`] where the model is not a [`Tower`].
+    /// As [`Model::new`]; [`Error::Unsupported`] where the model is not a [`Tower`], or this machine lacks the instructions.
     pub fn with_isa(spec: &NetSpec, isa: Isa) -> Result<Self> {
-        Self::build(spec, if Isa::available().any(|here| here == isa) { isa } else { Isa::Portable })
+        match isa.is_available() {
+            true => Self::build(spec, isa),
+            false => Err(Error::unsupported(
+                format!("training with {isa}"),
+                "this machine has no such instructions",
+            )),
+        }
     }
 
     fn build(spec: &NetSpec, isa: Isa) -> Result<Self> {
