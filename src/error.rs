@@ -1,5 +1,6 @@
-//! The error type of the crate. Variants carry facts; `Display` is one sentence for the user. Depends on no other module.
+//! The error type of the crate. Variants carry facts; `Display` is one sentence for the user. Depends on no other module but that of words.
 
+use crate::words::count;
 use std::path::{Path, PathBuf};
 
 /// The result of every fallible operation in vecaz.
@@ -148,6 +149,25 @@ pub enum Error {
         /// Its value.
         value: f32,
     },
+    /// A run whose network has become infinite or NaN.
+    #[error(
+        "{what} is not finite ({value}) in epoch {epoch}: the training has diverged; lower train.lr (now {lr}) or train.clip_norm \
+         (now {clip_norm}, 0 is off), or raise train.warmup_updates, and continue from the end of epoch {} with `vecaz run --resume` \
+         and --set",
+        epoch - 1
+    )]
+    Diverged {
+        /// The quantity.
+        what: String,
+        /// Its value.
+        value: f32,
+        /// The epoch.
+        epoch: u64,
+        /// The learning rate.
+        lr: f64,
+        /// The limit of the gradient's norm.
+        clip_norm: f64,
+    },
     /// A failure of the server that connects machines: not reachable, a refusal, or unexpected content.
     #[error("{server}: {what}")]
     Server {
@@ -164,8 +184,9 @@ pub enum Error {
     Stopped(StopCause),
     /// A run whose time limit was reached in its first epoch.
     #[error(
-        "the limit of {minutes} minutes was reached in epoch {epoch}{}, and an unfinished epoch is discarded; \
+        "the limit of {} was reached in epoch {epoch}{}, and an unfinished epoch is discarded; \
          give more minutes, or make epochs shorter with selfplay.samples_per_epoch",
+        count(minutes, "minute"),
         reached.as_ref().map(|at| format!(" ({at})")).unwrap_or_default()
     )]
     TimeLimit {
@@ -177,7 +198,7 @@ pub enum Error {
         reached: Option<String>,
     },
     /// Differences found by `vecaz verify`.
-    #[error("verify: {differences} of {checked} checks differ; the first: {first}")]
+    #[error("verify: {differences} of {} differ; the first: {first}", count(checked, "check"))]
     Verify {
         /// Number of checks that differ.
         differences: usize,

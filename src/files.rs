@@ -1,5 +1,9 @@
 //! Atomic file writes, bounded reads, sizes and checksums of files. Depends only on the error type.
 
+mod text;
+
+pub use text::NotUtf8;
+
 use crate::error::{Error, Result};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
@@ -73,10 +77,10 @@ fn try_write_atomic(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The text of a file or a pipe, which may be of any size; at most `max_bytes` are accepted.
+/// The text of a file or a pipe, which may be of any size; at most `max_bytes` are accepted. A byte-order mark is removed.
 ///
 /// # Errors
-/// Those of the system; `FileTooLarge` with the bound; `InvalidData` for text that is not UTF-8.
+/// Those of the system; `FileTooLarge` with the bound; `InvalidData` with [`NotUtf8`] for text in another encoding.
 pub fn read_text(path: &Path, max_bytes: u64) -> std::io::Result<String> {
     text_of(File::open(path)?, max_bytes)
 }
@@ -86,8 +90,7 @@ pub fn read_text(path: &Path, max_bytes: u64) -> std::io::Result<String> {
 /// # Errors
 /// Those of [`read_text`].
 pub fn text_of(stream: impl Read, max_bytes: u64) -> std::io::Result<String> {
-    let not_text = |e| std::io::Error::new(ErrorKind::InvalidData, e);
-    String::from_utf8(bytes_of(stream, max_bytes)?).map_err(not_text)
+    text::decode(bytes_of(stream, max_bytes)?)
 }
 
 /// Opens a regular file. A pipe or a device, which may never end, is not opened.

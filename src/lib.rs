@@ -42,6 +42,7 @@
 #![warn(missing_docs)]
 
 // From the ground up: a module uses only modules above it in this list (`tests/floors.rs`).
+pub mod words; // numbers with their nouns
 pub mod error; // one error type; variants carry facts
 pub mod stop; // requests to end work early: a signal, a time limit
 mod threads; // scoped threads that may not start

@@ -14,6 +14,7 @@ use crate::run::manifest::Manifest;
 use crate::run::network::{check_machine, f32_network, make_network};
 use crate::run::{BEST, CONFIG, FINAL};
 use crate::weights::NetFile;
+use crate::words::count;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -183,7 +184,7 @@ impl NetworkFile {
     /// The network `file` that was read from `path`, made in `epoch` of its run if that is known.
     pub fn new(path: &Path, file: NetFile, epoch: Option<u64>) -> Self {
         let epoch = epoch.map(|epoch| format!("epoch {epoch}, ")).unwrap_or_default();
-        let label = format!("{} ({epoch}{} updates)", path.display(), file.header.updates);
+        let label = format!("{} ({epoch}{})", path.display(), count(file.header.updates, "update"));
         Self { file, label }
     }
 }

@@ -43,12 +43,14 @@ fn vecaz(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs a command that must fail, with exit code 2 if a game, a key or its value is invalid, otherwise 1. Returns its line on stderr.
+/// Runs a command that must fail, with exit code 2 if a game, a key or its value is invalid or a text is not UTF-8, otherwise 1. Returns its line on stderr.
 fn refusal(command: &mut Command) -> String {
     let output = command.timeout(std::time::Duration::from_secs(60)).output().expect("runs");
     let stderr = String::from_utf8(output.stderr).expect("UTF-8");
-    let is_usage =
-        ["error: config ", "error: unknown game ", "error: --"].iter().any(|kind| stderr.starts_with(kind));
+    let is_usage = stderr.trim_end().ends_with(", expected UTF-8")
+        || ["error: config ", "error: unknown game ", "error: --"]
+            .iter()
+            .any(|kind| stderr.starts_with(kind));
     assert_eq!(output.status.code(), Some(if is_usage { 2 } else { 1 }), "{command:?}: {stderr}");
     assert!(stderr.starts_with("error: ") && stderr.trim_end().lines().count() == 1, "{command:?}: {stderr}");
     assert!(!stderr.contains("panicked"), "{command:?}: {stderr}");
@@ -295,13 +297,29 @@ fn a_resume_with_another_configuration_is_refused() {
     let before = content(&run);
     let name = utf8(&run);
     for (arguments, part) in [
-        (vec!["--game", "hex"], "game of a resumed run: found hex"),
-        (vec!["--set", "net.channels=32"], "net of a resumed run: "),
-        (vec!["--set", "net.precision=bf16"], "net of a resumed run: "),
-        (vec!["--seed", "2"], "run.seed of a resumed run: found 2, expected 1"),
-        (vec!["--games", "9"], "selfplay.games of a resumed run: found 9, expected 8"),
-        (vec!["--set", "replay.capacity=50"], "replay.capacity of a resumed run: "),
-        (vec!["--set", "train.optimizer=sgd"], "train.optimizer of a resumed run: "),
+        (
+            vec!["--game", "hex"],
+            "game.name: got \"hex\", expected \"tic_tac_toe\", that of the resumed run: ",
+        ),
+        (
+            vec!["--set", "net.channels=32"],
+            "net.channels (--set): got 32, expected 16, that of the resumed run: ",
+        ),
+        (
+            vec!["--set", "net.precision=bf16"],
+            "net.precision (--set): got \"bf16\", expected \"f32\", that of the",
+        ),
+        (vec!["--seed", "2"], "run.seed: got 2, expected 1, that of the resumed run: "),
+        (
+            vec!["--games", "9"],
+            "selfplay.games: got 9, expected 8, that of the resumed run: the checkpoint has that number",
+        ),
+        (vec!["--games", "9"], "all others can be changed"),
+        (vec!["--set", "replay.capacity=50"], "replay.capacity (--set): got 50, expected "),
+        (
+            vec!["--set", "train.optimizer=sgd"],
+            "train.optimizer (--set): got \"sgd\", expected \"adamw\", that",
+        ),
         (vec!["--set", "run.memory_mib=0", "--set", "eval.simulations=0"], "eval.simulations (--set): got 0"),
         (vec!["--set", "search.simulations=1000000", "--set", "search.nodes=100000000"], "MiB allowed"),
     ] {

@@ -23,6 +23,9 @@ mod memory;
 #[path = "cluster/mutated.rs"]
 mod mutated;
 #[cfg(unix)]
+#[path = "cluster/presence.rs"]
+mod presence;
+#[cfg(unix)]
 #[path = "cluster/refused.rs"]
 mod refused;
 #[cfg(unix)]

@@ -1,5 +1,9 @@
 //! Another program as opponent: the binary of this test, started again with `opponent MANNER`, plays or misbehaves.
 
+#[cfg(unix)]
+#[path = "support/signals.rs"]
+mod signals;
+
 use serde_json::{Value, json};
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -292,6 +296,7 @@ fn a_signal_ends_both() {
         "3600",
     ]);
     command.args(["--against", &format!("exec:\"{}\" opponent sleeps", this.display())]).env(LEFT, &file);
+    signals::start_children_with_default_signals();
     let mut child = command.stderr(std::process::Stdio::piped()).spawn().expect("runs");
     let asleep = || std::fs::read_to_string(&file).ok().filter(|id| !id.is_empty());
     wait_until(|| asleep().is_some());

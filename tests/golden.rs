@@ -46,7 +46,7 @@ fn tree(actions: &[u16], config: &SearchConfig) -> String {
     let mut play = Playthrough::new(game.clone());
     actions.iter().for_each(|&a| play.step(a).expect("legal"));
     let sizes = game.sizes();
-    let mut backend = game.cpu_backend(plan(config, &sizes, 3), Isa::detect());
+    let mut backend = game.cpu_backend(plan(config, &sizes, 3), Isa::detect()).expect("detected");
     let mut network = UniformNet(io_shape(&sizes));
     let positions = [SearchRequest { state: play.state().to_vec(), ..SearchRequest::default() }];
     search(backend.as_mut(), &mut network, &positions, config.simulations, Exploration::Plain);

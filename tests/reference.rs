@@ -91,7 +91,7 @@ fn run(
         plies.iter().zip(1..).map(|(&plies, slot)| position(&game, plies, slot)).collect();
     let plan = plan(config, &sizes, positions.len());
     let mut backend = match engine {
-        Engine::Batched(isa) => game.cpu_backend(plan, isa),
+        Engine::Batched(isa) => game.cpu_backend(plan, isa).expect("available"),
         Engine::Reference => reference_backend(game.as_ref(), plan),
     };
     let mut network = HashNet(io_shape(&sizes));

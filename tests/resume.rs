@@ -10,7 +10,10 @@ mod kills_at_calls;
 mod minutes;
 #[path = "resume/signals.rs"]
 mod signals;
+#[path = "support/signals.rs"]
+mod signals_of_children;
 
+use signals_of_children::start_children_with_default_signals;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -105,6 +108,7 @@ impl Folder {
 
     /// `vecaz run` into the folder, from the start or from the last checkpoint.
     fn command(&self, epochs: u64, threads: u64) -> Command {
+        start_children_with_default_signals();
         let mut command = Command::new(assert_cmd::cargo::cargo_bin("vecaz"));
         command.arg("run");
         if self.run().join("config.toml").exists() {

@@ -4,6 +4,7 @@ use super::ErasedRules;
 use crate::error::{Error, Result};
 use crate::game::view::{View, Viewer};
 use crate::game::{History, Turn};
+use crate::words;
 use std::sync::Arc;
 
 /// One game in progress, its type erased: the position, the actions that led to it, and the keys that rules about repetition
@@ -188,7 +189,7 @@ impl Playthrough {
             action: action.to_string(),
             legal: match count {
                 0 => "none, the game is over".into(),
-                _ if count > SHORT => format!("{list} and {} others", count - NEAREST),
+                _ if count > SHORT => format!("{list} and {}", words::count(count - NEAREST, "other")),
                 _ => list,
             },
         }

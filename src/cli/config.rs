@@ -2,7 +2,8 @@
 
 use super::{Base, ConfigArgs};
 use crate::config::KeyInfo;
-use crate::config::keys::{nearest, one_of, toml_text};
+use crate::config::keys::{one_of, toml_text};
+use crate::config::nearest;
 use crate::error::{Error, Result};
 use crate::registry::Registry;
 use crate::report::layout::{fill, sentence_width};

@@ -15,6 +15,7 @@ use crate::report::progress::{Progress, Verbosity, print};
 use crate::run::memory::check_search;
 use crate::source::Source;
 use crate::stop::Stop;
+use crate::words::count;
 use clap::{ArgGroup, Args, value_parser};
 use serde::Serialize;
 use serde_json::json;
@@ -154,9 +155,9 @@ fn on_positions(
         format!("{who:<24}{:>8.2} %{:>8.2} %\n", 100.0 * outcome, 100.0 * exact)
     };
     let text = [
-        format!("{:<24}{:>10}{:>10}\n", format!("{} positions", solved.len()), "outcome", "exact"),
+        format!("{:<24}{:>10}{:>10}\n", count(solved.len(), "position"), "outcome", "exact"),
         line(
-            &format!("search, {} simulations", settings.params.simulations),
+            &format!("search, {}", count(settings.params.simulations, "simulation")),
             summary.search_outcome_error,
             summary.search_exact_error,
         ),
@@ -241,7 +242,7 @@ fn describe(result: MatchResult) -> String {
 
 /// Prints the result of a match that was stopped, to stderr if JSON goes to stdout. A JSON file is written for whole matches only.
 fn print_partial(args: &EvalArgs, opponent: &str, reached: MatchProgress) -> Result<()> {
-    let mut text = format!("stopped after {} of {} games", reached.games, args.games);
+    let mut text = format!("stopped after {} of {}", reached.games, count(args.games, "game"));
     text += &match reached.result.games() {
         0 => "\n".into(),
         _ => format!(", the shorter ones first; against {opponent}: {}", describe(reached.result)),

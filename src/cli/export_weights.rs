@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::report::progress::print;
 use crate::source::{NetworkFile, network_file};
 use crate::weights::export;
+use crate::words::count;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -42,5 +43,5 @@ pub fn execute(args: ExportWeightsArgs) -> Result<()> {
     check_target(&out, &[&args.run])?;
     let file = export(file, &out)?;
     let (game, tensors) = (&file.header.game, file.weights.len());
-    print(&format!("{}: {game}, {tensors} tensors of {label}\n", out.display()))
+    print(&format!("{}: {game}, {} of {label}\n", out.display(), count(tensors, "tensor")))
 }

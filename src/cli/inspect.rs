@@ -2,25 +2,31 @@
 
 use super::{Base, ConfigArgs, JsonTarget};
 use crate::batch::Playthrough;
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::files::{read_text, text_of};
 use crate::game::Turn;
 use crate::game::view::Viewer;
+use crate::play::FinishedGame;
 use crate::registry::Registry;
 use crate::report::layout::{sentence_width, wrap};
 use crate::report::progress::print;
+use crate::rng::{Key, Purpose};
+use crate::source::viewed_config;
 use crate::view;
 use clap::Args;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
   vecaz inspect --game connect_four --actions 3,3,2
   vecaz inspect --game tic_tac_toe --actions b2,a1 --json -
   vecaz inspect --set game.rows=8 --actions @game.txt --json game.jsonl
+  vecaz inspect --game hex --random 20 --seed 7
+  vecaz inspect --stored runs/hex-1/games/epoch-000003.jsonl --slot 5
 
 JSON lines, one per position, the initial one included:
   {\"ply\", \"kind\":\"player|chance|over\", \"to_play\", \"legal\":[..],
@@ -44,6 +50,21 @@ pub struct InspectArgs {
     /// `-` reads them from stdin, `@FILE` from a file
     #[arg(long, value_name = "LIST", default_value = "", hide_default_value = true)]
     pub actions: String,
+    /// A file of a run's stored games, games/epoch-*.jsonl: replay one of them, with the game and the settings of the run
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["actions", "game", "config", "set"])]
+    pub stored: Option<PathBuf>,
+    /// With --stored: the game that was played in this slot [default: the first of the file]
+    #[arg(long, value_name = "S", requires = "stored")]
+    pub slot: Option<u64>,
+    /// Then play at most this number of random plies
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub random: u64,
+    /// The seed of the random plies
+    #[arg(long, value_name = "X", default_value_t = 1)]
+    pub seed: u64,
+    /// Also list the legal actions, or the outcomes with their probabilities, below every board
+    #[arg(long)]
+    pub legal: bool,
     /// Print JSON lines instead of boards, to a file or to stdout
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub json: Option<JsonTarget>,
@@ -101,9 +122,9 @@ impl PlyRecord {
                 Turn::Chance | Turn::Over => None,
             },
             chance,
-            returns: over.then(|| game.returns(state)),
+            returns: over.then(|| without_minus_zero(game.returns(state))),
             action_names: legal.iter().map(|&action| game.action_name(state, action)).collect(),
-            scores: over.then(|| game.scores(state)),
+            scores: over.then(|| without_minus_zero(game.scores(state))),
             board: view::text(&play.view(Viewer::All)),
             sgf: play.actions().last().and_then(|&action| game.sgf_point(action)),
             notation: game.notation(state).into_iter().collect(),
@@ -118,16 +139,27 @@ impl PlyRecord {
             .map_err(|e| Error::unsupported("writing a position as JSON", e.to_string()))
     }
 
-    /// The text below the board.
-    fn describe(&self) -> String {
+    /// The text below the board: who decides, or the result.
+    fn decider(&self) -> String {
         let mut text = match (self.kind, self.to_play) {
-            (_, Some(player)) => format!("player {player} to move; legal:"),
-            ("chance", _) => "chance decides; outcomes:".to_string(),
+            (_, Some(player)) => format!("player {player} to move"),
+            ("chance", _) => "chance decides".to_string(),
             _ => format!("the game is over; returns {}", list(self.returns.as_deref())),
         };
         if self.scores != self.returns {
             let _ = write!(text, ", scores {}", list(self.scores.as_deref()));
         }
+        text
+    }
+
+    /// [`PlyRecord::decider`] with the legal actions, or the outcomes with their probabilities.
+    fn decider_with_legal(&self) -> String {
+        let mut text = self.decider();
+        text += match self.kind {
+            "player" => "; legal:",
+            "chance" => "; outcomes:",
+            _ => "",
+        };
         for (i, (action, name)) in self.legal.iter().zip(&self.action_names).enumerate() {
             let _ = write!(text, " {}", label(*action, name));
             if let Some((_, probability)) = self.chance.get(i) {
@@ -143,6 +175,11 @@ fn label(action: u16, name: &str) -> String {
     if name == action.to_string() { name.to_string() } else { format!("{action}={name}") }
 }
 
+/// `values` with 0 in place of -0, which is what a draw is for the second player.
+pub(super) fn without_minus_zero(values: Vec<f32>) -> Vec<f32> {
+    values.into_iter().map(|value| value + 0.0).collect()
+}
+
 fn list(values: Option<&[f32]>) -> String {
     let values: Vec<String> = values.unwrap_or_default().iter().map(f32::to_string).collect();
     format!("[{}]", values.join(", "))
@@ -155,27 +192,34 @@ fn list(values: Option<&[f32]>) -> String {
 /// [`Error::IllegalAction`] with ply and legal list, those of the configuration and the game's settings, [`Error::Io`].
 pub fn execute(args: InspectArgs, registry: &Registry) -> Result<()> {
     if let Some(target) = &args.json {
-        let inputs = [args.config.config.as_deref(), args.actions.strip_prefix('@').map(Path::new)];
+        let inputs = [
+            args.config.config.as_deref(),
+            args.actions.strip_prefix('@').map(Path::new),
+            args.stored.as_deref(),
+        ];
         target.check(&inputs.into_iter().flatten().collect::<Vec<_>>())?;
     }
-    let config = args.config.resolve(registry, Base::BuiltIn, &[])?;
-    let list = read_actions(&args.actions)?;
+    let (config, list) = match &args.stored {
+        Some(path) => stored_game(path, args.slot)?,
+        None => (args.config.resolve(registry, Base::BuiltIn, &[])?, read_actions(&args.actions)?),
+    };
     let mut play = Playthrough::new(registry.game_of(&config)?);
     let mut text = String::new();
-    let replayed = match &args.json {
-        Some(_) => replay(&mut play, &list, |record, _| {
+    let mut show = |record: PlyRecord, played: Option<String>| -> Result<()> {
+        if args.json.is_some() {
             text += &record.json_line()?;
-            Ok(())
-        }),
-        None => replay(&mut play, &list, |record, played| {
-            if let Some(played) = played {
-                let _ = writeln!(text, "-> {played}\n");
-            }
-            let to_move = wrap(&record.describe(), sentence_width());
-            let _ = writeln!(text, "ply {}\n{}\n{to_move}", record.ply, record.board.trim_end());
-            Ok(())
-        }),
+            return Ok(());
+        }
+        if let Some(played) = played {
+            let _ = writeln!(text, "-> {played}\n");
+        }
+        let below = if args.legal { record.decider_with_legal() } else { record.decider() };
+        let below = wrap(&below, sentence_width());
+        let _ = writeln!(text, "ply {}\n{}\n{below}", record.ply, record.board.trim_end());
+        Ok(())
     };
+    let replayed = replay(&mut play, &list, &mut show)
+        .and_then(|()| play_randomly(&mut play, args.random, args.seed, &mut show));
     match args.json {
         Some(JsonTarget::File(_)) if replayed.is_err() => {}
         Some(target) => target.write(&text)?,
@@ -184,12 +228,60 @@ pub fn execute(args: InspectArgs, registry: &Registry) -> Result<()> {
     replayed
 }
 
+/// Takes a position, and the action that led to it.
+type Show<'a> = &'a mut dyn FnMut(PlyRecord, Option<String>) -> Result<()>;
+
+/// The configuration of the run that has the file of stored games at `path`, and the actions of the game that was played in `slot`, else
+/// of the first one.
+fn stored_game(path: &Path, slot: Option<u64>) -> Result<(Config, String)> {
+    let run =
+        path.parent().and_then(Path::parent).map_or(Path::new("."), |run| match run.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => run,
+        });
+    let config = viewed_config(run)?;
+    let text = read_text(path, MAX_BYTES).map_err(|e| Error::io("reading", path, e))?;
+    let mut slots = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let game: FinishedGame = serde_json::from_str(line)
+            .map_err(|e| Error::format(path, format!("line {}: not a stored game: {e}", index + 1)))?;
+        if slot.is_none_or(|slot| slot == game.slot) {
+            let actions: Vec<String> = game.actions.iter().map(u16::to_string).collect();
+            return Ok((config, actions.join(",")));
+        }
+        slots.push(game.slot.to_string());
+    }
+    match slot {
+        Some(slot) => Err(Error::config(
+            "--slot",
+            slot,
+            format!("one of {}, the slots in {}", slots.join(", "), path.display()),
+        )),
+        None => Err(Error::format(path, "has no games, expected at least one line")),
+    }
+}
+
+/// Plays at most `plies` random plies, chance by its probabilities, and gives every position to `show`.
+fn play_randomly(play: &mut Playthrough, plies: u64, seed: u64, show: Show<'_>) -> Result<()> {
+    for ply in 0..plies {
+        let legal = play.legal();
+        if legal.is_empty() {
+            break;
+        }
+        let mut rng = Key::new(seed, Purpose::Evaluation).with(ply).stream();
+        let action = match play.turn() {
+            Turn::Chance => legal[rng.weighted(&play.game().chance_probs(play.state(), &legal))],
+            Turn::Player(_) | Turn::Over => legal[rng.below(legal.len())],
+        };
+        let played = label(action, &play.game().action_name(play.state(), action));
+        play.step(action)?;
+        show(PlyRecord::new(play), Some(played))?;
+    }
+    Ok(())
+}
+
 /// Plays `list` and gives every position, with the action that led to it, to `show`.
-fn replay(
-    play: &mut Playthrough,
-    list: &str,
-    mut show: impl FnMut(PlyRecord, Option<String>) -> Result<()>,
-) -> Result<()> {
+fn replay(play: &mut Playthrough, list: &str, show: Show<'_>) -> Result<()> {
     show(PlyRecord::new(play), None)?;
     for entry in entries(list) {
         let mut words: Vec<&str> = entry.split_whitespace().collect();
@@ -240,7 +332,7 @@ mod tests {
     fn replayed(game: &str, list: &str) -> (Vec<String>, Option<String>) {
         let mut play = Playthrough::new(any_game(game, &toml::Table::new()).expect("a game"));
         let mut played = Vec::new();
-        let result = replay(&mut play, list, |_, action| {
+        let result = replay(&mut play, list, &mut |_, action| {
             played.extend(action);
             Ok(())
         });
@@ -296,7 +388,7 @@ mod tests {
     fn positions_have_the_notations_of_their_game() {
         let after = |game, list: &str| {
             let mut play = Playthrough::new(any_game(game, &toml::Table::new()).expect("a game"));
-            replay(&mut play, list, |_, _| Ok(())).expect("legal");
+            replay(&mut play, list, &mut |_, _| Ok(())).expect("legal");
             PlyRecord::new(&play)
         };
         let chess = after("chess", "e4");

@@ -6,6 +6,7 @@ use crate::files::read_text;
 use crate::game::NamedText;
 use crate::registry::Registry;
 use clap::Args;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// The built-in configurations: name, game, and the first sentence of the comment at the top.
@@ -123,6 +124,19 @@ impl ConfigArgs {
             Ok(text) => Ok(Some((text, origin))),
             Err(e) => match registry.config(&origin) {
                 Some(text) => Ok(Some((text.to_string(), origin))),
+                // A bare word may be meant as the name of a built-in configuration.
+                None if e.kind() == ErrorKind::NotFound
+                    && path.extension().is_none()
+                    && path.components().count() == 1 =>
+                {
+                    let names: Vec<&str> = registry.configs().iter().map(|config| config.name).collect();
+                    let got = format!("{origin} (not found: {e})");
+                    Err(Error::config(
+                        "--config",
+                        got,
+                        format!("the path of a TOML file, or one of {}", names.join(", ")),
+                    ))
+                }
                 None => Err(Error::io("reading", path, e)),
             },
         }

@@ -5,6 +5,7 @@
 //! module may use all others; no other module uses it.
 
 pub mod bench_scaling;
+pub mod completions;
 pub mod config;
 pub mod eval;
 pub mod export_weights;
@@ -19,11 +20,13 @@ pub mod top;
 pub mod work;
 
 mod address_space;
+mod color;
 mod layers;
 #[cfg(feature = "cluster")]
 mod learner;
 #[cfg(not(feature = "cluster"))]
 mod no_cluster;
+mod resumed;
 mod output;
 mod signals;
 mod threads;
@@ -37,14 +40,16 @@ pub use layers::{Base, ConfigArgs};
 pub use output::JsonTarget;
 
 use crate::error::{Error, Result, StopCause};
+use crate::files::NotUtf8;
 use crate::registry::Registry;
 use crate::report::layout::{join_paragraphs, sentence_width};
 use crate::report::progress::Verbosity;
+use crate::report::terminal::Charset;
 use clap::error::{ContextKind, ErrorKind};
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use signals::OnSignal;
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::process::ExitCode;
 #[cfg(unix)]
 use std::sync::Arc;
@@ -58,6 +63,17 @@ pub struct Cli {
     /// The amount of output.
     #[command(flatten)]
     pub verbosity: VerbosityArgs,
+    /// Colours of help, bars and diagnostics [default: auto, which follows NO_COLOR, CLICOLOR_FORCE, CLICOLOR and the
+    /// terminal]
+    #[arg(
+        long,
+        value_name = "WHEN",
+        global = true,
+        display_order = 902,
+        default_value_t,
+        hide_default_value = true
+    )]
+    pub color: ColorChoice,
     /// The subcommand.
     #[command(subcommand)]
     pub command: Command,
@@ -109,6 +125,8 @@ pub enum Command {
     Games(games::GamesArgs),
     /// List the configuration keys, with their meaning, valid values and defaults
     Config(config::ConfigKeysArgs),
+    /// Print completions for a shell, or man pages
+    Completions(completions::CompletionsArgs),
 }
 
 /// The program with the built-in games.
@@ -127,12 +145,14 @@ pub fn program_with(registry: Result<Registry>) -> ExitCode {
 
 /// Parses `arguments` (the program's name first), runs the subcommand, and reports an error in one line on stderr.
 pub fn main(registry: Registry, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let parsed = command(&registry).try_get_matches_from(arguments);
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let parsed = command(&registry).color(color::typed_choice(&arguments)).try_get_matches_from(arguments);
     let cli = match parsed.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
         Ok(cli) => cli,
         Err(error) => return usage_error(&error),
     };
-    let done = start_log(cli.verbosity.into())
+    color::set_bar_colors(cli.color);
+    let done = start_log(cli.verbosity.into(), cli.color)
         .and_then(|verbosity| handle_size_limits().and_then(|()| execute(cli, &registry, verbosity)));
     done.map_or_else(|error| report(&error), |()| ExitCode::SUCCESS)
 }
@@ -169,13 +189,14 @@ fn report(error: &Error) -> ExitCode {
         | Error::ConfigText { .. }
         | Error::ConfigKey { .. }
         | Error::UnknownGame { .. } => ExitCode::from(2),
+        Error::Io { source, .. } if NotUtf8::is_cause_of(source) => ExitCode::from(2),
         _ => ExitCode::FAILURE,
     }
 }
 
-/// Writes a line to stderr. A failed write, to a closed or full stderr, is ignored.
+/// Writes a line to stderr, in the characters of the locale. A failed write, to a closed or full stderr, is ignored.
 fn write_line(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}", Charset::of_locale().show(text));
 }
 
 /// Handles SIGXFSZ, so that a write beyond the file size limit fails with an error instead of killing the program.
@@ -212,6 +233,7 @@ fn execute(cli: Cli, registry: &Registry, verbosity: Verbosity) -> Result<()> {
         Command::Inspect(args) => inspect::execute(args, registry),
         Command::Games(args) => games::execute(&args, registry),
         Command::Config(args) => config::execute(&args, registry),
+        Command::Completions(args) => completions::execute(&args, command(registry), registry),
     }
 }
 
@@ -293,7 +315,7 @@ fn one_line(text: &str) -> String {
 
 /// Writes diagnostics to stderr, filtered by `VECAZ_LOG`, or by `verbosity` without that variable. Returns the verbosity, which
 /// `VECAZ_LOG` raises from normal to verbose.
-fn start_log(verbosity: Verbosity) -> Result<Verbosity> {
+fn start_log(verbosity: Verbosity, color: ColorChoice) -> Result<Verbosity> {
     use tracing_subscriber::EnvFilter;
     let (filter, verbosity) = match (std::env::var("VECAZ_LOG"), verbosity) {
         (Ok(text), _) => {
@@ -307,12 +329,11 @@ fn start_log(verbosity: Verbosity) -> Result<Verbosity> {
         (Err(_), Verbosity::Normal) => (EnvFilter::new("warn"), verbosity),
         (Err(_), Verbosity::Verbose) => (EnvFilter::new("warn,vecaz=debug"), verbosity),
     };
-    let has_no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     // Errors of writing to stderr are not logged: the library would write them to stderr, and panic if that fails too.
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal() && !has_no_color)
+        .with_ansi(color::has_colors(color, &std::io::stderr()))
         .log_internal_errors(false);
     // Fails if a caller of the library has installed a subscriber, which then stays.
     let _ = subscriber.without_time().with_target(false).try_init();

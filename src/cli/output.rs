@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::files::{check_writable, write_atomic};
-use crate::report::progress::print;
+use crate::report::progress::print_data;
 use crate::run::folder::refuse_run_files;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ impl JsonTarget {
     /// [`crate::Error::Io`]; a file is then unchanged.
     pub fn write(&self, text: &str) -> Result<()> {
         match self {
-            Self::Stdout => print(text),
+            Self::Stdout => print_data(text),
             Self::File(path) => write_atomic(path, text.as_bytes()),
         }
     }

@@ -1,9 +1,12 @@
 //! `vecaz play`: a game against a network in the terminal.
 
+use super::inspect::without_minus_zero;
 use super::threads::start_threads;
 use crate::batch::Playthrough;
+use crate::config::DEFAULT_GAME;
 use crate::engine::{Analysis, EndCause, Engine, Limit};
 use crate::error::{Error, Result};
+use crate::eval::elo::signed;
 use crate::game::Turn;
 use crate::game::view::Viewer;
 use crate::registry::Registry;
@@ -13,6 +16,7 @@ use crate::rng::{Key, Purpose};
 use crate::run::memory::engine_mib;
 use crate::source::Source;
 use crate::view;
+use crate::words::count;
 use clap::{Args, value_parser};
 use std::io::BufRead;
 use std::path::PathBuf;
@@ -35,6 +39,9 @@ pub struct PlayArgs {
     /// network]
     #[arg(value_name = "RUN")]
     pub run: Option<PathBuf>,
+    /// Refused with what to do: the game is that of the network.
+    #[arg(long, value_name = "G", hide = true)]
+    pub game: Option<String>,
     /// Simulations per move
     #[arg(long, value_name = "S", default_value_t = 800, value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub sims: u32,
@@ -77,6 +84,13 @@ enum InputEffect {
 /// Those of reading the run, [`Error::Config`] for a seat that the game does not have, and [`Error::Unsupported`] for a search
 /// that does not fit into memory.
 pub fn execute(args: PlayArgs, registry: &Registry) -> Result<()> {
+    if let Some(game) = &args.game {
+        let expected = format!(
+            "a network in its place, which names its game: `vecaz run --game {game} --minutes 10` trains one, `vecaz play RUN` plays it; \
+             without RUN the embedded network plays {DEFAULT_GAME}"
+        );
+        return Err(Error::config("--game", game, expected));
+    }
     let threads = start_threads(args.threads as usize)?;
     let source = Source::open(args.run.as_deref(), registry, &args.set)?;
     let players = source.game.sizes().num_players;
@@ -92,7 +106,7 @@ pub fn execute(args: PlayArgs, registry: &Registry) -> Result<()> {
 impl Session {
     fn run(&mut self) -> Result<()> {
         print(&self.introduction())?;
-        let mut lines = std::io::stdin().lock().lines();
+        let mut lines = std::io::stdin().lock().split(b'\n');
         loop {
             match self.play().turn() {
                 Turn::Over => return self.close(),
@@ -103,7 +117,8 @@ impl Session {
                         print("> ")?;
                         let Some(line) = lines.next() else { return print("\n") };
                         let line = line.map_err(|e| Error::io("reading", "stdin", e))?;
-                        match self.input(line.trim())? {
+                        // A byte that is not UTF-8 makes a name that is no move, and the game goes on.
+                        match self.input(String::from_utf8_lossy(&line).trim())? {
                             InputEffect::Moved => break,
                             InputEffect::Again => {}
                             InputEffect::Quit => return Ok(()),
@@ -129,10 +144,18 @@ impl Session {
         if !settings.is_empty() {
             text += &format!(" ({})", settings.join(", "));
         }
-        text += &format!(", {} simulations a move by {label}", self.args.sims);
+        text += &format!(", {} a move by {label}", count(self.args.sims, "simulation"));
         text = fill(&text, sentence_width(), [0, 2]);
         for player in 0..game.sizes().num_players as u8 {
-            text += &format!("{}: {}.\n", self.name_of(player), game.aim(player));
+            let aim = format!("{}: {}.", self.name_of(player), game.aim(player));
+            text += &fill(&aim, sentence_width(), [0, 2]);
+        }
+        if self.source.file.header.updates == 0 {
+            text += &fill(
+                "NOTE: this network has 0 updates. It is untrained: its moves are those of a search with random priors and values.",
+                sentence_width(),
+                [0, 2],
+            );
         }
         text + "Type a move, or help.\n"
     }
@@ -148,13 +171,20 @@ impl Session {
         let game = &self.source.game;
         let legal = self.play().legal();
         let text = format!(
-            "{}: {}.\nhint: what the search finds; undo: takes back your last move; quit: exits.\n",
-            self.name_of(self.args.seat),
-            game.aim(self.args.seat)
+            "{}hint: what the search finds; undo: takes back your last move; quit: exits.\n",
+            fill(
+                &format!("{}: {}.", self.name_of(self.args.seat), game.aim(self.args.seat)),
+                sentence_width(),
+                [0, 2]
+            )
         );
         let names: Vec<String> =
             legal.iter().map(|&action| game.action_name(self.play().state(), action)).collect();
-        text + &fill(&format!("{} legal moves: {}", legal.len(), names.join(" ")), sentence_width(), [0, 2])
+        text + &fill(
+            &format!("{}: {}", count(legal.len(), "legal move"), names.join(" ")),
+            sentence_width(),
+            [0, 2],
+        )
     }
 
     /// The position as the user sees it, with the last player's move in brackets.
@@ -225,10 +255,6 @@ impl Session {
 
     fn reply(&mut self) -> Result<()> {
         let found = self.search()?;
-        // In games with hidden information the result of the search would reveal the hand.
-        if !self.source.game.sizes().hidden_information {
-            self.explain(&found)?;
-        }
         let best = found.best();
         print(&format!("{} plays {}\n", self.name_of(found.player), best.name))?;
         self.engine.play(best.action)
@@ -237,13 +263,16 @@ impl Session {
     /// Prints value, visits and the principal variation.
     fn explain(&self, found: &Analysis) -> Result<()> {
         let proven = if found.proven { " (proven)" } else { "" };
-        let mut text =
-            format!("value {:+.3}{proven} for {}\n", found.own_value(), self.name_of(found.player));
+        let mut text = format!(
+            "value {}{proven} for {}\n",
+            signed(f64::from(found.own_value()), 3),
+            self.name_of(found.player)
+        );
         if found.end == EndCause::Memory {
-            text += &format!("the trees are full after {} simulations\n", found.visits);
+            text += &format!("the trees are full after {}\n", count(found.visits, "simulation"));
         }
         for shown in found.moves.iter().take(7) {
-            let value = shown.value.map_or("-".to_string(), |value| format!("{value:+.3}"));
+            let value = shown.value.map_or("-".to_string(), |value| signed(f64::from(value), 3));
             text += &format!(
                 "  {:>8}  visits {:>6}  value {value:>6}  prior {:.3}\n",
                 shown.name, shown.visits, shown.prior
@@ -257,7 +286,8 @@ impl Session {
 
     fn close(&self) -> Result<()> {
         let game = &self.source.game;
-        let (returns, scores) = (game.returns(self.play().state()), game.scores(self.play().state()));
+        let state = self.play().state();
+        let [returns, scores] = [game.returns(state), game.scores(state)].map(without_minus_zero);
         let scores = match scores == returns {
             true => String::new(),
             false => {

@@ -1,9 +1,10 @@
 //! `vecaz run`: self-play, training, evaluation, checkpoints.
 
 use super::learner::learner_factory;
+use super::resumed::check_same_run;
 use super::threads::start_threads;
 use super::{Base, ConfigArgs};
-use crate::config::{Config, Layers, NetConfig};
+use crate::config::{Config, Layers};
 use crate::error::{Error, Result};
 use crate::model::NetSpec;
 use crate::registry::Registry;
@@ -16,6 +17,7 @@ use crate::run::network::select_executor;
 use crate::run::{Run, limits};
 use crate::source::saved_layers;
 use crate::stop::Stop;
+use crate::words::count;
 use clap::{Args, value_parser};
 use std::fs;
 use std::io::ErrorKind;
@@ -131,7 +133,7 @@ pub fn execute(args: RunArgs, registry: &Registry, verbosity: Verbosity, stop: &
             let saved = saved_layers(dir)?;
             let layers = args.layers(registry, Base::Saved(saved.clone()))?;
             let config = layers.clone().resolve()?;
-            check_same_run(registry, &saved.resolve()?, &config)?;
+            check_same_run(registry, &saved.resolve()?, &config).map_err(|e| layers.locate(e))?;
             let factory = args.factory(registry)?;
             let resume = |config: Config| {
                 let threads = start_threads(config.run.threads)?;
@@ -205,15 +207,15 @@ fn describe(
     let memory = factory.memory(config, game.as_ref())?;
     let (net, search) = (&config.net, &config.search);
     progress.note(&format!(
-        "{}: {} games at once, {} simulations ({:?}), network {:?} {}x{}, {} threads, seed {}, {}, folder {}",
+        "{}: {} at once, {} ({:?}), network {:?} {}x{}, {}, seed {}, {}, folder {}",
         game.name(),
-        config.selfplay.games,
-        search.simulations,
+        count(config.selfplay.games, "game"),
+        count(search.simulations, "simulation"),
         search.algorithm,
         net.arch,
         net.blocks,
         net.channels,
-        threads,
+        count(threads, "thread"),
         config.run.seed,
         describe_end(config),
         dir.display()
@@ -238,7 +240,8 @@ fn describe(
     let all = (1..=epochs.min(64)).fold(0, |sum: u64, epoch| sum.saturating_add(samples_of(&sized, epoch)));
     match epochs > 0 && all.max(epochs.saturating_sub(64).saturating_mul(full)) < first_update {
         true => progress.note(&format!(
-            "{epochs} epochs may end before the first update, which needs {first_update} samples (train.min_samples)"
+            "{} may end before the first update, which needs {first_update} samples (train.min_samples)",
+            count(epochs, "epoch")
         )),
         false => Ok(()),
     }
@@ -246,43 +249,12 @@ fn describe(
 
 /// When the run will end.
 fn describe_end(config: &Config) -> String {
-    let minutes = limits::minutes(config).map(|minutes| format!("at most {minutes} minutes"));
+    let minutes = limits::minutes(config).map(|minutes| format!("at most {}", count(minutes, "minute")));
     let epochs = match config.run.epochs {
         0 => None,
-        1 => Some("1 epoch".to_string()),
-        epochs => Some(format!("{epochs} epochs")),
+        epochs => Some(count(epochs, "epoch")),
     };
     epochs.into_iter().chain(minutes).collect::<Vec<_>>().join(", ")
-}
-
-/// Refuses to resume a run with another game, network, optimiser, seed, or other sizes of its arrays.
-fn check_same_run(registry: &Registry, saved: &Config, config: &Config) -> Result<()> {
-    let same = |what: &str, found: String, expected: String| {
-        if found == expected {
-            return Ok(());
-        }
-        Err(Error::Mismatch { what: format!("{what} of a resumed run"), found, expected })
-    };
-    let game = |c: &Config| -> Result<String> {
-        let game = registry.game_of(c)?;
-        Ok(format!("{} {}", game.name(), game.options().to_string().trim().replace('\n', ", ")))
-    };
-    same("game", game(config)?, game(saved)?)?;
-    same("net", net_text(config), net_text(saved))?;
-    same("train.optimizer", format!("{:?}", config.train.optimizer), format!("{:?}", saved.train.optimizer))?;
-    same("run.seed", config.run.seed.to_string(), saved.run.seed.to_string())?;
-    let games = (config.selfplay.games.to_string(), saved.selfplay.games.to_string());
-    same("selfplay.games", games.0, games.1)?;
-    let capacity = (config.replay.capacity.to_string(), saved.replay.capacity.to_string());
-    same("replay.capacity", capacity.0, capacity.1)
-}
-
-/// The network's settings on one line, without its device, which may change on resume.
-fn net_text(config: &Config) -> String {
-    toml::to_string(&NetConfig { device: None, ..config.net.clone() })
-        .unwrap_or_default()
-        .trim()
-        .replace('\n', ", ")
 }
 
 #[cfg(test)]

@@ -4,10 +4,11 @@ use crate::cluster::address::{Address, password};
 use crate::cluster::overview::OverviewReader;
 use crate::cluster::server::Server;
 use crate::error::{Error, Result};
+use crate::report::layout::{width, wrap};
 use crate::report::progress::print;
+use crate::report::terminal::has_cursor;
 use clap::Args;
 use console::Term;
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::Duration;
@@ -18,8 +19,8 @@ Examples:
   vecaz top redis://10.0.0.1/hex-9 --once
 
 Shows the last epoch, the queue, and every worker with its games a second and its bottleneck, each second until Ctrl-C. If the
-server fails after the first reading, the error is shown and the reading repeated. If stdout is not a terminal, the state is
-printed once, as with --once.";
+server fails after the first reading, the error is shown and the reading repeated. If stdout is not a terminal, or one that
+cannot write lines again (TERM=dumb), the state is printed once, as with --once.";
 
 /// Time between two readings.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -47,8 +48,8 @@ pub fn execute(args: TopArgs) -> Result<()> {
     let password = password(args.password_file.as_deref())?;
     let server = Server::new(Address::typed("URL", &args.url)?, password.as_deref())?;
     let mut reader = OverviewReader::new(server)?;
-    if args.once || !std::io::stdout().is_terminal() {
-        return print(&reader.read()?.to_string());
+    if args.once || !has_cursor(&std::io::stdout()) {
+        return print(&wrap(&reader.read()?.to_string(), width()));
     }
     let terminal = Term::stdout();
     let (mut newest, mut shown) = (reader.read()?.to_string(), 0);
@@ -72,6 +73,7 @@ pub fn execute(args: TopArgs) -> Result<()> {
 /// The lines that fit on the terminal, cut to its width.
 fn fitted(text: &str, terminal: &Term) -> String {
     let (rows, columns) = terminal.size();
+    let text = wrap(text, columns as usize);
     let line = |line: &str| line.chars().take(columns as usize).chain(['\n']).collect::<String>();
     text.lines().take(rows.saturating_sub(1) as usize).map(line).collect()
 }

@@ -17,6 +17,7 @@ use crate::run::manifest::{CheckDepth, Manifest};
 use crate::run::{BEST, FINAL, OPPONENTS, checkpoint};
 use crate::source::{NetworkFile, Source, unchecked_config, viewed_config};
 use crate::weights::NetFile;
+use crate::words::count;
 use clap::Args;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -108,8 +109,11 @@ pub fn execute(args: VerifyArgs, registry: &Registry) -> Result<()> {
     match args.json == Some(JsonTarget::Stdout) {
         true => Ok(()),
         false => print(&format!(
-            "{files} files{}, {games} games and {networks} networks checked, nothing differs\n",
-            if folder.is_some() { " accepted" } else { "" }
+            "{}{}, {} and {} checked, nothing differs\n",
+            count(files, "file"),
+            if folder.is_some() { " accepted" } else { "" },
+            count(games, "game"),
+            count(networks, "network")
         )),
     }
 }

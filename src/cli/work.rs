@@ -4,13 +4,14 @@ use super::threads::start_threads;
 use crate::cluster::address::{Address, password};
 use crate::cluster::server::Server;
 use crate::cluster::status::WorkerStatus;
-use crate::cluster::worker::Worker;
+use crate::cluster::worker::{WorkEnd, Worker};
 use crate::error::{Error, Result};
 use crate::registry::Registry;
 use crate::report::exporter::Exporter;
 use crate::report::progress::{Progress, Verbosity};
 use crate::stop::Stop;
-use clap::Args;
+use crate::words::count;
+use clap::{Args, value_parser};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -21,8 +22,8 @@ Examples:
   vecaz work rediss://me@10.0.0.1:6380/hex-9 --password-file secret.txt
 
 The game, the configuration and the weights come from the run, which `vecaz run --cluster` has started. Workers may join and
-leave at any time. Ctrl-C or SIGTERM ends the passes in progress, sends the finished games and exits; a second one exits at
-once.";
+leave at any time: one that starts before the run waits for it, and ends when the run has reached its limit. Ctrl-C or
+SIGTERM ends the passes in progress, sends the finished games and exits; a second one exits at once.";
 
 /// Time between two lines about the games played.
 const NOTE_INTERVAL: Duration = Duration::from_secs(30);
@@ -35,7 +36,7 @@ pub struct WorkArgs {
     #[arg(value_name = "URL")]
     pub url: String,
     /// Threads, 0 for all cores
-    #[arg(long, value_name = "T", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=4096))]
+    #[arg(long, value_name = "T", default_value_t = 0, value_parser = value_parser!(u64).range(..=4096))]
     pub threads: u64,
     /// Games played at once [default: the run's selfplay.games]
     #[arg(long, value_name = "N")]
@@ -46,6 +47,9 @@ pub struct WorkArgs {
     /// The worker's name in the learner's messages [default: the machine's and the process's number]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+    /// Seconds to wait for the server and for a learner that has begun the run; 0 refuses at once [default: no limit]
+    #[arg(long, value_name = "SECONDS", value_parser = value_parser!(u64).range(..=31_536_000))]
+    pub wait: Option<u64>,
     /// Serve metrics for Prometheus: a port of this machine alone, or an address with a port such as 0.0.0.0:9464
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<String>,
@@ -54,10 +58,10 @@ pub struct WorkArgs {
     pub password_file: Option<PathBuf>,
 }
 
-/// Plays games until `stop` is requested.
+/// Plays games until `stop` is requested or the run has reached its limit.
 ///
 /// # Errors
-/// Those of [`Worker::find`], [`Worker::start_evaluator`] and [`Worker::play`]; [`Error::Stopped`] with the signal that ended it.
+/// Those of [`Worker::wait_for`], [`Worker::start_evaluator`] and [`Worker::play`]; [`Error::Stopped`] with the signal that ended it.
 pub fn execute(args: WorkArgs, registry: &Registry, verbosity: Verbosity, stop: &Stop) -> Result<()> {
     let progress = Progress::new(verbosity);
     let exporter = args.metrics.as_deref().map(Exporter::serve).transpose()?;
@@ -70,7 +74,12 @@ pub fn execute(args: WorkArgs, registry: &Registry, verbosity: Verbosity, stop: 
         // The learner's limit does not apply to this machine.
         ("run.memory_mib", Some("0".into())),
     ];
-    let worker = Worker::find(server, registry, &set)?;
+    let address = server.address().to_string();
+    let wait = args.wait.map(Duration::from_secs);
+    let worker = Worker::wait_for(server, registry, &set, wait, stop, &mut |missing| {
+        // A closed stdout does not end a worker.
+        let _ = progress.note(&format!("{address}: {missing}; waiting"));
+    })?;
     let threads = start_threads(worker.config().run.threads)?;
     progress.note(&worker.describe(threads))?;
     let name = args.name.unwrap_or_else(default_name);
@@ -89,19 +98,26 @@ pub fn execute(args: WorkArgs, registry: &Registry, verbosity: Verbosity, stop: 
     let done = worker.play(&name, threads, stop, &mut note_status)?;
     let unsent = match done.unsent {
         0 => String::new(),
-        unsent => format!(", {unsent} chunks could not be sent"),
+        unsent => format!(", {} could not be sent", count(unsent, "chunk")),
     };
-    let note =
-        format!("{} games with {} samples in {} chunks{unsent}", done.games, done.samples, done.sent.chunks);
+    let why = match done.end {
+        WorkEnd::Stopped => "",
+        WorkEnd::RunOver => "the run has reached its limit, and this worker ends: ",
+    };
+    let note = format!(
+        "{why}{} with {} in {}{unsent}",
+        count(done.games, "game"),
+        count(done.samples, "sample"),
+        count(done.sent.chunks, "chunk")
+    );
     // Ctrl-C also ends the program that reads a pipe. A failed write is ignored, and the signal is reported.
     let _ = progress.note(&note);
     match (done.unsent, stop.cause()) {
         (0, Some(cause)) => Err(Error::Stopped(cause)),
         (0, None) => Ok(()),
-        (unsent, _) => Err(Error::unsupported(
-            format!("{unsent} chunks"),
-            "not sent, since the server cannot be reached",
-        )),
+        (unsent, _) => {
+            Err(Error::unsupported(count(unsent, "chunk"), "not sent, since the server cannot be reached"))
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use super::evaluation::offered::OfferedEvaluation;
 use super::evaluation::{self, Offer};
 use super::local_worker::LocalWorker;
 use super::published::{Keys, PublishedRun, sha256};
-use super::reader::{Reader, ReaderState, is_due, of_another_run, thread_has_ended};
+use super::reader::{Reader, ReaderState, of_another_run, thread_has_ended};
 use super::received::Received;
 use super::run_shared::{Publication, RunShared};
 use super::server::{Failure, Server};
@@ -16,6 +16,7 @@ use super::strict::partitions;
 use super::strict::poll::{self, PartitionPoll};
 use super::strict::poll_merger::{Offered, PollMerger, Refused};
 use super::strict::refusals::RefusedProcess;
+use super::warnings::{Kind, Warnings};
 use super::window::{Window, epoch_bytes};
 use super::worker_counters::{AcceptedChunk, WorkerCounters};
 use super::{digest, random};
@@ -42,6 +43,9 @@ use std::time::{Duration, Instant};
 /// Refused processes in one partition of an epoch that end the run. One or two may be damaged or hostile; if three in turn disagree
 /// with the polls taken so far, those polls are probably wrong.
 const MAX_REFUSED_PROCESSES: usize = 3;
+
+/// Time without workers after which a learner that does not play says so: a worker publishes its first status after two seconds.
+const MISSING_AFTER: Duration = Duration::from_secs(5);
 
 /// Whether the learner plays games in addition to its workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,8 +193,10 @@ struct WorkerSource {
     local: Option<LocalWorker>,
     max_lag: u64,
     counters: WorkerCounters,
-    /// Time of the last warning about a refused poll.
-    warned_at: Option<Instant>,
+    warnings: Warnings,
+    play: LearnerPlay,
+    /// The last time when a worker was there, or the start.
+    seen_at: Instant,
 }
 
 impl WorkerSource {
@@ -223,6 +229,7 @@ impl WorkerSource {
             read: received.clone(),
             known: ReaderState::default(),
             window: Window::new(epoch_bytes(config, game.as_ref()), &config.cluster),
+            warnings: Warnings::new(server.address()),
         };
         let reader = thread::Builder::new().name("chunks".into()).spawn(move || reader.run());
         let reader = reader.map_err(|e| Error::unsupported("a thread for chunks", e.to_string()))?;
@@ -249,7 +256,9 @@ impl WorkerSource {
             received,
             max_lag: config.cluster.max_lag,
             counters: WorkerCounters::new(),
-            warned_at: None,
+            warnings: Warnings::new(server.address()),
+            play,
+            seen_at: Instant::now(),
         })
     }
 
@@ -273,9 +282,7 @@ impl WorkerSource {
                 }
                 Some(Err(Refused { sender, incarnation, partition, what, processes })) => {
                     self.counters.counts.refused += 1;
-                    if is_due(&mut self.warned_at) {
-                        tracing::warn!("{}: a poll of {sender} is refused: {what}", self.server.address());
-                    }
+                    self.warnings.warn(Kind::Refused, &format!("a poll of {sender} is refused: {what}"));
                     if processes >= MAX_REFUSED_PROCESSES {
                         return Err(self.server.error(&Failure::Final(format!(
                             "the polls of {processes} workers in turn do not continue those taken of partition {partition}, which are \
@@ -306,13 +313,12 @@ impl WorkerSource {
             Offered::OtherVersion => counts.stale += 1,
             Offered::Impossible => {
                 counts.refused += 1;
-                if is_due(&mut self.warned_at) {
-                    let server = self.server.address();
-                    tracing::warn!(
-                        "{server}: a poll of {sender} is refused: its partition, number or size is out of range, or its worker \
-                         was refused before"
-                    );
-                }
+                self.warnings.warn(
+                    Kind::Refused,
+                    &format!(
+                        "a poll of {sender} is refused: its partition, number or size is out of range, or its worker was refused before"
+                    ),
+                );
             }
         }
     }
@@ -441,7 +447,22 @@ impl Workers for WorkerSource {
 
     fn take_counts(&mut self) -> WorkerCounts {
         let bytes_out = self.shared.bytes_out.swap(0, Ordering::Relaxed);
-        WorkerCounts { bytes_out, ..self.counters.end() }
+        let counts = self.counters.end();
+        // A short epoch may have no chunk of a worker that is there.
+        let active = counts.active.max(self.shared.present.load(Ordering::Relaxed));
+        WorkerCounts { bytes_out, active, ..counts }
+    }
+
+    fn missing(&mut self) -> Option<String> {
+        if self.play == LearnerPlay::Plays || self.shared.present.load(Ordering::Relaxed) > 0 {
+            self.seen_at = Instant::now();
+        }
+        (self.seen_at.elapsed() >= MISSING_AFTER)
+            .then(|| format!("no worker is there, start some with `vecaz work {}`", self.server.address()))
+    }
+
+    fn finish(&mut self) {
+        self.shared.is_over.store(true, Ordering::Relaxed);
     }
 }
 

@@ -1,18 +1,16 @@
 //! Overview of a run with workers, read from its server for display: the last epoch, the queue, the workers.
 
+use super::presence::{Presence, read_statuses};
 use super::published::{Keys, PublishedRun};
-use super::server::{Connection, Failure, Server, bytes_of, list_of, number_of};
+use super::server::{Connection, Failure, Server, bytes_of, number_of};
 use super::status::WorkerStatus;
 use crate::error::Result;
 use crate::report::metrics::EpochRecord;
 use crate::report::workers::WorkerCounts;
-use redis::{Value, cmd, pipe};
-use std::collections::BTreeMap;
+use crate::words::count;
+use redis::{Value, pipe};
 use std::fmt;
-use std::time::{Duration, Instant};
-
-/// Time after which a worker whose status does not change counts as stopped.
-const STATUS_TIMEOUT: Duration = Duration::from_secs(10);
+use std::time::Instant;
 
 /// A run at one moment.
 #[derive(Clone, Debug)]
@@ -35,8 +33,7 @@ pub struct OverviewReader {
     keys: Keys,
     /// None after a failure.
     link: Option<Connection>,
-    /// The number of each process's last status, and when it was first read.
-    seen: BTreeMap<Vec<u8>, (u64, Instant)>,
+    presence: Presence,
 }
 
 impl OverviewReader {
@@ -46,7 +43,12 @@ impl OverviewReader {
     /// [`crate::Error::Server`].
     pub fn new(server: Server) -> Result<Self> {
         let link = server.connect().map_err(|failure| server.error(&failure))?;
-        Ok(Self { keys: Keys::new(server.address().run()), server, link: Some(link), seen: BTreeMap::new() })
+        Ok(Self {
+            keys: Keys::new(server.address().run()),
+            server,
+            link: Some(link),
+            presence: Presence::default(),
+        })
     }
 
     /// Reads the run now. After an error it opens a new connection.
@@ -77,50 +79,22 @@ impl OverviewReader {
         let record = bytes_of(next()).and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let queued_chunks = number_of(next()).unwrap_or(0);
         let statuses = read_statuses(link, &self.keys)?;
-        let now = Instant::now();
-        self.seen.retain(|process, _| statuses.contains_key(process));
-        let mut workers = Vec::new();
-        for (process, status) in statuses {
-            let (number, at) = self.seen.entry(process).or_insert((status.number, now));
-            if *number != status.number {
-                (*number, *at) = (status.number, now);
-            }
-            if at.elapsed() < STATUS_TIMEOUT {
-                workers.push(status);
-            }
-        }
+        self.presence.update(&statuses, Instant::now());
+        let active = statuses.into_iter().filter(|(process, _)| self.presence.has(process));
+        let mut workers: Vec<WorkerStatus> = active.map(|(_, status)| status).collect();
         workers.sort_by(|a, b| a.name.cmp(&b.name));
         let address = self.server.address().to_string();
         Ok(Overview { address, version: run.version, record, queued_chunks, workers })
     }
 }
 
-/// The statuses of all processes that have published one.
-pub(super) fn read_statuses(
-    link: &mut Connection,
-    keys: &Keys,
-) -> Result<BTreeMap<Vec<u8>, WorkerStatus>, Failure> {
-    let reply = match link.command(cmd("HGETALL").arg(&keys.workers))? {
-        Value::Map(pairs) => pairs.into_iter().flat_map(|(field, value)| [field, value]).collect(),
-        other => list_of(other).unwrap_or_default(),
-    };
-    let mut fields = reply.into_iter().map(bytes_of);
-    let mut statuses = BTreeMap::new();
-    while let (Some(field), Some(value)) = (fields.next(), fields.next()) {
-        if let Some((process, status)) = field.zip(value.and_then(|bytes| WorkerStatus::read(&bytes))) {
-            statuses.insert(process, status);
-        }
-    }
-    Ok(statuses)
-}
-
 /// Writes the chunks that the learner took and refused in the last epoch.
 fn write_counts(f: &mut fmt::Formatter<'_>, counts: &WorkerCounts) -> fmt::Result {
     writeln!(
         f,
-        "of workers {} games in {} chunks, {:.1} MB in, {:.1} MB out; queue {:.2} s and {:.2} MB, weights {:.1} versions old; {} stale, {} repeated, {} gaps, {} refused",
-        counts.games,
-        counts.chunks,
+        "of workers {} in {}, {:.1} MB in, {:.1} MB out; queue {:.2} s and {:.2} MB, weights {:.1} versions old; {} stale, {} repeated, {} gaps, {} refused",
+        count(counts.games, "game"),
+        count(counts.chunks, "chunk"),
         counts.bytes as f64 / 1e6,
         counts.bytes_out as f64 / 1e6,
         counts.queue_seconds,
@@ -137,16 +111,22 @@ impl fmt::Display for Overview {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rate =
             |rate: fn(&WorkerStatus) -> f64| self.workers.iter().map(rate).fold(0.0, |sum, rate| sum + rate);
-        writeln!(f, "{}: weights {}, {} chunks queued", self.address, self.version, self.queued_chunks)?;
+        writeln!(
+            f,
+            "{}: weights {}, {} queued",
+            self.address,
+            self.version,
+            count(self.queued_chunks, "chunk")
+        )?;
         if let Some(record) = &self.record {
             writeln!(
                 f,
-                "epoch {} after {:.1} minutes: {} games, {} samples, {} updates",
+                "epoch {} after {:.1} minutes: {}, {}, {}",
                 record.epoch,
                 record.seconds / 60.0,
-                record.games,
-                record.samples,
-                record.updates
+                count(record.games, "game"),
+                count(record.samples, "sample"),
+                count(record.updates, "update")
             )?;
             if let Some(counts) = &record.workers {
                 write_counts(f, counts)?;
@@ -154,14 +134,16 @@ impl fmt::Display for Overview {
         }
         writeln!(
             f,
-            "{} workers: {:.1} games/s, {:.0} samples/s\n",
-            self.workers.len(),
+            "{}: {:.1} games/s, {:.0} samples/s\n",
+            count(self.workers.len(), "worker"),
             rate(|worker| worker.games_per_second),
             rate(|worker| worker.samples_per_second)
         )?;
+        // A line of a short name has at most 80 characters.
+        let names = self.workers.iter().map(|worker| worker.name.chars().count()).max().unwrap_or(0).max(10);
         writeln!(
             f,
-            "{:<32} {:>8} {:>10} {:>9} {:>9}  limited by",
+            "{:<names$} {:>8} {:>10} {:>9} {:>9}  limited by",
             "worker", "weights", "games", "games/s", "samples/s"
         )?;
         for worker in &self.workers {
@@ -170,7 +152,7 @@ impl fmt::Display for Overview {
             let bottleneck = shares.largest();
             writeln!(
                 f,
-                "{name:<32} {version:>8} {games:>10} {games_per_second:>9.1} {samples_per_second:>9.0}  {bottleneck} ({:.0} %)",
+                "{name:<names$} {version:>8} {games:>10} {games_per_second:>9.1} {samples_per_second:>9.0}  {bottleneck} ({:.0} %)",
                 100.0 * shares.share(bottleneck)
             )?;
         }

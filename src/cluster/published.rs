@@ -2,7 +2,7 @@
 //!
 //! | key | type | content |
 //! |---|---|---|
-//! | `RUN:state` | hash | the fields of [`PublishedRun`] |
+//! | `RUN:state` | hash | the fields of [`PublishedRun`]; `config`; `record`; `over`: 1 once the run has reached its limit |
 //! | `RUN:weights:VERSION` | string | the network's file (safetensors) of that version |
 //! | `RUN:games` | stream | one entry per chunk, with the field `c` |
 //! | `RUN:marks` | hash | incarnation: number of its last chunk that is in a checkpoint |
@@ -25,6 +25,8 @@ use sha2::{Digest, Sha256};
 
 /// The field of a stream's entry that holds the chunk.
 pub const CHUNK_FIELD: &str = "c";
+/// The field of the state that says whether the run has reached its limit, and its value if so.
+pub const OVER: (&str, &str) = ("over", "1");
 /// Versions of the weights on the server: a worker may be fetching one when the next is published.
 const KEPT_VERSIONS: u64 = 3;
 /// Older versions that each publication removes. More than one, since an earlier removal may have failed.
@@ -208,6 +210,8 @@ pub struct WorkerView {
     pub mark: u64,
     /// The number of requests to send its chunks again.
     pub resend: u64,
+    /// True once the run has reached its limit.
+    pub is_over: bool,
 }
 
 impl WorkerView {
@@ -224,12 +228,18 @@ impl WorkerView {
         all.atomic().cmd("HMGET").arg(&keys.state).arg(&PublishedRun::FIELDS);
         all.cmd("HGET").arg(&keys.marks).arg(incarnation.field());
         all.cmd("HGET").arg(&keys.resend).arg(incarnation.field());
+        all.cmd("HGET").arg(&keys.state).arg(OVER.0);
         let mut replies = link.pipeline(&all)?.into_iter();
         let mut next = || replies.next().unwrap_or(Value::Nil);
         let Some(state) = PublishedRun::of_reply(next())? else { return Ok(None) };
         let [mark, resend] = [next(), next()].map(|reply| number_of(reply).unwrap_or(0));
-        Ok(Some(Self { state, mark, resend }))
+        Ok(Some(Self { state, mark, resend, is_over: is_over(next()) }))
     }
+}
+
+/// Whether the value of the field [`OVER`] says that the run has reached its limit.
+pub fn is_over(value: Value) -> bool {
+    bytes_of(value).is_some_and(|value| value == OVER.1.as_bytes())
 }
 
 /// The configuration of the run, as TOML; None where it has none.

@@ -6,13 +6,15 @@
 use super::bounds::ChunkBounds;
 use super::chunk::{Chunk, ChunkReader};
 use super::entry_queue::{ChunkOutcome, EntrySender, RefusedGames, StreamEntry};
-use super::published::{Keys, PublishedRun, entries_of};
+use super::presence::Presence;
+use super::published::{Keys, OVER, PublishedRun, entries_of};
 use super::received::{MAX_INCARNATIONS, Received, SequenceCheck, StreamId};
 use super::run_shared::{Publication, RunShared};
 use super::server::{Connection, Failure, RETRY_INTERVAL, Server, list_of, number_of};
 use super::strict::epoch_slots::{EpochSlots, FINISHED};
 use super::strict::poll::open;
 use super::strict::refusals::Refusals;
+use super::warnings::{Kind, Warnings};
 use super::window::{Waiting, Window};
 use super::{Incarnation, PROTOCOL, random};
 use crate::backend::AnyGame;
@@ -41,8 +43,8 @@ const LAST_PUBLISH_TIMEOUT: Duration = Duration::from_millis(500);
 /// How far an entry's id may exceed the server's clock. The server assigns ids from its clock; a client that supplies its own id may
 /// exceed it.
 const MAX_CLOCK_LEAD: Duration = Duration::from_secs(3600);
-/// Time between two changes of the window, and between two warnings or requests of one kind.
-const WARN_INTERVAL: Duration = Duration::from_secs(1);
+/// Time between two changes of the window, and between two requests of one kind.
+const DUE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// State of the thread.
 pub(super) struct Reader {
@@ -61,6 +63,7 @@ pub(super) struct Reader {
     pub read: Received,
     pub known: ReaderState,
     pub window: Window,
+    pub warnings: Warnings,
 }
 
 /// The thread's record of what the server has, and of the times of its own actions.
@@ -82,8 +85,8 @@ pub(super) struct ReaderState {
     checked_at: Option<Instant>,
     /// A read has found the stream empty since the last change of the window.
     was_empty: bool,
-    /// Time of the last warning.
-    warned_at: Option<Instant>,
+    /// The workers that are there.
+    presence: Presence,
     /// Time of the last removal of statuses.
     cleared_at: Option<Instant>,
     /// Time of the last request to send again, by incarnation.
@@ -100,12 +103,13 @@ impl Reader {
                 continue;
             };
             match self.step(&mut link, &publication) {
+                Ok(()) if self.known.busy_at.is_none() => self.warnings.recovered(),
                 Ok(()) => {}
                 Err(failure @ (Failure::Transient(_) | Failure::Busy(_))) => {
                     if let Failure::Transient(_) = failure {
                         link = None;
                     }
-                    self.warn(&format!("{}; retrying", failure.text()));
+                    self.warnings.warn(Kind::Connection, &format!("{}; retrying", failure.text()));
                     sleep(RETRY_INTERVAL);
                 }
                 Err(failure) => {
@@ -125,12 +129,18 @@ impl Reader {
         }
     }
 
-    /// Publishes the last state of the run if the server replies within [`LAST_PUBLISH_TIMEOUT`]. Otherwise a resumed run publishes it.
+    /// Publishes the last state of the run, and that it is over if it has reached its limit, if the server replies within
+    /// [`LAST_PUBLISH_TIMEOUT`]. Otherwise a resumed run publishes it.
     fn publish_last(&mut self, link: &mut Connection) {
         let Some(publication) = self.shared.newest() else { return };
-        if self.known.published != Some(publication.version) && link.set_timeout(LAST_PUBLISH_TIMEOUT).is_ok()
-        {
+        if link.set_timeout(LAST_PUBLISH_TIMEOUT).is_err() {
+            return;
+        }
+        if self.known.published != Some(publication.version) {
             let _ = self.publish_known(link, &publication);
+        }
+        if self.shared.is_over.load(Ordering::Relaxed) && self.known.published == Some(publication.version) {
+            let _ = link.command(cmd("HSET").arg(&self.keys.state).arg(OVER.0).arg(OVER.1));
         }
     }
 
@@ -155,11 +165,13 @@ impl Reader {
             match self.publish_all(link, publication) {
                 Err(Failure::Busy(what)) => {
                     self.known.busy_at = Some(Instant::now());
-                    self.warn(&format!("{what}; retrying"));
+                    self.warnings.warn(Kind::Connection, &format!("{what}; retrying"));
                 }
                 published => published?,
             }
         }
+        let present = self.known.presence.look(link, &self.keys, &self.server)?;
+        self.shared.present.store(present as u64, Ordering::Relaxed);
         self.read_chunks(link)
     }
 
@@ -281,6 +293,7 @@ impl Reader {
         if let Some(record) = record {
             all.cmd("HSET").arg(&self.keys.state).arg("record").arg(&record[..]);
         }
+        all.cmd("HSET").arg(&self.keys.state).arg(OVER.0).arg("0");
         all.cmd("DEL").arg(&self.keys.marks).arg(&self.keys.resend);
         if self.known.cleared_at.is_none_or(|at| at.elapsed() >= STATUS_TTL) {
             // Active workers publish theirs again within two seconds.
@@ -340,7 +353,7 @@ impl Reader {
             }
             if clock.is_some_and(|clock| id.0 > clock.saturating_add(MAX_CLOCK_LEAD.as_millis() as u64)) {
                 // After the greatest id the server would accept no further entry.
-                self.warn(&format!(
+                self.warnings.warn(Kind::Stream, &format!(
                     "the id of entry {id} is more than an hour ahead of the server's clock, so a client has supplied it; the \
                      stream is removed, and workers send again"
                 ));
@@ -363,7 +376,8 @@ impl Reader {
         let chunk = match Chunk::parse(bytes, &self.digest, &self.bounds.limits) {
             Ok(chunk) => chunk,
             Err(refusal) => {
-                self.warn(&format!("a chunk of {} bytes is refused: {refusal}", bytes.len()));
+                self.warnings
+                    .warn(Kind::Refused, &format!("a chunk of {} bytes is refused: {refusal}", bytes.len()));
                 return Ok(ChunkOutcome::Refused);
             }
         };
@@ -372,7 +386,8 @@ impl Reader {
             return Ok(match open(&mut self.chunks, &chunk, self.bounds.records) {
                 Ok(poll) => ChunkOutcome::Poll(poll),
                 Err(what) => {
-                    self.warn(&format!("a poll of {} is refused: {what}", header.name()));
+                    self.warnings
+                        .warn(Kind::Refused, &format!("a poll of {} is refused: {what}", header.name()));
                     ChunkOutcome::Refused
                 }
             });
@@ -385,7 +400,7 @@ impl Reader {
                 return Ok(ChunkOutcome::Gap);
             }
             SequenceCheck::TooMany => {
-                self.warn(&format!(
+                self.warnings.warn(Kind::Refused, &format!(
                     "a chunk of {} is refused: the run has had {MAX_INCARNATIONS} processes of workers, expected no new ones",
                     header.name()
                 ));
@@ -404,7 +419,10 @@ impl Reader {
                 Ok(played) if fits => games = Ok(played),
                 Ok(_) => {}
                 Err(refusal) => {
-                    self.warn(&format!("chunk {sequence} of {} is refused: {refusal}", header.name()));
+                    self.warnings.warn(
+                        Kind::Refused,
+                        &format!("chunk {sequence} of {} is refused: {refusal}", header.name()),
+                    );
                     if is_first {
                         return Ok(ChunkOutcome::Refused);
                     }
@@ -419,7 +437,7 @@ impl Reader {
 
     /// Requests the chunks of a worker that have no mark, at most once a second.
     fn request_resend(&mut self, link: &mut Connection, incarnation: u64) -> Result<(), Failure> {
-        self.known.requested_at.retain(|_, at| at.elapsed() < WARN_INTERVAL);
+        self.known.requested_at.retain(|_, at| at.elapsed() < DUE_INTERVAL);
         if self.known.requested_at.contains_key(&incarnation) {
             return Ok(());
         }
@@ -447,13 +465,6 @@ impl Reader {
             sleep(QUEUE_WAIT);
         }
     }
-
-    /// Logs a warning, at most one a second.
-    fn warn(&mut self, what: &str) {
-        if is_due(&mut self.known.warned_at) {
-            tracing::warn!("{}: {what}", self.server.address());
-        }
-    }
 }
 
 /// The milliseconds of a reply to TIME, which has seconds and microseconds.
@@ -464,8 +475,8 @@ fn milliseconds(reply: Value) -> Option<u64> {
 }
 
 /// True at most once a second; `last` is the time of the last true result.
-pub(super) fn is_due(last: &mut Option<Instant>) -> bool {
-    let due = last.is_none_or(|at| at.elapsed() >= WARN_INTERVAL);
+fn is_due(last: &mut Option<Instant>) -> bool {
+    let due = last.is_none_or(|at| at.elapsed() >= DUE_INTERVAL);
     if due {
         *last = Some(Instant::now());
     }

@@ -43,7 +43,11 @@ pub(super) struct RunShared {
     pub staleness: AtomicU64,
     /// Bytes published since the run last took its counts.
     pub bytes_out: AtomicU64,
-    /// True once the run is over.
+    /// Workers that are there.
+    pub present: AtomicU64,
+    /// True once the run has reached its limit.
+    pub is_over: AtomicBool,
+    /// True once the run, or this process's part of it, has ended.
     pub ended: AtomicBool,
 }
 
@@ -64,7 +68,7 @@ impl RunShared {
         requested.is_some_and(|requested| requested >= version)
     }
 
-    /// True once the run is over.
+    /// True once this process's part of the run has ended.
     pub(super) fn is_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
     }

@@ -6,6 +6,7 @@
 use super::Incarnation;
 use super::published::{CHUNK_FIELD, Keys, PublishedRun, WorkerView, read_weights};
 use super::server::{Connection, Failure, RETRY_INTERVAL, Server};
+use super::warnings::{Kind, Warnings};
 use crate::error::Error;
 use redis::cmd;
 use std::collections::VecDeque;
@@ -19,8 +20,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 const WAIT: Duration = Duration::from_millis(50);
 /// Time for which marks may be lower than before: after the server has lost its last second, the learner publishes them again.
 const MARK_REGRESSION_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time between two warnings.
-const WARN_INTERVAL: Duration = Duration::from_secs(5);
+/// Time for the last status of a worker that ends, once all chunks are sent.
+const STATUS_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A version of the weights.
 #[derive(Debug)]
@@ -63,6 +64,8 @@ struct SendQueue {
     until: Option<Instant>,
     /// Whether the server had the run's state at the last read.
     ready: bool,
+    /// Whether the run had reached its limit then.
+    is_over: bool,
     counts: SentCounts,
 }
 
@@ -110,7 +113,7 @@ impl Sender {
             resend: 0,
             regressed_at: None,
             polled_at: None,
-            warned_at: None,
+            warnings: Warnings::new(server.address()),
         };
         let thread = std::thread::Builder::new().name("sender".into()).spawn(move || sender_thread.run());
         thread.map_err(|e| Error::unsupported("a thread for sending", e.to_string()))?;
@@ -147,6 +150,11 @@ impl Sender {
         self.queue().status = Some(status);
     }
 
+    /// True once the run has reached its limit.
+    pub(super) fn is_run_over(&self) -> bool {
+        self.queue().is_over
+    }
+
     /// True while there are unsent chunks.
     pub(super) fn has_unsent(&self) -> bool {
         let queue = self.queue();
@@ -164,15 +172,17 @@ impl Sender {
         self.queue().counts
     }
 
-    /// Waits for at most `timeout` until every chunk is sent, and ends the thread. Returns the number of unsent chunks.
+    /// Waits for at most `timeout` until every chunk and the last status are sent, and ends the thread. Returns the number of unsent chunks.
     pub(super) fn leave(self, timeout: Duration) -> usize {
-        let until = Instant::now() + timeout;
+        let from = Instant::now();
+        let until = from + timeout;
         self.queue().until = Some(until);
         loop {
             self.shared.1.notify_all();
             let queue = self.queue();
             let unsent = queue.unmarked.len() - queue.sent;
-            if unsent == 0 || queue.failure.is_some() || Instant::now() >= until {
+            let has_status = queue.status.is_some() && from.elapsed() < STATUS_TIMEOUT;
+            if (unsent == 0 && !has_status) || queue.failure.is_some() || Instant::now() >= until {
                 return unsent;
             }
             drop(queue);
@@ -206,8 +216,7 @@ struct SenderThread {
     regressed_at: Option<Instant>,
     /// Time of the last read of the run's state.
     polled_at: Option<Instant>,
-    /// Time of the last warning.
-    warned_at: Option<Instant>,
+    warnings: Warnings,
 }
 
 impl SenderThread {
@@ -219,12 +228,12 @@ impl SenderThread {
         let mut link = None;
         loop {
             match self.step(&mut link) {
-                Ok(()) => {}
+                Ok(()) => self.warnings.recovered(),
                 Err(failure @ (Failure::Transient(_) | Failure::Busy(_))) => {
                     if let Failure::Transient(_) = failure {
                         link = None;
                     }
-                    self.warn(&format!("{}; retrying", failure.text()));
+                    self.warnings.warn(Kind::Connection, &format!("{}; retrying", failure.text()));
                     sleep(RETRY_INTERVAL);
                 }
                 Err(failure) => {
@@ -233,7 +242,7 @@ impl SenderThread {
                 }
             }
             let queue = self.queue();
-            let is_done = queue.sent == queue.unmarked.len();
+            let is_done = queue.sent == queue.unmarked.len() && queue.status.is_none();
             if queue.until.is_some_and(|until| is_done || Instant::now() >= until) {
                 return;
             }
@@ -254,7 +263,11 @@ impl SenderThread {
                 open.insert(self.server.connect()?)
             }
         };
-        if self.polled_at.is_none_or(|at| at.elapsed() >= POLL_INTERVAL) {
+        let is_last = {
+            let queue = self.queue();
+            queue.until.is_some() && queue.status.is_some()
+        };
+        if is_last || self.polled_at.is_none_or(|at| at.elapsed() >= POLL_INTERVAL) {
             self.poll_state(link)?;
             self.polled_at = Some(Instant::now());
         }
@@ -282,8 +295,8 @@ impl SenderThread {
 
     /// Reads the run's state: marks, requests, the window, new weights.
     fn poll_state(&mut self, link: &mut Connection) -> Result<(), Failure> {
-        let Some(WorkerView { state, mark, resend }) = WorkerView::read(link, &self.keys, self.incarnation)?
-        else {
+        let view = WorkerView::read(link, &self.keys, self.incarnation)?;
+        let Some(WorkerView { state, mark, resend, is_over }) = view else {
             // The server has lost its data; the learner publishes it again.
             self.queue().ready = false;
             return Ok(());
@@ -319,6 +332,7 @@ impl SenderThread {
         {
             let mut queue = self.queue();
             (queue.window, queue.ready) = (state.window.min(self.bounds.window), true);
+            queue.is_over = is_over;
         }
         let status = self.queue().status.take();
         if let Some(status) = status {
@@ -344,13 +358,5 @@ impl SenderThread {
             queue.sent = queue.sent.saturating_sub(1);
         }
         queue.unmarked.front().is_none_or(|first| first.sequence == mark.saturating_add(1))
-    }
-
-    /// Logs a warning, at most one in five seconds.
-    fn warn(&mut self, what: &str) {
-        if self.warned_at.is_none_or(|at| at.elapsed() >= WARN_INTERVAL) {
-            self.warned_at = Some(Instant::now());
-            tracing::warn!("{}: {what}", self.server.address());
-        }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::pass::PassMetrics;
 use crate::report::prometheus::{MetricKind, MetricsText};
+use crate::words::count;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -93,7 +94,7 @@ impl TimeShares {
 }
 
 /// The status of a worker, over its last seconds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkerStatus {
     /// The worker's name.
     pub name: String,
@@ -111,6 +112,9 @@ pub struct WorkerStatus {
     pub samples_per_second: f64,
     /// The shares of the worker's time.
     pub shares: TimeShares,
+    /// True in the last status of a worker that ends.
+    #[serde(default)]
+    pub has_left: bool,
 }
 
 impl WorkerStatus {
@@ -160,8 +164,9 @@ impl fmt::Display for WorkerStatus {
         let bottleneck = shares.largest();
         write!(
             f,
-            "{games} games, {games_per_second:.1} games/s, {samples_per_second:.0} samples/s with weights {version}; \
+            "{}, {games_per_second:.1} games/s, {samples_per_second:.0} samples/s with weights {version}; \
              {:.0} % of the time goes to {bottleneck}",
+            count(games, "game"),
             100.0 * shares.share(bottleneck)
         )
     }
@@ -218,9 +223,15 @@ impl StatusMeter {
 
     /// The status of the last seconds, if it is time for one.
     pub(super) fn due(&mut self, version: u64) -> Option<WorkerStatus> {
-        if self.since.elapsed() < INTERVAL {
-            return None;
-        }
+        (self.since.elapsed() >= INTERVAL).then(|| self.now(version))
+    }
+
+    /// The last status of a worker that ends.
+    pub(super) fn last(&mut self, version: u64) -> WorkerStatus {
+        WorkerStatus { has_left: true, ..self.now(version) }
+    }
+
+    fn now(&mut self, version: u64) -> WorkerStatus {
         let seconds = self.since.elapsed().as_secs_f64();
         self.number += 1;
         let status = WorkerStatus {
@@ -232,9 +243,10 @@ impl StatusMeter {
             games_per_second: (self.games - self.before.0) as f64 / seconds,
             samples_per_second: (self.samples - self.before.1) as f64 / seconds,
             shares: TimeShares::of(self.seconds, seconds),
+            has_left: false,
         };
         (self.since, self.before, self.seconds) = (Instant::now(), (self.games, self.samples), [0.0; 4]);
-        Some(status)
+        status
     }
 }
 

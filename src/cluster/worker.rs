@@ -2,9 +2,9 @@
 
 use super::bounds::max_worker_buffer_bytes;
 use super::digest;
-use super::published::{Keys, PublishedRun, read_config};
+use super::published::{Keys, OVER, PublishedRun, is_over, read_config};
 use super::sender::SentCounts;
-use super::server::{Failure, Server};
+use super::server::{Failure, RETRY_INTERVAL, Server};
 use crate::backend::AnyGame;
 use crate::config::{ClusterOrder, Config, Layers};
 use crate::error::Result;
@@ -13,7 +13,15 @@ use crate::registry::Registry;
 use crate::run::memory::MemoryPlan;
 use crate::run::network::check_machine;
 use crate::selfplay::check_nodes;
+use crate::stop::Stop;
+use crate::words::count;
+use redis::cmd;
 use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Time between two polls for a requested stop.
+const STOP_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A run that a worker has found on the server, checked for this machine.
 #[derive(Clone)]
@@ -33,6 +41,8 @@ pub(super) struct FoundRun {
     state: PublishedRun,
     /// The configuration, as TOML.
     text: String,
+    /// True once the run has reached its limit.
+    is_over: bool,
 }
 
 impl FoundRun {
@@ -41,7 +51,8 @@ impl FoundRun {
         let (mut link, keys) = (server.connect()?, Keys::new(server.address().run()));
         let state = PublishedRun::read(&mut link, &keys)?;
         let text = read_config(&mut link, &keys)?;
-        Ok(state.zip(text).map(|(state, text)| Self { state, text }))
+        let is_over = is_over(link.command(cmd("HGET").arg(&keys.state).arg(OVER.0))?);
+        Ok(state.zip(text).map(|(state, text)| Self { state, text, is_over }))
     }
 }
 
@@ -65,6 +76,18 @@ pub struct WorkDone {
     pub sent: SentCounts,
     /// Chunks that could not be sent before the end.
     pub unsent: usize,
+    /// Why the worker has ended.
+    pub end: WorkEnd,
+}
+
+/// Why a worker has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WorkEnd {
+    /// It was stopped.
+    #[default]
+    Stopped,
+    /// The run has reached its limit.
+    RunOver,
 }
 
 impl Worker {
@@ -75,14 +98,51 @@ impl Worker {
     /// [`crate::Error::Server`] where there is no such run or it has another protocol; those of the game, the device, the instruction
     /// set and the memory.
     pub fn find(server: Server, registry: &Registry, set: &[(&str, Option<String>)]) -> Result<Self> {
-        let found = FoundRun::read(&server).map_err(|failure| server.error(&failure))?;
-        let Some(run) = found else {
-            return Err(server.error(&Failure::Final(format!(
-                "no run of this name, expected one that `vecaz run --cluster {}` has begun",
-                server.address()
-            ))));
-        };
-        Self::of(run, server, registry, set)
+        Self::wait_for(server, registry, set, Some(Duration::ZERO), &Stop::default(), &mut |_| ())
+    }
+
+    /// [`Worker::find`] that waits until the server is there and a learner has begun the run or goes on with it, for at most `wait`, or
+    /// without a limit. `note` gets what it waits for, when it begins to wait and whenever that changes.
+    ///
+    /// # Errors
+    /// Those of [`Worker::find`] after the time; [`crate::Error::Stopped`] once `stop` is requested. What no waiting mends is an error at
+    /// once: refused credentials, another protocol, what this machine cannot play.
+    pub fn wait_for(
+        server: Server,
+        registry: &Registry,
+        set: &[(&str, Option<String>)],
+        wait: Option<Duration>,
+        stop: &Stop,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Self> {
+        let (from, mut noted) = (Instant::now(), String::new());
+        loop {
+            let missing = match FoundRun::read(&server) {
+                Ok(Some(run)) if !run.is_over => return Self::of(run, server, registry, set),
+                Ok(Some(run)) => Failure::Final(format!(
+                    "the run has reached its limit after epoch {}, expected `vecaz run --resume` with a higher one",
+                    run.state.version
+                )),
+                Ok(None) => Failure::Final(format!(
+                    "no run of this name, expected one that `vecaz run --cluster {}` has begun",
+                    server.address()
+                )),
+                Err(failure @ Failure::Final(_)) => return Err(server.error(&failure)),
+                Err(failure) => failure,
+            };
+            if wait.is_some_and(|wait| from.elapsed() >= wait) {
+                return Err(server.error(&missing));
+            }
+            if noted != missing.text() {
+                noted = missing.text().to_string();
+                note(&noted);
+            }
+            let retry = Instant::now() + RETRY_INTERVAL;
+            while Instant::now() < retry {
+                stop.check()?;
+                sleep(STOP_INTERVAL);
+            }
+        }
     }
 
     /// [`Worker::find`] for a run that was already read.
@@ -95,7 +155,7 @@ impl Worker {
         registry: &Registry,
         set: &[(&str, Option<String>)],
     ) -> Result<Self> {
-        let (FoundRun { state, text }, keys) = (run, Keys::new(server.address().run()));
+        let (FoundRun { state, text, .. }, keys) = (run, Keys::new(server.address().run()));
         let set = set.iter().filter_map(|(key, value)| Some((key.to_string(), value.clone()?))).collect();
         let layers = layers_of(&text, &set)?;
         let config = layers.clone().resolve()?;
@@ -137,10 +197,11 @@ impl Worker {
     pub fn describe(&self, threads: usize) -> String {
         let (config, server) = (&self.config, self.server.address());
         format!(
-            "{}: {} games at once, {} simulations, {threads} threads, {}, for {server}",
+            "{}: {} at once, {}, {}, {}, for {server}",
             self.game.name(),
-            config.selfplay.games,
-            config.search.simulations,
+            count(config.selfplay.games, "game"),
+            count(config.search.simulations, "simulation"),
+            count(threads, "thread"),
             config.run.device
         )
     }

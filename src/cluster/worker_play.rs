@@ -6,7 +6,7 @@ use super::evaluation::evaluator::Evaluator;
 use super::sender::{Sender, SenderBounds, WeightsVersion};
 use super::status::{Bottleneck, StatusMeter, WorkerStatus};
 use super::strict::worker::StrictPlay;
-use super::worker::{WorkDone, Worker};
+use super::worker::{WorkDone, WorkEnd, Worker};
 use super::{Incarnation, random};
 use crate::config::ClusterOrder;
 use crate::error::{Error, Result};
@@ -40,8 +40,8 @@ impl Worker {
         Evaluator::start(self, origin, self.max_weights()?, threads, stop)
     }
 
-    /// Plays until `stop` is requested, and reports the worker's status every two seconds. Then ends the passes of the poll and sends
-    /// the games that are left.
+    /// Plays until `stop` is requested or the run has reached its limit, and reports the worker's status every two seconds. Then ends the
+    /// passes of the poll and sends the games that are left.
     ///
     /// # Errors
     /// Those of self-play; [`Error::Server`] where the server or the run refuses this worker permanently.
@@ -86,7 +86,7 @@ impl Worker {
             oldest: None,
         };
         let (mut selfplay, mut epochs) = (None, 0);
-        while stop.cause().is_none() {
+        while stop.cause().is_none() && !sender.is_run_over() {
             if let Some(weights) = sender.take_weights()? {
                 games.flush()?;
                 games.version = weights.version;
@@ -114,8 +114,11 @@ impl Worker {
         games.flush()?;
         let (finished, samples) = games.meter.totals();
         let sent = sender.counts();
+        let last = games.meter.last(games.version);
+        sender.set_status(serde_json::to_vec(&last).unwrap_or_default());
+        let end = if sender.is_run_over() { WorkEnd::RunOver } else { WorkEnd::Stopped };
         let unsent = sender.leave(SEND_TIMEOUT);
-        Ok(WorkDone { games: finished, samples, sent, unsent })
+        Ok(WorkDone { games: finished, samples, sent, unsent, end })
     }
 
     /// Continues with new weights; the first ones begin the games.

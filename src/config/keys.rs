@@ -162,23 +162,6 @@ pub fn read<T: Section>(section: &str, table: toml::Table, suggest: impl Fn(&str
     Ok(read)
 }
 
-/// The dotted key in `known` that is most similar to `typed`, if its similarity reaches a minimum.
-pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    /// Minimum similarity of the names of two keys for a suggestion.
-    const SIMILAR: f64 = 0.65;
-    /// The weight of the section's name, which decides between keys of the same name.
-    const OF_SECTION: f64 = 0.05;
-    let split = |key: &'a str| key.rsplit_once('.').unwrap_or(("", key));
-    let (section, name) = typed.rsplit_once('.').unwrap_or(("", typed));
-    let scored = known.into_iter().map(|key| {
-        let (its_section, its_name) = split(key);
-        let similarity = strsim::jaro_winkler(name, its_name);
-        (similarity, similarity + OF_SECTION * strsim::jaro_winkler(section, its_section), key)
-    });
-    let similar = scored.filter(|(similarity, ..)| *similarity >= SIMILAR);
-    similar.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(.., key)| key)
-}
-
 /// Names to choose from, in words.
 pub fn one_of(names: &[&str]) -> String {
     match names {

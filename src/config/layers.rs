@@ -1,6 +1,7 @@
 //! Configuration layers: TOML files and single assignments, merged in order.
 
-use super::{Config, keys};
+use super::Config;
+use super::nearest::nearest;
 use crate::error::{Error, Result};
 use crate::files::{open_regular, text_of};
 use std::collections::BTreeMap;
@@ -174,10 +175,18 @@ fn is_section(name: &str) -> bool {
 
 /// The hint for a key that does not exist.
 pub(super) fn suggest(key: &str) -> String {
+    // The settings of the game are its own, so only the spelling of the section can be corrected.
+    if let Some((section, name)) = key.split_once('.')
+        && section != "game"
+        && section.eq_ignore_ascii_case("game")
+    {
+        return format!("the nearest is game.{}", name.to_lowercase());
+    }
     let sections = Config::default().sections();
     let keys = sections.iter().flat_map(|(section, _, keys)| keys.iter().map(move |key| (section, key.name)));
-    let known: Vec<String> = keys.map(|(section, name)| format!("{section}.{name}")).collect();
-    match keys::nearest(key, known.iter().map(String::as_str)) {
+    let known = keys.map(|(section, name)| format!("{section}.{name}")).chain(["game.name".to_string()]);
+    let known: Vec<String> = known.collect();
+    match nearest(key, known.iter().map(String::as_str)) {
         Some(nearest) => format!("the nearest is {nearest}, `vecaz config` lists all"),
         None => "`vecaz config` lists all".into(),
     }
@@ -245,6 +254,11 @@ mod tests {
             ("evl.simulations=5", "no such key; the nearest is eval.simulations"),
             ("batch_size=5", "no such key; the nearest is train.batch"),
             ("train.qqq=5", "no such key; `vecaz config` lists all"),
+            ("search.c_puct=2", "no such key; the nearest is search.c_init"),
+            ("Game.name=hex", "no such key; the nearest is game.name"),
+            ("GAME.size=9", "no such key; the nearest is game.size"),
+            ("Search.Leaves=2", "no such key; the nearest is search.leaves"),
+            ("net.dropout=0.1", "no such key; `vecaz config` lists all"),
             ("search=5", "search (--set): got 5, expected a table of keys"),
             ("nothing", "expected key=value"),
             ("net.precision=f16", "net.precision (--set): got f16, expected f32, bf16 or int8 on the CPU"),

@@ -9,12 +9,14 @@ mod device;
 mod isa_choice;
 pub mod keys;
 mod layers;
+mod nearest;
 mod net;
 
 pub use device::{DeviceName, Devices};
 pub use isa_choice::IsaChoice;
 pub use keys::KeyInfo;
 pub use layers::{Layers, MAX_BYTES};
+pub use nearest::nearest;
 pub use net::*;
 
 use crate::device_struct::device_enum;

@@ -113,7 +113,7 @@ pub struct Elo {
 impl std::fmt::Display for Elo {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let bound = |value: Option<f64>, unbounded: &str| match value {
-            Some(value) => format!("{value:+.0}"),
+            Some(value) => signed(value, 0),
             None => unbounded.to_string(),
         };
         let difference = bound(self.difference, "unbounded");
@@ -132,6 +132,15 @@ pub fn share_interval(s: f64, n: f64) -> [f64; 2] {
 /// The Elo difference whose expected score is `score`; `None` for 0 and 1.
 fn elo_of_score(score: f64) -> Option<f64> {
     (score > 0.0 && score < 1.0).then(|| 400.0 * (score / (1.0 - score)).log10())
+}
+
+/// `value` with its sign and this number of decimals. What rounds to zero has the sign `+`: a draw is no loss.
+pub fn signed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:+.decimals$}");
+    match text.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) {
+        true => text,
+        false => text.replace('-', "+"),
+    }
 }
 
 /// The standard normal distribution function (Abramowitz and Stegun 1964, 26.2.17; error below 7.5e-8).
@@ -157,8 +166,10 @@ pub struct Mean {
 impl std::fmt::Display for Mean {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.interval() {
-            Some([low, high]) => write!(f, "{:+.3} [{low:+.3} to {high:+.3}]", self.mean),
-            None => write!(f, "{:+.3}", self.mean),
+            Some([low, high]) => {
+                write!(f, "{} [{} to {}]", signed(self.mean, 3), signed(low, 3), signed(high, 3))
+            }
+            None => f.write_str(&signed(self.mean, 3)),
         }
     }
 }
@@ -172,7 +183,8 @@ impl Mean {
     /// The mean of `values`.
     pub fn of(values: &[f64]) -> Self {
         let count = values.len();
-        let mean = values.iter().sum::<f64>() / count.max(1) as f64;
+        // The sum of no values, and of draws for the second player, is -0.
+        let mean = values.iter().sum::<f64>() / count.max(1) as f64 + 0.0;
         let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
         let half_width = (count > 1).then(|| Z95 * (squares / (count - 1) as f64 / count as f64).sqrt());
         Self { count, mean, half_width }
@@ -193,6 +205,27 @@ mod tests {
         assert!((elo.difference.unwrap() - 400.0).abs() < 1e-9);
         assert!(elo.low.unwrap() > 360.0 && elo.high.unwrap() < 440.0);
         assert!(elo.low.unwrap() < 400.0 && elo.high.unwrap() > 400.0);
+    }
+
+    #[test]
+    fn zero_has_no_minus() {
+        for (value, decimals, text) in [
+            (-0.0, 0, "+0"),
+            (-0.4, 0, "+0"),
+            (-0.6, 0, "-1"),
+            (-0.0004, 3, "+0.000"),
+            (-0.5, 3, "-0.500"),
+            (10.0, 0, "+10"),
+        ] {
+            assert_eq!(signed(value, decimals), text);
+        }
+        for values in [&[][..], &[-0.0, -0.0]] {
+            assert!(
+                Mean::of(values).mean.is_sign_positive()
+                    && Mean::of(values).to_string().starts_with("+0.000")
+            );
+        }
+        assert!(result(3, 4, 3).elo().to_string().starts_with("Elo +0 ["));
     }
 
     #[test]

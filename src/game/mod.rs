@@ -24,6 +24,7 @@ mod sizes; // the sizes that fix every array, and targets of training
 pub use sizes::{ObsShape, Sizes, Target, TargetKind, TargetShape, ownership};
 
 use crate::config::keys::{self, KeyInfo, Section};
+use crate::config::nearest;
 use crate::device_struct::device_constants;
 use crate::error::Result;
 use crate::rng::RngStream;
@@ -346,7 +347,7 @@ pub(crate) use for_each_built_in;
 pub fn parse_options<T: Section>(game: &str, options: &toml::Table) -> Result<T> {
     keys::read("game", options.clone(), |typed| {
         let known: Vec<String> = T::default().keys().iter().map(|key| format!("game.{}", key.name)).collect();
-        match keys::nearest(typed, known.iter().map(String::as_str)) {
+        match nearest(typed, known.iter().map(String::as_str)) {
             Some(nearest) => format!("the nearest is {nearest}"),
             None if known.is_empty() => format!("{game} has no settings"),
             None => format!("{game} has {}", known.join(", ")),

@@ -8,6 +8,7 @@ pub mod metrics;
 pub mod progress;
 pub mod prometheus;
 pub mod tensorboard;
+pub mod terminal;
 pub mod html;
 pub mod scaling_plot;
 pub mod workers;

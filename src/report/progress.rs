@@ -1,16 +1,17 @@
 //! Terminal output of work in progress: a table line per epoch of a run, and the progress of the work.
 //!
-//! The table goes to stdout. Progress goes to stderr: bars if both are terminals and diagnostics, which would break the bars, are off;
-//! otherwise lines at intervals.
+//! The table goes to stdout. Progress goes to stderr: bars if both are terminals that can write a line again and diagnostics, which would
+//! break the bars, are off; otherwise lines at intervals. A terminal that is closed does not end the work.
 
 use super::compact::compact;
 use super::layout::{Column, Table, sentence_width, width, wrap};
 use super::metrics::EpochRecord;
+use super::terminal::{Charset, has_cursor, is_closed_terminal};
 pub use super::work::RunEta;
 use super::work::WorkItem;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, StopCause};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -28,14 +29,28 @@ pub enum Verbosity {
     Verbose,
 }
 
-/// Prints `text` to stdout. Unlike `print!`, it does not panic if stdout is closed.
+/// Prints `text` for people to stdout, in the characters of the locale. Unlike `print!`, it does not panic if stdout is closed.
 ///
 /// # Errors
-/// [`Error::Io`]; of kind `BrokenPipe` if the reader has closed stdout, for which the program exits without a message.
+/// Those of [`print_data`].
 pub fn print(text: &str) -> Result<()> {
+    print_data(&Charset::of_locale().show(text))
+}
+
+/// Writes `text` for programs to stdout, unchanged.
+///
+/// # Errors
+/// [`Error::Stopped`] if stdout was a terminal that was closed, as by SIGHUP; otherwise [`Error::Io`], of kind `BrokenPipe` if the
+/// reader has closed stdout, for which the program exits without a message.
+pub fn print_data(text: &str) -> Result<()> {
+    /// The number of the signal that a closed terminal sends.
+    const SIGHUP: i32 = 1;
     let mut stdout = std::io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    written.map_err(|e| Error::io("writing", "stdout", e))
+    written.map_err(|e| match is_closed_terminal(&e) {
+        true => Error::Stopped(StopCause::Signal(SIGHUP)),
+        false => Error::io("writing", "stdout", e),
+    })
 }
 
 /// The columns of the table. With 80 characters the time left, which bars and lines show as well, and the games per second are omitted;
@@ -113,12 +128,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Output of this `verbosity`: bars if stdout and stderr are terminals.
+    /// Output of this `verbosity`: bars if stdout and stderr are terminals that can write a line again.
     pub fn new(verbosity: Verbosity) -> Self {
-        let terminal = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
+        let has_bars = has_cursor(&std::io::stdout()) && has_cursor(&std::io::stderr());
         let shown = match verbosity {
             Verbosity::Quiet => Shown::Nothing,
-            Verbosity::Normal if terminal => Shown::Bars,
+            Verbosity::Normal if has_bars => Shown::Bars,
             Verbosity::Normal | Verbosity::Verbose => Shown::Lines,
         };
         let work = Arc::new(Mutex::new(WorkItem::new("", 0, "", None)));
@@ -208,7 +223,11 @@ impl Progress {
         if self.verbosity == Verbosity::Quiet {
             return Ok(());
         }
-        self.bar.suspend(|| print(text))
+        match self.bar.suspend(|| print(text)) {
+            // The terminal was closed: the work goes on without it, unless SIGHUP ends it.
+            Err(Error::Stopped(_)) => Ok(()),
+            printed => printed,
+        }
     }
 }
 
@@ -227,7 +246,11 @@ fn bar(name: &'static str, total: u64, unit: &str, work: Arc<Mutex<WorkItem>>) -
         let _ = write!(out, "{}", lock(&work).eta(Instant::now()));
     };
     let bar = ProgressBar::new(total).with_prefix(name);
-    bar.set_style(style.with_key("run_eta", run_eta).progress_chars("━╸─"));
+    let style = match Charset::of_locale() {
+        Charset::Utf8 => style.progress_chars("━╸─"),
+        Charset::Ascii => style.progress_chars("=> ").tick_chars("|/-\\ "),
+    };
+    bar.set_style(style.with_key("run_eta", run_eta));
     bar.enable_steady_tick(Duration::from_millis(500));
     bar
 }

@@ -14,11 +14,22 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// The beginning of the names of event files.
 pub const PREFIX: &str = "events.out.tfevents.";
 
-/// An event file, open for writing. Each start of a run writes a new file; TensorBoard reads them in order of their names.
+/// An event file, open for writing. Each start of a run writes a new file; TensorBoard reads them in order of their names. A file
+/// without epochs is removed on drop.
 #[derive(Debug)]
 pub struct EventWriter {
     file: File,
     path: PathBuf,
+    /// Number of epochs written.
+    epochs: u64,
+}
+
+impl Drop for EventWriter {
+    fn drop(&mut self) {
+        if self.epochs == 0 {
+            let _ = std::fs::remove_file(&self.path); // it has no data
+        }
+    }
 }
 
 impl EventWriter {
@@ -37,7 +48,7 @@ impl EventWriter {
         let name = format!("{PREFIX}{:010}.{:09}{SUFFIX}", time.as_secs(), time.subsec_nanos());
         let path = dir.join(name);
         let file = File::create_new(&path).map_err(|e| Error::io("creating", &path, e))?;
-        let mut writer = Self { file, path };
+        let mut writer = Self { file, path, epochs: 0 };
         writer.write_event(0, |event| event.bytes(3, b"brain.Event:2"))?;
         let started = ProtoMessage::default().varint(1, 1); // SessionLog.status = START
         writer.write_event(last_epoch + 1, |event| event.bytes(7, &started.0))?;
@@ -53,7 +64,9 @@ impl EventWriter {
             let value = ProtoMessage::default().bytes(1, tag.as_bytes()).float(2, *value as f32);
             summary.bytes(1, &value.0)
         });
-        self.write_event(record.epoch, |event| event.bytes(5, &summary.0))
+        self.write_event(record.epoch, |event| event.bytes(5, &summary.0))?;
+        self.epochs += 1;
+        Ok(())
     }
 
     fn write_event(&mut self, step: u64, fill: impl FnOnce(ProtoMessage) -> ProtoMessage) -> Result<()> {
@@ -245,10 +258,24 @@ mod tests {
         std::fs::write(&ahead, b"").expect("written");
         let mut before = ahead;
         for _ in 0..3 {
-            let path = EventWriter::create(dir.path(), 0).expect("created").path;
+            let mut writer = EventWriter::create(dir.path(), 0).expect("created");
+            writer.append(&sample_records(1)[0]).expect("written");
+            let path = writer.path.clone();
             assert!(path.file_name() > before.file_name(), "{} after {}", path.display(), before.display());
             before = path;
         }
+    }
+
+    /// A run that is resumed at its limit, or ends in its first epoch, leaves no file.
+    #[test]
+    fn a_file_without_epochs_is_removed() {
+        let dir = tempfile::tempdir().expect("a folder");
+        drop(EventWriter::create(dir.path(), 3).expect("created"));
+        assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 0);
+        let mut writer = EventWriter::create(dir.path(), 3).expect("created");
+        writer.append(&sample_records(1)[0]).expect("written");
+        drop(writer);
+        assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 1);
     }
 
     /// The check value of CRC-32C (RFC 3720, appendix B.4: 32 bytes of zeros), masked by hand.

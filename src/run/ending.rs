@@ -3,14 +3,16 @@
 use super::{FINAL, Run, limits};
 use crate::error::{Error, Result, StopCause};
 use crate::report::progress::Progress;
+use crate::words::count;
 
 impl Run {
     /// Prints the last notes of a run that was stopped during an epoch, and returns its error, if any.
-    pub(super) fn end_early(&self, cause: StopCause, first: u64, progress: &mut Progress) -> Result<()> {
-        let (epoch, reached) = (self.counters.epoch, progress.reached());
+    pub(super) fn end_early(&mut self, cause: StopCause, first: u64, progress: &mut Progress) -> Result<()> {
+        let (epoch, reached) = (self.counters.epoch, self.reached(progress));
         progress.finish();
         match (cause, limits::minutes(&self.config)) {
             (StopCause::TimeLimit, Some(minutes)) if epoch == first => {
+                self.finish_workers();
                 Err(Error::TimeLimit { minutes, epoch: epoch + 1, reached })
             }
             (StopCause::TimeLimit, _) => {
@@ -29,8 +31,34 @@ impl Run {
         }
     }
 
+    /// The progress in the epoch, with what it waits for.
+    fn reached(&mut self, progress: &Progress) -> Option<String> {
+        let missing = self.workers.as_mut().and_then(|workers| workers.missing());
+        let reached = progress.reached()?;
+        Some(missing.map_or(reached.clone(), |missing| format!("{reached}; {missing}")))
+    }
+
+    /// `error` of the present epoch; of a number that is not finite, with the epoch and the keys that bound the updates.
+    pub(super) fn cause_of(&self, error: Error) -> Error {
+        let (epoch, train) = (self.counters.epoch + 1, &self.config.train);
+        match error {
+            Error::NotFinite { what, value } => {
+                Error::Diverged { what, value, epoch, lr: train.lr, clip_norm: train.clip_norm }
+            }
+            other => other,
+        }
+    }
+
+    /// Tells the workers that the run is over.
+    pub(super) fn finish_workers(&mut self) {
+        if let Some(workers) = &mut self.workers {
+            workers.finish();
+        }
+    }
+
     /// Prints the last notes of a run that has reached its limit.
-    pub(super) fn close(&self, progress: &Progress) -> Result<()> {
+    pub(super) fn close(&mut self, progress: &Progress) -> Result<()> {
+        self.finish_workers();
         if let Some(cut) = self.metrics.records().last().filter(|record| record.cut) {
             progress.note(&format!(
                 "the time limit ended epoch {}: {FINAL} is its network; --resume plays the epoch in full",
@@ -41,9 +69,13 @@ impl Run {
         let samples: u64 = self.metrics.records().iter().map(|record| record.samples).sum();
         if samples < first_update {
             progress.note(&format!(
-                "nothing was learned: {samples} samples were played, and the first update needs {first_update} (train.min_samples)"
+                "nothing was learned: {} played, and the first update needs {first_update} (train.min_samples)",
+                count(samples, "sample")
             ))?;
         }
-        progress.note(&format!("results are in {}; see report.html there", self.dir().display()))
+        let (dir, rest) = (self.dir().display(), self.factory.resume_arguments());
+        progress
+            .note(&format!("results are in {dir}; open report.html there in a browser, or go on with:"))?;
+        progress.note(&format!("  vecaz play {dir}\n  vecaz eval {dir} --against rollouts:800\n  vecaz run --resume {dir}{rest} --minutes M"))
     }
 }

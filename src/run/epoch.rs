@@ -267,7 +267,10 @@ impl Collector<'_> {
                     wait = Duration::ZERO;
                 }
             }
-            estimate.show(self.local_selfplay, &played, target, progress);
+            match self.workers.as_mut().and_then(|workers| workers.missing()) {
+                Some(missing) => progress.set_with(played.samples.min(target), None, missing),
+                None => estimate.show(self.local_selfplay, &played, target, progress),
+            }
             if played.samples < target && ends(played.samples) {
                 return Ok((played, Extent::Cut));
             }

@@ -15,6 +15,7 @@ use crate::replay::{Replay, TargetList};
 use crate::root_cache;
 use crate::search::SearchParams;
 use crate::selfplay::{backend_plan, entry_shape};
+use crate::words::count;
 
 /// MiB of code, tables and small arrays.
 const PROGRAM_MIB: u64 = 40;
@@ -184,7 +185,11 @@ pub fn check_search(game: &dyn AnyGame, settings: Settings, positions: usize) ->
     let need = search_bytes(game, params, settings.placement, rows).saturating_add(program_bytes());
     match FreeMemory::of_process() {
         Some(free) if need > free.share() => Err(Error::unsupported(
-            format!("a search of {} simulations in {rows} trees at once", params.simulations),
+            format!(
+                "a search of {} in {} at once",
+                count(params.simulations, "simulation"),
+                count(rows, "tree")
+            ),
             format!(
                 "it needs {} MiB, more than {}; set fewer simulations",
                 need.div_ceil(MIB),

@@ -44,6 +44,7 @@ use crate::report::prometheus::MetricsText;
 use crate::report::tensorboard::EventWriter;
 use crate::stop::Stop;
 use crate::weights::FileTemplate;
+use crate::words::count;
 use checkpoint::{Checkpoint, CheckpointState, Counters};
 use epoch::{Collector, EpochResult, EpochRunner, Extent, Training};
 use epoch_network::EpochNetwork;
@@ -300,12 +301,14 @@ impl Run {
                     }
                 }
                 Err(Error::Stopped(cause)) => return self.end_early(cause, first, progress),
-                Err(error) => return Err(self.folder.cause_of(error)),
+                Err(error) => return Err(self.folder.cause_of(self.cause_of(error))),
             }
         }
         if self.counters.epoch == first {
+            self.finish_workers();
             return progress.note(&format!(
-                "the limit is reached after {first} epochs{}; set a higher limit with --epochs or --minutes",
+                "the limit is reached after {}{}; set a higher limit with --epochs or --minutes",
+                count(first, "epoch"),
                 self.last_epoch_seconds().map(|s| format!(" of about {s:.1} s")).unwrap_or_default()
             ));
         }

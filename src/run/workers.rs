@@ -46,6 +46,12 @@ pub trait Workers: Send {
 
     /// Counts since the last call.
     fn take_counts(&mut self) -> WorkerCounts;
+
+    /// In words that no worker is there, if the run waits for the games of workers alone; None otherwise.
+    fn missing(&mut self) -> Option<String>;
+
+    /// The run has reached its limit: its workers are told that it is over when this object is dropped.
+    fn finish(&mut self);
 }
 
 /// The size of an evaluation in parts.

@@ -1,5 +1,8 @@
 //! Long work shows its progress, prints partial results when it is stopped, and checks the path of its result before it starts.
 
+#[path = "../support/signals.rs"]
+mod signals;
+
 use super::*;
 use std::io::Read;
 use std::process::{Child, Command as Process, Output};
@@ -16,6 +19,7 @@ fn opponent(name: &str, each: &str) -> String {
 
 fn process(arguments: &[&str]) -> Process {
     let mut process = Process::new(assert_cmd::cargo::cargo_bin("vecaz"));
+    signals::start_children_with_default_signals();
     process.args(arguments).env_remove("VECAZ_LOG").env_remove("COLUMNS");
     process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     process

@@ -35,6 +35,27 @@ fn play_introduces_helps_takes_back_and_ends() {
     );
 }
 
+/// The search of the network is shown on request only.
+#[test]
+fn the_network_plays_without_an_evaluation_and_an_untrained_one_is_noted() {
+    let text = play(&[], "b2\nquit\n");
+    assert!(text.contains("player 1 (the network) plays ") && !text.contains("visits"), "{text}");
+    assert!(!text.contains("untrained"), "{text}");
+    let untrained = sibling_path("untrained").display().to_string();
+    let mut command = vecaz(&["run", "--game", "tic_tac_toe", "--epochs", "1", "--out", &untrained]);
+    TINY.iter().chain(&["train.min_samples=2000"]).for_each(|setting| {
+        command.args(["--set", setting]);
+    });
+    stdout(&mut command);
+    let text = stdout(vecaz(&["play", &untrained, "--sims", "1"]).write_stdin("quit\n")).replace("\n  ", " ");
+    assert!(
+        text.contains(", 1 simulation a move by ") && text.contains("NOTE: this network has 0 updates."),
+        "{text}"
+    );
+    let (code, line) = refusal(&mut vecaz(&["play", "--game", "hex"]));
+    assert!(code == 2 && line.contains("`vecaz run --game hex --minutes 10` trains one"), "{line}");
+}
+
 #[test]
 fn the_end_shows_the_winner() {
     let every_action: String = (0..9).map(|action| format!("{action}\n")).collect();
@@ -85,6 +106,7 @@ fn play_does_not_show_the_hands_of_others() {
     let (others, own) = text.split_once("holding ").expect("the own hand");
     assert!(others.contains("player 3 (the network) plays bid ") && !others.contains("visits"), "{text}");
     assert!(own.contains("visits"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
 #[test]

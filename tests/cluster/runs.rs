@@ -165,7 +165,7 @@ fn the_recommended_users_suffice() {
     interrupted("learner", learner);
     let url = redis.url("acl").replace("//", "//hex@");
     let top = success("top", Vecaz::spawn(&["top", &url, "--password-file", &users.learner]));
-    assert!(top.contains("/acl: weights ") && top.contains("\n1 workers: "), "{top}");
+    assert!(top.contains("/acl: weights ") && top.contains("\n1 worker: "), "{top}");
     end_work(worker);
 }
 
@@ -177,7 +177,9 @@ fn the_recommended_users_suffice_in_strict_order() {
     let (learner, _) = users.learn(&redis, &strict);
     let worker = users.work(&redis, "acl");
     success("learner", learner);
-    end_work(worker);
+    // The run has reached its limit, which ends the worker.
+    let output = worker.output();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

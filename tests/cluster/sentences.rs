@@ -3,13 +3,14 @@
 use super::server::{Redis, Vecaz, free_port, tiny, wait_until};
 use std::path::Path;
 
-/// The error message of a command that fails.
+/// The error message of a command that fails, of a worker that does not wait.
 fn error(arguments: &[&str]) -> String {
     error_and_code(arguments).0
 }
 
 fn error_and_code(arguments: &[&str]) -> (String, Option<i32>) {
-    let output = Vecaz::spawn(arguments).output();
+    let at_once: &[&str] = if arguments[0] == "work" { &["--wait", "0"] } else { &[] };
+    let output = Vecaz::spawn(&[arguments, at_once].concat()).output();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code().is_some_and(|code| code > 0), "{arguments:?} did not fail: {text}");
     assert_eq!(text.trim().lines().count(), 1, "{arguments:?}: {text}");
@@ -79,6 +80,8 @@ fn servers_and_runs_that_do_not_fit_are_refused() {
         &["config key cluster.max_queued_bytes", "got 1048576, expected at least"],
     );
 
+    // As if the run went on.
+    redis.command(&["HSET", "first:state", "over", "0"]);
     // A run of another protocol, or of another build of the game.
     redis.command(&["HSET", "first:state", "protocol", "2"]);
     expect(&["work", &url], &["the run's learner uses protocol 2, expected 1"]);

@@ -112,7 +112,7 @@ fn search_finds_the_winning_move_of_a_game_outside_the_registry() {
     let config = SearchConfig { simulations: 400, ..SearchConfig::default() };
     let position =
         SearchRequest { state: bytemuck::bytes_of(&game.init()).to_vec(), ..SearchRequest::default() };
-    let mut backend = erase(game).cpu_backend(plan(&config, &sizes, 1), Isa::detect());
+    let mut backend = erase(game).cpu_backend(plan(&config, &sizes, 1), Isa::detect()).expect("detected");
     let mut network = UniformNet(io_shape(&sizes));
     let roots = search(backend.as_mut(), &mut network, &[position], config.simulations, Exploration::Plain);
     assert_eq!(roots[0].actions[roots[0].best], 0, "take 1: {:?}", roots[0]);

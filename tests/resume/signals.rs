@@ -1,7 +1,10 @@
 //! Signals and closed pipes: a run receives them at any point, ends with a complete checkpoint and the exit code of the signal, and can be
 //! resumed to the same bytes.
 
-use super::{CONFIG, Folder, RAMSEY, UNBOUNDED, assert_same_runs, output_of, send, text, wait_until};
+use super::{
+    CONFIG, Folder, RAMSEY, UNBOUNDED, assert_same_runs, output_of, send,
+    start_children_with_default_signals, text, wait_until,
+};
 use std::fs;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
@@ -104,6 +107,7 @@ fn a_signal_ends_a_command_that_waits_for_a_file() {
         vec!["eval", embedded, "--positions", pipe],
         vec!["play", "--sims", "8"],
     ] {
+        start_children_with_default_signals();
         let mut command = Command::new(assert_cmd::cargo::cargo_bin("vecaz"));
         command.args(&arguments).env_remove("VECAZ_LOG").stdin(Stdio::piped());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());

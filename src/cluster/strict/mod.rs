@@ -11,6 +11,7 @@ mod partitions;
 pub mod poll;
 pub mod poll_merger;
 pub(super) mod refusals;
+mod partition;
 mod resend_buffer;
 pub(super) mod worker;
 

@@ -5,17 +5,20 @@
 
 use super::super::bounds::MAX_BUFFER_BYTES;
 use super::super::chunk::{ChunkLimits, Sealer};
-use super::super::published::{CHUNK_FIELD, Keys, PublishedRun, read_epoch_slots, read_weights, taken_polls};
+use super::super::published::{
+    CHUNK_FIELD, Keys, OVER, PublishedRun, is_over, read_epoch_slots, read_weights, taken_polls,
+};
 use super::super::sender::SentCounts;
 use super::super::server::{Connection, Failure, RETRY_INTERVAL, Server, bytes_of, number_of};
 use super::super::status::{Bottleneck, StatusMeter, WorkerStatus};
-use super::super::worker::{WorkDone, Worker};
+use super::super::warnings::{Kind, Warnings};
+use super::super::worker::{WorkDone, WorkEnd, Worker};
 use super::epoch_slots::{EpochSlots, FINISHED};
+use super::partition::new_selfplay;
 use super::poll::{Recorder, limits, seal};
 use super::resend_buffer::UnackedPolls;
 use super::{POLLS_AHEAD, partitions};
 use crate::backend::RootCache;
-use crate::config::{Config, SearchConfig, SelfPlayConfig};
 use crate::error::{Error, Result};
 use crate::net::Network;
 use crate::play::GameSlot;
@@ -95,6 +98,9 @@ pub(in super::super) struct StrictPlay<'a> {
     sent: SentCounts,
     /// The newest status, until it is sent.
     status: Option<Vec<u8>>,
+    /// True once the run has reached its limit.
+    is_over: bool,
+    warnings: Warnings,
 }
 
 impl<'a> StrictPlay<'a> {
@@ -131,11 +137,13 @@ impl<'a> StrictPlay<'a> {
             longest_poll: Duration::ZERO,
             sent: SentCounts::default(),
             status: None,
+            is_over: false,
+            warnings: Warnings::new(worker.server.address()),
             worker,
         })
     }
 
-    /// Plays until the stop is requested, then releases the leases.
+    /// Plays until the stop is requested or the run has reached its limit, then releases the leases.
     ///
     /// # Errors
     /// Those of self-play; [`Error::Server`] for a permanent failure.
@@ -145,7 +153,7 @@ impl<'a> StrictPlay<'a> {
         report: &mut dyn FnMut(&WorkerStatus),
     ) -> Result<WorkDone> {
         let mut link = None;
-        while self.stop.cause().is_none() {
+        while self.stop.cause().is_none() && !self.is_over {
             let from = Instant::now();
             let played = match self.exchange(&mut link).and_then(|exchanged| self.apply_exchange(exchanged)) {
                 Ok(()) => {
@@ -169,11 +177,14 @@ impl<'a> StrictPlay<'a> {
             }
         }
         if let Some(link) = &mut link {
-            // Best effort: leases expire, and another worker plays the polls that were not sent.
+            // Best effort: leases expire, another worker plays the polls that were not sent, and the status is for display.
             let _ = self.release_leases(link);
+            let last = serde_json::to_vec(&meter.last(self.state.version)).unwrap_or_default();
+            let _ = link.command(cmd("HSET").arg(&self.worker.keys.workers).arg(&self.incarnation).arg(last));
         }
         let (games, samples) = meter.totals();
-        Ok(WorkDone { games, samples, sent: self.sent, unsent: 0 })
+        let end = if self.is_over { WorkEnd::RunOver } else { WorkEnd::Stopped };
+        Ok(WorkDone { games, samples, sent: self.sent, unsent: 0, end })
     }
 
     fn server(&self) -> &Server {
@@ -191,13 +202,15 @@ impl<'a> StrictPlay<'a> {
             return Ok(Exchanged::Nothing);
         }
         let exchanged = match self.exchange_on(open) {
-            Ok(exchanged) => exchanged,
+            Ok(exchanged) => {
+                self.warnings.recovered();
+                exchanged
+            }
             Err(failure @ (Failure::Transient(_) | Failure::Busy(_))) => {
                 if let Failure::Transient(_) = failure {
                     *open = None;
                 }
-                let what = failure.text();
-                tracing::warn!("{}: {what}; retrying", self.server().address());
+                self.warnings.warn(Kind::Connection, &format!("{}; retrying", failure.text()));
                 sleep(RETRY_INTERVAL);
                 Exchanged::Nothing
             }
@@ -252,6 +265,7 @@ impl<'a> StrictPlay<'a> {
         let mut all = pipe();
         all.cmd("GET").arg(&self.keys().polls);
         all.cmd("HGET").arg(&self.keys().refused).arg(&self.incarnation);
+        all.cmd("HGET").arg(&self.keys().state).arg(OVER.0);
         let mut replies = link.pipeline(&all)?.into_iter();
         let polls = replies.next().and_then(bytes_of).unwrap_or_default();
         if replies.next().and_then(bytes_of).is_some() {
@@ -259,6 +273,7 @@ impl<'a> StrictPlay<'a> {
                 "the learner has refused a game of this worker, expected the same vecaz on sound hardware";
             return Err(Failure::Final(what.into()));
         }
+        self.is_over = replies.next().is_some_and(is_over);
         // After the server has lost the number, the learner publishes it again.
         let last = if state.version == self.state.version { self.taken } else { 0 };
         self.taken = taken_polls(&polls, state.version).unwrap_or(last);
@@ -446,25 +461,14 @@ impl<'a> StrictPlay<'a> {
                 selfplay.replace_slots(slots)?;
                 selfplay
             }
-            None => self.new_selfplay(network.as_ref(), slots)?,
+            None => {
+                new_selfplay(self.worker, network.as_ref(), slots, self.threads, self.evaluations.as_ref())?
+            }
         };
         selfplay.stop_by(self.stop);
         selfplay.begin_plies(cache.clone())?;
         self.held.push(PartitionPlay { partition, selfplay, recorder, polls: UnackedPolls::default() });
         Ok(())
-    }
-
-    /// Self-play in the slots of a partition. All partitions share this worker's cache of evaluations.
-    fn new_selfplay(&self, network: &dyn Network, slots: Vec<GameSlot>) -> Result<SelfPlay> {
-        let Worker { config, game, .. } = self.worker;
-        let selfplay = SelfPlayConfig { games: slots.len(), ..config.selfplay.clone() };
-        let search = SearchConfig { cache_entries: 0, ..config.search.clone() };
-        let config = Config { selfplay, search, ..config.clone() };
-        let mut selfplay = SelfPlay::new(game, &config, network, slots, self.threads)?;
-        if let Some(evaluations) = &self.evaluations {
-            selfplay.share_evaluations(evaluations)?;
-        }
-        Ok(selfplay)
     }
 
     /// Index in `held` of the partition with the fewest polls, if it is not too far ahead of the learner. With full buffers only the

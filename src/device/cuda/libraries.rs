@@ -136,7 +136,7 @@ impl CudaLibrary {
         let open = |path: PathBuf| match unsafe { Library::new(&path) } {
             Ok(library) => Some(library),
             Err(error) => {
-                reason = reason.take().or_else(|| loader_reason(&path, &error.to_string()));
+                reason = reason.take().or_else(|| loader_reason(&path, &loader_text(&error)));
                 None
             }
         };
@@ -201,6 +201,11 @@ impl CudaLibrary {
              nvidia/cu{major}/lib in LD_LIBRARY_PATH"
         )
     }
+}
+
+/// The loader's own text for an error of the library that calls it.
+pub(super) fn loader_text(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// The loader's reason not to load `path`; None if there is no such file.

@@ -4,7 +4,7 @@
 //! builds and runs everything else. The functions and numbers below are those of nccl.h, unchanged since NCCL 2.0.
 
 use super::driver::error_text;
-use super::libraries::CudaLibrary;
+use super::libraries::{CudaLibrary, loader_text};
 use super::{CudaBuffer, CudaDevice};
 use crate::device::collective::{Collective, DataType, LinkedDevice};
 use crate::device::interface::Device;
@@ -57,7 +57,7 @@ impl Functions {
         }
         let found = Self::find().map_err(|e| Error::Device {
             device: device.into(),
-            what: format!("NCCL cannot be loaded from {}: {e}", CudaLibrary::Nccl.file()),
+            what: format!("NCCL cannot be loaded from {}: {}", CudaLibrary::Nccl.file(), loader_text(&e)),
         })?;
         Ok(FOUND.get_or_init(|| found))
     }

@@ -157,7 +157,7 @@ fn games_are_those_of_the_cpu_with_the_weights_swapped_and_nothing_copied() {
         let (game, search, selfplay, net, precision) = case;
         let config = config(game, search, selfplay);
         let rules = any_game(config.game_name(), &config.game_options()).expect("registered");
-        let ((right, ..), num_calls) = play_case(case, &|plan| Ok(rules.cpu_backend(plan, Isa::detect())));
+        let ((right, ..), num_calls) = play_case(case, &|plan| rules.cpu_backend(plan, Isa::detect()));
         assert_eq!(num_calls, 2, "the CPU calls both through the host");
         let ((found, between, inside), num_calls) = on_one_device(case);
         assert!(found.games.iter().any(|game| game.game > 0), "{game}: {} games", found.games.len());
@@ -302,7 +302,7 @@ fn the_parts_of_a_pass_are_timed_apart() {
         assert_eq!(launches(kernel), Some(8), "{parts:?}");
     }
     assert!(parts.kernels.iter().all(|time| time.seconds > 0.0), "{parts:?}");
-    assert_eq!(parts_of(&|plan| Ok(game.cpu_backend(plan, Isa::detect()))), (None, 0.0));
+    assert_eq!(parts_of(&|plan| game.cpu_backend(plan, Isa::detect())), (None, 0.0));
 }
 
 #[test]

@@ -231,7 +231,7 @@ pub fn play(
 
 /// The CPU engine for a scenario.
 pub fn cpu(scenario: &Scenario) -> Box<dyn Backend> {
-    scenario.game().cpu_backend(scenario.plan(), Isa::detect())
+    scenario.game().cpu_backend(scenario.plan(), Isa::detect()).expect("detected")
 }
 
 /// Kernels for a scenario.

@@ -111,7 +111,7 @@ pub fn play(
 
 fn on_cpu(config: &Config, evaluator: Evaluator) -> (Played, PassMetrics) {
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
-    play(config, evaluator, &|plan, _| Ok(game.cpu_backend(plan, Isa::detect())))
+    play(config, evaluator, &|plan, _| game.cpu_backend(plan, Isa::detect()))
 }
 
 fn on_device(config: &Config, evaluator: Evaluator, missing_barrier: i32) -> (Played, PassMetrics) {

@@ -162,7 +162,7 @@ fn what_cannot_be_split_is_refused() {
     let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
     let make: Make<'_> = &|plan| {
         split(&config, plan, 2, &|device, plan| match device {
-            DeviceName::Cuda(0) => Ok(game.cpu_backend(plan, Isa::detect())),
+            DeviceName::Cuda(0) => game.cpu_backend(plan, Isa::detect()),
             _ => Ok(Box::new(kernels(game.as_ref(), device, plan)?)),
         })
     };

@@ -1,0 +1,55 @@
+//! The keys that a resumed run cannot change: those that its checkpoint's arrays, weights and games in progress depend on.
+
+use crate::config::keys::{Section, toml_text};
+use crate::config::{Config, NetConfig};
+use crate::error::{Error, Result};
+use crate::registry::Registry;
+
+/// Refuses to resume a run with another game, network, optimiser, seed, or other sizes of its arrays. The error names the key, why it is
+/// fixed, and which keys can be changed.
+///
+/// # Errors
+/// [`Error::Config`] with the first key that differs; those of the games' settings.
+pub fn check_same_run(registry: &Registry, saved: &Config, config: &Config) -> Result<()> {
+    let [was, is] = [saved, config].map(|config| fixed_keys(registry, config));
+    let (was, is) = (was?, is?);
+    // The settings of another game have other names: its name comes first and differs.
+    let changed = is.iter().zip(&was).find(|((_, got, _), (_, expected, _))| got != expected);
+    let Some(((key, got, reason), (_, expected, _))) = changed else { return Ok(()) };
+    let expected = format!(
+        "{expected}, that of the resumed run: {reason}. Fixed are game, net (without net.device), train.optimizer, run.seed, \
+         selfplay.games and replay.capacity; all others can be changed, and `vecaz run --out` begins another run"
+    );
+    Err(Error::config(key, got, expected))
+}
+
+/// The keys that are fixed, each with its value and the reason.
+fn fixed_keys(registry: &Registry, config: &Config) -> Result<Vec<(String, String, &'static str)>> {
+    let game = registry.game_of(config)?;
+    let of_game = "the network and the samples are of that game";
+    let mut keys = vec![("game.name".to_string(), toml_text(&game.name()), of_game)];
+    keys.extend(game.keys().into_iter().map(|key| (format!("game.{}", key.name), key.value, of_game)));
+    let net = NetConfig { device: None, ..config.net.clone() };
+    let of_net = "the weights and every later epoch depend on it";
+    keys.extend(net.keys().into_iter().map(|key| (format!("net.{}", key.name), key.value, of_net)));
+    let others = [
+        (
+            "train.optimizer",
+            toml_text(&config.train.optimizer),
+            "the checkpoint has the state of that optimiser",
+        ),
+        ("run.seed", config.run.seed.to_string(), "the games in progress were drawn from it"),
+        (
+            "selfplay.games",
+            config.selfplay.games.to_string(),
+            "the checkpoint has that number of games in progress",
+        ),
+        (
+            "replay.capacity",
+            config.replay.capacity.to_string(),
+            "the checkpoint's replay buffer has that size",
+        ),
+    ];
+    keys.extend(others.map(|(key, value, reason)| (key.to_string(), value, reason)));
+    Ok(keys)
+}

@@ -1,0 +1,177 @@
+//! The workers that are there, by their statuses on the server: one whose status does not change for some seconds is gone.
+
+use super::published::Keys;
+use super::server::{Connection, Failure, Server, bytes_of, list_of};
+use super::status::WorkerStatus;
+use redis::{Value, cmd};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Time after which a worker whose status does not change is gone. It publishes one every two seconds.
+const STATUS_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Time between two readings of the statuses, which workers publish as often.
+const INTERVAL: Duration = Duration::from_secs(2);
+
+/// The workers that are there, by process.
+#[derive(Debug, Default)]
+pub(super) struct Presence {
+    workers: BTreeMap<Vec<u8>, LastStatus>,
+    /// Time of the last reading.
+    looked_at: Option<Instant>,
+}
+
+/// The last status of a process.
+#[derive(Debug)]
+struct LastStatus {
+    name: String,
+    number: u64,
+    /// When it was first read.
+    at: Instant,
+    /// False after [`Change::Gone`]. The status may stay on the server for long.
+    is_there: bool,
+}
+
+/// A change in the workers that are there, with the worker's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// A process has published its first status.
+    Joined(String),
+    /// A process has said that it ends.
+    Left(String),
+    /// A process has published no status for [`STATUS_TIMEOUT`]: it was killed, or has lost the server.
+    Gone(String),
+}
+
+impl Presence {
+    /// Reads the statuses at intervals, and logs who has joined, left or is gone. Returns the number of workers that are there.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub(super) fn look(
+        &mut self,
+        link: &mut Connection,
+        keys: &Keys,
+        server: &Server,
+    ) -> Result<usize, Failure> {
+        if self.looked_at.is_some_and(|at| at.elapsed() < INTERVAL) {
+            return Ok(self.count());
+        }
+        self.looked_at = Some(Instant::now());
+        let (statuses, server) = (read_statuses(link, keys)?, server.address());
+        for change in self.update(&statuses, Instant::now()) {
+            match change {
+                Change::Joined(name) => tracing::info!("{server}: worker {name} has joined"),
+                Change::Left(name) => tracing::info!("{server}: worker {name} has left"),
+                Change::Gone(name) => tracing::warn!(
+                    "{server}: worker {name} is gone: it has sent no status for {} s, so it was killed or has lost the server; the run \
+                     goes on without its games in progress",
+                    STATUS_TIMEOUT.as_secs()
+                ),
+            }
+        }
+        Ok(self.count())
+    }
+
+    /// Takes the statuses of all processes as read at `now`, and returns the changes. A status that is missing, since the learner has
+    /// removed all of them, is no change.
+    pub(super) fn update(&mut self, statuses: &BTreeMap<Vec<u8>, WorkerStatus>, now: Instant) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for (process, status) in statuses {
+            let WorkerStatus { name, number, has_left, .. } = status;
+            if *has_left {
+                let last = self.workers.remove(process).filter(|last| last.is_there);
+                changes.extend(last.map(|last| Change::Left(last.name)));
+                continue;
+            }
+            let last = self.workers.get(process);
+            if last.is_none_or(|last| last.number != *number) {
+                if last.is_none_or(|last| !last.is_there) {
+                    changes.push(Change::Joined(name.clone()));
+                }
+                let last = LastStatus { name: name.clone(), number: *number, at: now, is_there: true };
+                self.workers.insert(process.clone(), last);
+            }
+        }
+        for last in self.workers.values_mut().filter(|last| last.is_there) {
+            if now.saturating_duration_since(last.at) >= STATUS_TIMEOUT {
+                last.is_there = false;
+                changes.push(Change::Gone(last.name.clone()));
+            }
+        }
+        self.workers.retain(|process, last| last.is_there || statuses.contains_key(process));
+        changes
+    }
+
+    /// True if the process is there.
+    pub(super) fn has(&self, process: &[u8]) -> bool {
+        self.workers.get(process).is_some_and(|last| last.is_there)
+    }
+
+    /// Number of workers that are there.
+    pub(super) fn count(&self) -> usize {
+        self.workers.values().filter(|last| last.is_there).count()
+    }
+}
+
+/// The statuses of all processes that have published one.
+pub(super) fn read_statuses(
+    link: &mut Connection,
+    keys: &Keys,
+) -> Result<BTreeMap<Vec<u8>, WorkerStatus>, Failure> {
+    let reply = match link.command(cmd("HGETALL").arg(&keys.workers))? {
+        Value::Map(pairs) => pairs.into_iter().flat_map(|(field, value)| [field, value]).collect(),
+        other => list_of(other).unwrap_or_default(),
+    };
+    let mut fields = reply.into_iter().map(bytes_of);
+    let mut statuses = BTreeMap::new();
+    while let (Some(field), Some(value)) = (fields.next(), fields.next()) {
+        if let Some((process, status)) = field.zip(value.and_then(|bytes| WorkerStatus::read(&bytes))) {
+            statuses.insert(process, status);
+        }
+    }
+    Ok(statuses)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn statuses(all: &[(&str, u64)]) -> BTreeMap<Vec<u8>, WorkerStatus> {
+        let status = |(name, number): &(&str, u64)| {
+            let status = WorkerStatus { name: name.to_string(), number: *number, ..WorkerStatus::default() };
+            (name.as_bytes().to_vec(), status)
+        };
+        all.iter().map(status).collect()
+    }
+
+    #[test]
+    fn a_worker_without_new_statuses_is_gone_once_and_one_that_leaves_has_left() {
+        let (mut presence, start) = (Presence::default(), Instant::now());
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let joined = ["a", "b"].map(|name| Change::Joined(name.into()));
+        assert_eq!(presence.update(&statuses(&[("a", 1), ("b", 1)]), at(0)), joined);
+        assert_eq!(presence.update(&statuses(&[("a", 4), ("b", 1)]), at(8)), []);
+        // The learner has removed all statuses.
+        assert_eq!((presence.update(&statuses(&[]), at(9)), presence.count()), (vec![], 2));
+        let gone = [Change::Gone("b".into())];
+        assert_eq!(presence.update(&statuses(&[("a", 5), ("b", 1)]), at(10)), gone);
+        assert!(presence.has(b"a") && !presence.has(b"b"));
+        let mut last = statuses(&[("a", 6)]);
+        last.values_mut().for_each(|status| status.has_left = true);
+        assert_eq!(presence.update(&last, at(12)), [Change::Left("a".into())]);
+        assert_eq!((presence.update(&last, at(14)), presence.count()), (vec![], 0), "said once");
+    }
+
+    /// The dead process's status stays on the server until the learner removes it.
+    #[test]
+    fn a_status_that_stays_is_not_a_new_worker() {
+        let (mut presence, start) = (Presence::default(), Instant::now());
+        let all = statuses(&[("a", 3)]);
+        let mut changes = Vec::new();
+        for seconds in (0..60).step_by(2) {
+            changes.extend(presence.update(&all, start + Duration::from_secs(seconds)));
+        }
+        assert_eq!(changes, [Change::Joined("a".into()), Change::Gone("a".into())]);
+    }
+}

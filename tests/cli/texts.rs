@@ -1,0 +1,66 @@
+//! Sentences of commands: a diverged run, threads, numbers with their nouns.
+
+use super::*;
+
+/// A rate of 100 without a limit of the gradient makes weights infinite.
+#[test]
+fn a_diverged_run_names_the_epoch_and_the_keys_to_change() {
+    let out = sibling_path("diverged").display().to_string();
+    let mut command = vecaz(&["run", "--game", "tic_tac_toe", "--epochs", "4", "--out", &out]);
+    let wild = [
+        "train.optimizer=sgd",
+        "train.lr=100",
+        "train.clip_norm=0",
+        "train.warmup_updates=0",
+        "eval.every=0",
+    ];
+    TINY.iter().chain(&wild).for_each(|setting| {
+        command.args(["--set", setting]);
+    });
+    let (code, line, _) = failure(&mut command);
+    assert!(code == 1 && line.contains(" is not finite (") && line.contains(" in epoch "), "{line}");
+    for part in ["lower train.lr (now 100) or train.clip_norm (now 0, 0 is off)", "`vecaz run --resume`"] {
+        assert!(line.contains(part), "{line}");
+    }
+    // What the error says helps: the same epoch with a lower rate.
+    let mut again = vecaz(&["run", "--resume", &out, "--epochs", "4", "--set", "train.lr=0.01"]);
+    stdout(again.args(["--set", "train.clip_norm=1"]));
+}
+
+#[test]
+fn more_threads_than_cores_are_warned_of() {
+    let cores = std::thread::available_parallelism().expect("known").get();
+    let many = (2 * cores + 1).to_string();
+    let play = |threads: &str| {
+        let output =
+            vecaz(&["play", &run(), "--sims", "2", "--threads", threads]).write_stdin("quit\n").output();
+        String::from_utf8(output.expect("runs").stderr).expect("UTF-8")
+    };
+    assert!(play(&many).contains(&format!("{many} threads on {cores} core")), "{}", play(&many));
+    assert_eq!(play("0"), "");
+}
+
+#[test]
+fn one_of_a_thing_is_in_the_singular() {
+    let out = sibling_path("singular").display().to_string();
+    let mut command = vecaz(&[
+        "run",
+        "--game",
+        "tic_tac_toe",
+        "--epochs",
+        "1",
+        "--minutes",
+        "1",
+        "--threads",
+        "1",
+        "--out",
+        &out,
+    ]);
+    TINY.iter().for_each(|setting| {
+        command.args(["--set", setting]);
+    });
+    let text = stdout(&mut command).replace("\n  ", " ");
+    assert!(text.contains(", 1 thread, seed 1, 1 epoch, at most 1 minute, folder "), "{text}");
+    let text = stdout(&mut vecaz(&["eval", &out, "--against", "random", "--games", "2", "--sims", "1"]));
+    assert!(!text.contains("1 games"), "{text}");
+}

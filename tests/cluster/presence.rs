@@ -1,0 +1,120 @@
+//! Workers and learners that come and go, and what both say about it.
+
+use super::server::{Redis, Vecaz, tiny, wait_until};
+
+fn texts(process: Vecaz) -> (Option<i32>, String, String) {
+    let output = process.output();
+    let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    // The lines are broken to the width of the output.
+    (output.status.code(), out.replace("\n  ", " "), err.replace("\n  ", " "))
+}
+
+#[test]
+fn a_worker_waits_for_its_learner_says_for_what_and_ends_when_the_run_has_reached_its_limit() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, out) =
+        (tiny(&folder).display().to_string(), folder.path().join("run").display().to_string());
+    for order in ["free", "strict"] {
+        let (url, out) = (redis.url(order), format!("{out}-{order}"));
+        let waiting = Vecaz::spawn(&["work", &url, "--threads", "1"]);
+        let order = format!("cluster.order={order}");
+        let run =
+            ["run", "--cluster", &url, "--play", "0", "--config", &config, "--threads", "1", "--out", &out];
+        let (code, _, err) = texts(Vecaz::spawn(&[&run[..], &["--epochs", "2", "--set", &order]].concat()));
+        assert_eq!(code, Some(0), "{err}");
+        let (code, text, err) = texts(waiting);
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{text}");
+        let waits = format!(
+            "{url}: no run of this name, expected one that `vecaz run --cluster {url}` has begun; waiting\n"
+        );
+        assert!(text.contains(&waits), "{text}");
+        assert!(text.contains("the run has reached its limit, and this worker ends: "), "{text}");
+        // Another one finds the run over, and refuses or waits for its resumption.
+        let (code, _, err) = texts(Vecaz::spawn(&["work", &url, "--wait", "0"]));
+        let over =
+            "the run has reached its limit after epoch 2, expected `vecaz run --resume` with a higher one";
+        assert!(code == Some(1) && err.contains(over), "{err}");
+        let next = Vecaz::spawn(&["work", &url, "--threads", "1"]);
+        let more =
+            ["run", "--resume", &out, "--cluster", &url, "--play", "0", "--threads", "1", "--epochs", "3"];
+        let (code, _, err) = texts(Vecaz::spawn(&more));
+        assert_eq!(code, Some(0), "{err}");
+        let (code, text, err) = texts(next);
+        assert!(code == Some(0) && text.contains(over) && text.contains("this worker ends: "), "{text}{err}");
+    }
+}
+
+#[test]
+fn a_learner_that_waits_for_workers_says_that_none_is_there() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, out) =
+        (tiny(&folder).display().to_string(), folder.path().join("run").display().to_string());
+    let url = redis.url("alone");
+    let run = ["run", "--cluster", &url, "--play", "0", "--config", &config, "--threads", "1", "--out", &out];
+    let (code, _, err) = texts(Vecaz::spawn(&[&run[..], &["--minutes", "0.2"]].concat()));
+    let missing = format!("no worker is there, start some with `vecaz work {url}`");
+    assert_eq!(err.matches(&missing).count(), 2, "in the line after 10 s and in the error: {err}");
+    assert!(code == Some(1) && err.contains("self-play: 0 of 3000 samples"), "{err}");
+}
+
+#[test]
+fn a_killed_worker_is_named_as_gone_and_one_that_leaves_is_not() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, run) = (tiny(&folder).display().to_string(), folder.path().join("run"));
+    let (url, out) = (redis.url("gone"), run.display().to_string());
+    let run_line =
+        ["run", "--cluster", &url, "--config", &config, "--threads", "1", "--minutes", "5", "--out", &out];
+    let learner = Vecaz::spawn(&run_line);
+    let [mut killed, left] =
+        ["killed", "leaving"].map(|name| Vecaz::spawn(&["work", &url, "--threads", "1", "--name", name]));
+    wait_until("both in the table", || {
+        let metrics = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap_or_default();
+        let last =
+            metrics.lines().last().and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        last.is_some_and(|record| record["workers"]["active"] == 2)
+    });
+    killed.kill();
+    left.terminate();
+    std::thread::sleep(std::time::Duration::from_secs(25));
+    learner.terminate();
+    let (_, _, err) = texts(learner);
+    assert_eq!(err.matches("worker killed is gone: it has sent no status for 10 s").count(), 1, "{err}");
+    assert!(!err.contains("leaving"), "{err}");
+}
+
+/// One line when the server fails, and one when it is back.
+#[test]
+fn a_lost_server_is_warned_of_once_and_its_return_is_said() {
+    let Some(mut redis) = Redis::start(&["--appendfsync", "always"]) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, run) = (tiny(&folder).display().to_string(), folder.path().join("run"));
+    let (url, out) = (redis.url("back"), run.display().to_string());
+    let learner = Vecaz::spawn(&[
+        "run",
+        "--cluster",
+        &url,
+        "--config",
+        &config,
+        "--threads",
+        "1",
+        "--minutes",
+        "5",
+        "--out",
+        &out,
+    ]);
+    wait_until("an epoch", || run.join("metrics.jsonl").exists());
+    let worker = Vecaz::spawn(&["work", &url, "--threads", "1"]);
+    wait_until("a status of the worker", || redis.command(&["HLEN", "back:workers"]) == redis::Value::Int(1));
+    redis.kill(std::time::Duration::from_secs(4));
+    redis.command(&["PING"]);
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    for process in [worker, learner] {
+        process.terminate();
+        let (_, _, err) = texts(process);
+        assert_eq!(err.matches("; retrying").count(), 1, "{err}");
+        assert_eq!(err.matches("connected again after ").count(), 1, "{err}");
+    }
+}
