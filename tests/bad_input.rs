@@ -156,7 +156,7 @@ fn devices_that_cannot_be_are_refused() {
 fn what_a_build_lacks_is_refused_with_the_name_of_the_feature() {
     let url = "redis://127.0.0.1:1/none";
     for (feature, is_on, arguments) in [
-        ("cluster", cfg!(feature = "cluster"), &["work", url, "--threads", "2"][..]),
+        ("cluster", cfg!(feature = "cluster"), &["work", url, "--threads", "2", "--wait", "0"][..]),
         ("cluster", cfg!(feature = "cluster"), &["top", url, "--once"]),
         ("cluster", cfg!(feature = "cluster"), &["run", "--cluster", url]),
         ("http", cfg!(feature = "http"), &["run", "--metrics", "127.0.0.1"]),

@@ -132,7 +132,7 @@ fn inspect_draws_boards_for_people() {
      . . . . .
      . . . . .
      . . . . .
-     . . . X .
+     . . .(X).
      0 1 2 3 4
     player 1 to move
     -> 3
@@ -140,7 +140,7 @@ fn inspect_draws_boards_for_people() {
     ply 2
      . . . . .
      . . . . .
-     . . . O .
+     . . .(O).
      . . . X .
      0 1 2 3 4
     player 0 to move
@@ -150,7 +150,7 @@ fn inspect_draws_boards_for_people() {
      . . . . .
      . . . . .
      . . . O .
-     . . X X .
+     . .(X)X .
      0 1 2 3 4
     player 1 to move
     ");

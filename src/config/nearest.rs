@@ -25,10 +25,7 @@ const ALIASES: [(&str, &[&str]); 33] = [
             "max_playouts",
         ],
     ),
-    (
-        "search.c_init",
-        &["c_puct", "cpuct", "puct", "puct_c", "uct_c", "pb_c_init", "c_uct", "cpuct_exploration"],
-    ),
+    ("search.c_init", &["c_puct", "puct", "puct_c", "uct_c", "pb_c_init", "c_uct", "cpuct_exploration"]),
     ("search.c_base", &["pb_c_base", "cpuct_base"]),
     (
         "search.dirichlet_epsilon",
@@ -192,7 +189,10 @@ pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
         let (its_section, its_name) = split(key);
         let distance = strsim::damerau_levenshtein(&name, &its_name);
         let is_near = distance <= max_distance(&name).min(max_distance(&its_name));
-        is_near.then(|| (distance, strsim::damerau_levenshtein(&section, &its_section), key))
+        // Without a section, the first of equal names counts.
+        let of_section =
+            if section.is_empty() { 0 } else { strsim::damerau_levenshtein(&section, &its_section) };
+        is_near.then_some((distance, of_section, key))
     });
     let near = scored.min_by_key(|(distance, of_section, _)| (*distance, *of_section));
     match (near, alias) {

@@ -58,6 +58,7 @@ impl Run {
 
     /// Prints the last notes of a run that has reached its limit.
     pub(super) fn close(&mut self, progress: &Progress) -> Result<()> {
+        let missing = self.workers.as_mut().and_then(|workers| workers.missing());
         self.finish_workers();
         if let Some(cut) = self.metrics.records().last().filter(|record| record.cut) {
             progress.note(&format!(
@@ -67,6 +68,9 @@ impl Run {
         }
         let first_update = self.config.first_update_samples();
         let samples: u64 = self.metrics.records().iter().map(|record| record.samples).sum();
+        if let Some(missing) = missing.filter(|_| samples == 0) {
+            return Err(Error::unsupported("a run without games", missing));
+        }
         if samples < first_update {
             progress.note(&format!(
                 "nothing was learned: {} played, and the first update needs {first_update} (train.min_samples)",

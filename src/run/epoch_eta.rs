@@ -57,7 +57,8 @@ impl EpochEta {
         }
         let played = games.iter().map(|game| game.plies).sum::<f64>() + ended.plies - self.plies_before;
         let left = plies_left(&games, length, density, missing) * games.len() as f64;
-        (played / (played + left)).clamp(0.0, 1.0)
+        // Near the end the samples of the games that have ended are the better estimate; it is never too high.
+        (played / (played + left)).max(ended.samples / self.target).clamp(0.0, 1.0)
     }
 }
 

@@ -53,7 +53,7 @@ use findings::FindingsLog;
 use folder::RunFolder;
 use learner::Learner;
 use local_selfplay::{LocalSelfPlay, NewWeights, finished_in, take_weights};
-use manifest::{CheckDepth, Manifest, games_name};
+use manifest::{Manifest, games_name};
 use pace::{EvaluationPace, Moment};
 use setup::{RunSetup, RunState};
 use std::path::Path;
@@ -152,7 +152,7 @@ impl Run {
             None if folder::is_unstarted(dir)? => Manifest::new(dir),
             _ => Manifest::of_run(dir)?,
         };
-        check_files(&manifest)?;
+        setup::check_files(&manifest)?;
         manifest.resolve_pending()?;
         manifest.undo_cut()?;
         let Some((epoch, latest)) = manifest.checkpoints().pop() else {
@@ -260,7 +260,7 @@ impl Run {
         })
     }
 
-    /// Passes the run's metrics to `exporter`, now and at the end of every epoch.
+    /// Passes the run's metrics to `exporter`, now and after every epoch.
     pub fn export_metrics(&mut self, exporter: Exporter) {
         exporter.set(MetricsText::of_run(self.metrics.records()));
         self.exporter = Some(exporter);
@@ -498,16 +498,4 @@ impl Run {
         self.manifest.set(name, FileDigest::of(text.as_bytes()));
         Ok(())
     }
-}
-
-/// Compares a run's files with its manifest: the content of those on which the next epochs depend, the size of all others.
-fn check_files(manifest: &Manifest) -> Result<()> {
-    let latest = manifest.checkpoints().pop().map(|(epoch, _)| epoch);
-    let read = [CONFIG, BEST, FINAL, metrics::FILE_NAME, findings::FILE_NAME];
-    for name in manifest.names() {
-        let is_read =
-            read.contains(&name.as_str()) || checkpoint::epoch_of(&name).is_some_and(|e| Some(e) == latest);
-        manifest.check(&name, if is_read { CheckDepth::Content } else { CheckDepth::Size })?;
-    }
-    Ok(())
 }

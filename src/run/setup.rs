@@ -1,13 +1,15 @@
 //! The start of a run: components, which are checked before anything is written, and the state, new or from a checkpoint.
 
-use super::checkpoint::Counters;
+use super::checkpoint::{self, Counters};
 use super::epoch_size::sized;
 use super::factory::ComponentFactory;
+use super::findings;
 use super::folder::RunFolder;
 use super::learner::Learner;
-use super::manifest::Manifest;
+use super::manifest::{CheckDepth, Manifest};
 use super::network::{NetExecutor, select_executor};
 use super::strength::StrengthMeter;
+use super::{BEST, CONFIG, FINAL};
 use crate::backend::AnyGame;
 use crate::config::Config;
 use crate::error::Result;
@@ -15,6 +17,7 @@ use crate::net::NetSpec;
 use crate::net::gpu_train::check_heads;
 use crate::play::GameSlot;
 use crate::replay::{Replay, TargetList};
+use crate::report::metrics;
 use crate::selfplay::check_nodes;
 use crate::weights::FileTemplate;
 use std::sync::Arc;
@@ -64,4 +67,16 @@ pub(super) struct RunState {
     pub(super) counters: Counters,
     pub(super) folder: RunFolder,
     pub(super) manifest: Manifest,
+}
+
+/// Compares a run's files with its manifest: the content of those on which the next epochs depend, the size of all others.
+pub(super) fn check_files(manifest: &Manifest) -> Result<()> {
+    let latest = manifest.checkpoints().pop().map(|(epoch, _)| epoch);
+    let read = [CONFIG, BEST, FINAL, metrics::FILE_NAME, findings::FILE_NAME];
+    for name in manifest.names() {
+        let is_read =
+            read.contains(&name.as_str()) || checkpoint::epoch_of(&name).is_some_and(|e| Some(e) == latest);
+        manifest.check(&name, if is_read { CheckDepth::Content } else { CheckDepth::Size })?;
+    }
+    Ok(())
 }

@@ -19,7 +19,7 @@ fn play_introduces_helps_takes_back_and_ends() {
     assert!(text.contains("value ") && text.contains("visits") && text.contains("expected: "), "{text}");
     assert!(text.contains("ply 0: action z9 is not legal here; legal: 0 (a1)"), "{text}");
     assert!(text.contains("player 1 (the network) plays ") && text.contains("(O)"), "{text}");
-    let empty = "1  . . .\n2  . . .\n3  . . .";
+    let empty = " 1 . . .\n 2 . . .\n 3 . . .";
     assert_eq!(text.matches(empty).count(), 2, "at the start and after undo: {text}");
     assert!(!text.contains("game over"), "{text}");
     for command in ["help", "?", "HELP"] {
@@ -103,9 +103,10 @@ fn play_does_not_show_the_hands_of_others() {
     });
     stdout(&mut command);
     let text = stdout(vecaz(&["play", &out, "--sims", "8"]).write_stdin("hint\n"));
-    let (others, own) = text.split_once("holding ").expect("the own hand");
+    let (others, own) = text.split_once("round 1 of 1").expect("the table");
     assert!(others.contains("player 3 (the network) plays bid ") && !others.contains("visits"), "{text}");
     assert!(own.contains("visits"), "{text}");
+    assert_eq!(own.matches("  3 cards").count(), 3, "the hands of the others are counted only: {text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 

@@ -37,7 +37,7 @@ fn a_worker_waits_for_its_learner_says_for_what_and_ends_when_the_run_has_reache
         assert!(code == Some(1) && err.contains(over), "{err}");
         let next = Vecaz::spawn(&["work", &url, "--threads", "1"]);
         let more =
-            ["run", "--resume", &out, "--cluster", &url, "--play", "0", "--threads", "1", "--epochs", "3"];
+            ["run", "--resume", &out, "--cluster", &url, "--play", "0", "--threads", "1", "--epochs", "90"];
         let (code, _, err) = texts(Vecaz::spawn(&more));
         assert_eq!(code, Some(0), "{err}");
         let (code, text, err) = texts(next);
@@ -53,10 +53,10 @@ fn a_learner_that_waits_for_workers_says_that_none_is_there() {
         (tiny(&folder).display().to_string(), folder.path().join("run").display().to_string());
     let url = redis.url("alone");
     let run = ["run", "--cluster", &url, "--play", "0", "--config", &config, "--threads", "1", "--out", &out];
-    let (code, _, err) = texts(Vecaz::spawn(&[&run[..], &["--minutes", "0.2"]].concat()));
+    let (code, _, err) = texts(Vecaz::spawn(&[&run[..], &["--minutes", "0.5"]].concat()));
     let missing = format!("no worker is there, start some with `vecaz work {url}`");
-    assert_eq!(err.matches(&missing).count(), 2, "in the line after 10 s and in the error: {err}");
-    assert!(code == Some(1) && err.contains("self-play: 0 of 3000 samples"), "{err}");
+    assert!(err.matches(&missing).count() >= 2, "in the line after 10 s and in the error: {err}");
+    assert!(code == Some(1) && err.contains("self-play: 0 of "), "{err}");
 }
 
 #[test]
@@ -76,6 +76,9 @@ fn a_killed_worker_is_named_as_gone_and_one_that_leaves_is_not() {
             metrics.lines().last().and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok());
         last.is_some_and(|record| record["workers"]["active"] == 2)
     });
+    wait_until("a status of both", || redis.command(&["HLEN", "gone:workers"]) == redis::Value::Int(2));
+    // The learner reads the statuses every two seconds.
+    std::thread::sleep(std::time::Duration::from_secs(6));
     killed.kill();
     left.terminate();
     std::thread::sleep(std::time::Duration::from_secs(25));

@@ -153,8 +153,10 @@ fn end_work(worker: Vecaz) {
 fn the_recommended_users_suffice() {
     let Some(redis) = Redis::start(&[]) else { return };
     let users = Users::new(&redis);
-    let eval = ["--set", "eval.share=0.0", "--set", "eval.positions=500", "--set", "eval.simulations=500"];
-    let (learner, out) = users.learn(&redis, &[&["--minutes", "5"][..], &eval].concat());
+    let eval = ["eval.every=1", "eval.share=0.0", "eval.positions=500", "eval.simulations=500"]
+        .map(|key| ["--set", key]);
+    let eval = eval.as_flattened();
+    let (learner, out) = users.learn(&redis, &[&["--minutes", "5"][..], eval].concat());
     let worker = users.work(&redis, "acl");
     wait_until("games and tasks of an evaluation by the worker", || {
         let records = metrics(&out);

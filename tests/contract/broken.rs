@@ -68,6 +68,10 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
         self.0.init()
     }
 
+    fn is_valid(&self, state: &State) -> bool {
+        self.0.is_valid(state)
+    }
+
     fn turn(&self, state: &State) -> Turn {
         match self.0.turn(state) {
             Turn::Over if self.has(Defect::NeverOver) => Turn::Player(0),

@@ -36,7 +36,7 @@ fn a_time_limit_cuts_the_first_epoch_and_keeps_what_was_learned() {
     assert_cut(&folder, &output, 1);
     let mut eval = Command::new(assert_cmd::cargo::cargo_bin("vecaz"));
     eval.arg("eval").arg(folder.run()).args(["--against", "random", "--games", "2", "--sims", "2"]);
-    let output = output_with(eval, &[]);
+    let output = eval.output().expect("runs");
     let out = text(&output.stdout) + &text(&output.stderr);
     assert!(output.status.success() && out.contains("final.safetensors (epoch 1, "), "{out}");
     whole.finish(2, 1);
