@@ -4,7 +4,7 @@
 //! trees, networks and training. Rules are scalar and pure; [`crate::batch`] applies them to N games.
 //!
 //! A game of one's own is a type outside of this crate that implements [`Game`], added to a [`crate::registry::Registry`]. A new
-//! built-in game is one file here, its `pub mod`, its type in the macro [`for_each_built_in`], and one file under `configs/`.
+//! built-in game is one file here, its `pub mod`, its type in the macro `for_each_built_in`, and one file under `configs/`.
 
 pub mod board; // cell sets, symmetries and coordinates of square boards
 pub mod view; // the look of a position as data
@@ -97,7 +97,7 @@ pub trait Game: Clone + Send + Sync + 'static {
     /// The game with the settings of the `[game]` table (its `name` taken out).
     ///
     /// # Errors
-    /// [`Error::Config`] or [`Error::ConfigText`] with the unknown or invalid key.
+    /// [`crate::Error::Config`] or [`crate::Error::ConfigText`] with the unknown or invalid key.
     fn from_options(options: &toml::Table) -> Result<Self>;
 
     /// All settings, resolved: `from_options(options())` gives an equal game.
@@ -342,8 +342,8 @@ pub(crate) use for_each_built_in;
 /// Reads a game's settings from its options table and checks their values.
 ///
 /// # Errors
-/// [`Error::ConfigKey`] with the nearest key or all keys of the game; [`Error::Config`] with the key that has a wrong value;
-/// [`Error::ConfigText`] for errors without a key.
+/// [`crate::Error::ConfigKey`] with the nearest key or all keys of the game; [`crate::Error::Config`] with the key that has a wrong value;
+/// [`crate::Error::ConfigText`] for errors without a key.
 pub fn parse_options<T: Section>(game: &str, options: &toml::Table) -> Result<T> {
     keys::read("game", options.clone(), |typed| {
         let known: Vec<String> = T::default().keys().iter().map(|key| format!("game.{}", key.name)).collect();
