@@ -298,8 +298,11 @@ impl Session {
         print(&format!("\n{}game over: {}{scores}\n", self.board(), self.result(&returns)))
     }
 
-    /// The winner or winners by the returns of all players.
+    /// The winner or winners by the returns of all players; the return in a game for one player.
     fn result(&self, returns: &[f32]) -> String {
+        if let [only] = returns {
+            return format!("a return of {only:+.3}");
+        }
         let best = returns.iter().copied().fold(f32::MIN, f32::max);
         let first: Vec<u8> =
             (0..).zip(returns).filter(|(_, value)| **value == best).map(|(player, _)| player).collect();
