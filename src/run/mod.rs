@@ -281,8 +281,7 @@ impl Run {
     /// the bytes of an uninterrupted one. The run cannot be continued after a cut epoch or an error.
     ///
     /// # Errors
-    /// [`Error::Stopped`] after a signal, [`Error::TimeLimit`] if the time limit is reached before self-play has begun, those of
-    /// self-play, training and the disk; the last checkpoint is then unchanged.
+    /// [`Error::Stopped`]; [`Error::TimeLimit`] before self-play has begun; those of play, training and the disk, with no new checkpoint.
     pub fn run_epochs(&mut self, progress: &mut Progress, stop: &Stop) -> Result<()> {
         let first = self.counters.epoch;
         let stop = stop.at(self.last_moment());
