@@ -11,8 +11,9 @@ use vecaz::backend::RootCache;
 use vecaz::config::{Config, Layers, Precision};
 use vecaz::engine::{Engine, Limit, Settings, Sharing};
 use vecaz::eval::positions::{SolvedPosition, error_rates, read, replay};
-use vecaz::net::Network;
+use vecaz::net::{NetSpec, Network};
 use vecaz::registry::any_game;
+use vecaz::rng::{Key, Purpose};
 use vecaz::selfplay::SelfPlay;
 use vecaz::weights::{NetFile, pack};
 
@@ -31,8 +32,12 @@ fn main() -> vecaz::Result<()> {
     config.net.precision = Precision::Bf16;
     let spec = file.spec_for(game.as_ref())?;
     let network = pack(game.as_ref(), &spec, &file.weights, &config.net)?;
-    println!("network {}x{} bf16, {} threads", spec.blocks, spec.channels, threads);
-    speed(&game, &config, &network, seconds, threads)?;
+    let large = NetSpec { blocks: 6, channels: 64, ..spec.clone() };
+    let weights = large.model()?.random_weights(Key::new(1, Purpose::Weights));
+    for (spec, weights) in [(&spec, &file.weights), (&large, &weights)] {
+        println!("network {}x{} bf16, {} threads", spec.blocks, spec.channels, threads);
+        speed(&game, &config, &pack(game.as_ref(), spec, weights, &config.net)?, seconds, threads)?;
+    }
     let mut positions = read(&root.join("tests/fixtures/connect_four_solved.jsonl"), &game)?;
     positions.truncate(most);
     for threads in [1, threads] {

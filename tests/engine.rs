@@ -1,13 +1,16 @@
 //! The engine: slices, stops, kept trees, clocks, memory and hidden information.
 
+use serde::Deserialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vecaz::backend::AnyGame;
 use vecaz::batch::Playthrough;
-use vecaz::config::{Algorithm, Config};
+use vecaz::config::{Algorithm, Config, NetConfig, Precision, ValueHead};
 use vecaz::engine::{Analysis, EndCause, Engine, Limit, Settings, Sharing};
 use vecaz::game::Turn;
-use vecaz::net::{HashNet, IoShape};
+use vecaz::model::NetSpec;
+use vecaz::net::cpu::CpuNet;
+use vecaz::net::{HashNet, IoShape, UniformNet};
 use vecaz::registry::any_game;
 use vecaz::rng::{Key, Purpose};
 use vecaz::stop::Stop;
@@ -282,6 +285,58 @@ fn hidden_cards_are_not_read() {
     let one = analyse("2♠ K♥ Q♥ 3♦ 9♣ 10♥");
     assert_eq!(one, analyse("2♠ A♠ A♥ 3♦ A♣ A♦"));
     assert_ne!(one, analyse("2♣ A♠ A♥ 3♦ A♣ A♦"), "another hand of the player to move");
+}
+
+/// Win, draw and loss agree with the value of the search; of a network that knows values alone there are none.
+#[test]
+fn outcomes_agree_with_the_value() {
+    let (game, scalar) = setup("connect_four", "");
+    let net = NetConfig { blocks: 1, channels: 8, value_head: ValueHead::Wdl, ..NetConfig::default() };
+    let spec = NetSpec::new(&net, &game.sizes());
+    let weights = spec.model().expect("a network").random_weights(Key::new(3, Purpose::Weights));
+    let network = CpuNet::new(&spec, &weights, Precision::F32).expect("fits");
+    let mut engine = Engine::new(game.clone(), &network, settings(game.as_ref())).expect("valid");
+    for action in [3, 3, 2, 2, 1] {
+        let found = engine.analyse(&Limit::simulations(100)).expect("a position");
+        let [win, draw, loss] = found.outcome.expect("win, draw and loss");
+        assert!((win - loss - found.own_value()).abs() < 1e-5 && (win + draw + loss - 1.0).abs() < 1e-5);
+        assert!(found.proven || draw > 0.1, "untrained, all three are about as likely: {draw}");
+        engine.play(action).expect("legal");
+    }
+    // X threatens both ends of three in a row.
+    let lost = engine.analyse(&Limit::simulations(100_000)).expect("a position");
+    assert_eq!((lost.end, lost.outcome), (EndCause::Proven, Some([0.0, 0.0, 1.0])));
+    let mut engine = Engine::new(game.clone(), &scalar, settings(game.as_ref())).expect("valid");
+    assert_eq!(engine.analyse(&Limit::simulations(100)).expect("a position").outcome, None);
+}
+
+/// A position that the player to move wins by force, and the actions that do.
+#[derive(Deserialize)]
+struct ForcedWin {
+    game: String,
+    options: toml::Table,
+    actions: Vec<u16>,
+    wins: Vec<u16>,
+}
+
+/// Search alone proves forced wins that other programs found, and plays one of them.
+#[test]
+fn forced_wins_are_proven() {
+    let lines = include_str!("fixtures/forced_wins.jsonl").lines();
+    let mut proven = std::collections::BTreeMap::<String, usize>::new();
+    for line in lines {
+        let ForcedWin { game, options, actions, wins } = serde_json::from_str(line).expect("a position");
+        let (rules, HashNet(shape)) = setup(&game, &options.to_string());
+        let mut engine =
+            Engine::new(rules.clone(), &UniformNet(shape), settings(rules.as_ref())).expect("valid");
+        actions.iter().for_each(|&action| engine.play(action).expect("legal"));
+        let found = engine.analyse(&Limit::simulations(2_000_000)).expect("a position");
+        assert_eq!((found.end, found.own_value()), (EndCause::Proven, 1.0), "{line}");
+        assert!(wins.contains(&found.best().action), "{} in {line}", found.best().name);
+        *proven.entry(game).or_default() += 1;
+    }
+    let expected = ["chess", "connect_four", "gomoku", "othello"].map(|game| (game.to_string(), 20));
+    assert_eq!(proven.into_iter().collect::<Vec<_>>(), expected);
 }
 
 #[test]

@@ -9,6 +9,9 @@ pub struct Analysis {
     pub player: u8,
     /// The expected result of every player, in [-1, 1]. `[P]`
     pub value: Vec<f32>,
+    /// The probabilities of win, draw and loss for the player to move, where the network's value head has them: win less loss is the
+    /// search's value, a draw as likely as the network says of this position, as far as that value allows.
+    pub outcome: Option<[f32; 3]>,
     /// True if the value is proven.
     pub proven: bool,
     /// Visits of the position in all trees, those of earlier analyses and of kept trees included.

@@ -77,14 +77,22 @@ impl<'a> Clock<'a> {
         Self { limit, start, stop: limit.stop.at(deadline) }
     }
 
-    /// The reason to end with `visits` in each tree.
-    pub fn end(&self, visits: u64) -> Option<EndCause> {
-        match self.stop.cause() {
-            Some(StopCause::TimeLimit) => return Some(EndCause::Time),
-            Some(_) => return Some(EndCause::Stopped),
-            None => {}
-        }
-        self.limit.simulations.filter(|&limit| visits >= limit).map(|_| EndCause::Simulations)
+    /// The reason to end whatever the visits are.
+    pub fn end(&self) -> Option<EndCause> {
+        self.stop.cause().map(|cause| match cause {
+            StopCause::TimeLimit => EndCause::Time,
+            _ => EndCause::Stopped,
+        })
+    }
+
+    /// True if there is a reason to end whatever the visits are.
+    pub fn is_over(&self) -> bool {
+        self.stop.cause().is_some()
+    }
+
+    /// True if a tree with `visits` visits has as many as the limit says.
+    pub fn reaches(&self, visits: u64) -> bool {
+        self.limit.simulations.is_some_and(|limit| visits >= limit)
     }
 
     /// The visits that are still to be made in each tree, if their number alone ends the analysis.

@@ -32,6 +32,7 @@ mod limit;
 mod position;
 mod position_batch;
 mod settings;
+mod shard;
 mod trees;
 
 pub use analysis::{Analysis, Move};

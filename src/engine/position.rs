@@ -4,12 +4,14 @@ use super::analysis::{Analysis, Move};
 use super::limit::{Clock, EndCause, Limit};
 use super::position_batch::determinised;
 use super::settings::Settings;
+use super::shard::Standing;
 use super::trees::Trees;
 use crate::backend::AnyGame;
 use crate::batch::Playthrough;
 use crate::config::Algorithm;
 use crate::error::{Error, Result};
 use crate::game::Turn;
+use crate::model::Head;
 use crate::net::Network;
 use crate::search::root::RowKey;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -33,8 +35,8 @@ pub struct Engine {
     pool: Option<Arc<ThreadPool>>,
     play: Playthrough,
     root: Root,
-    /// Visits of the position in all trees.
-    total_visits: u64,
+    /// The network's probability of a draw in the position, where it has one.
+    draw: Option<f32>,
 }
 
 /// How far the trees follow the position.
@@ -72,7 +74,7 @@ impl Engine {
             pool: pool.map(Arc::new),
             play: Playthrough::new(game),
             root: Root::Unset,
-            total_visits: 0,
+            draw: None,
         })
     }
 
@@ -167,29 +169,23 @@ impl Engine {
         }
     }
 
-    /// Mean visits of a tree.
-    fn visits(&self) -> u64 {
-        self.total_visits / self.trees.count() as u64
-    }
-
     /// Makes the position the root of all trees.
     fn set_root(&mut self) -> Result<()> {
         let key =
             RowKey { seed: self.settings.seed, ply: self.play.actions().len() as u64, ..RowKey::default() };
-        let is_hidden = self.play.game().sizes().hidden_information;
-        match &self.root {
-            Root::Set | Root::Begun => return Ok(()),
-            Root::Behind(actions) if !is_hidden => {
-                self.trees.advance(actions, &determinised(&self.play, key, 1)[0])?;
-            }
-            Root::Unset | Root::Behind(_) => {
-                let deals = if is_hidden { self.trees.count() } else { 1 };
-                self.trees.set_roots(&determinised(&self.play, key, deals))?;
-            }
+        if matches!(self.root, Root::Set | Root::Begun) {
+            return Ok(());
         }
+        let is_hidden = self.play.game().sizes().hidden_information;
+        let deals = if is_hidden { self.trees.count() } else { 1 };
+        let positions = determinised(&self.play, key, deals);
+        match &self.root {
+            Root::Behind(actions) if !is_hidden => self.trees.advance(actions, &positions[0])?,
+            _ => self.trees.set_roots(&positions)?,
+        }
+        self.draw = self.trees.draw(&positions)?;
         self.root = Root::Set;
-        self.total_visits = self.trees.visits()?;
-        Ok(())
+        self.trees.read_visits()
     }
 
     /// Makes passes until an end. The first is made in any case: without the root's evaluation there is no result.
@@ -202,33 +198,31 @@ impl Engine {
     ) -> Result<EndCause> {
         let mut reported = Instant::now();
         loop {
-            if self.visits() > 0
-                && let Some(end) = clock.end(self.visits())
-            {
-                return Ok(end);
-            }
-            if let Some(end) = self.make_room(clock)? {
-                return Ok(end);
-            }
             if !matches!(self.root, Root::Begun) {
                 self.trees.begin(self.next_simulations(clock))?;
                 self.root = Root::Begun;
             }
-            let stats = self.trees.pass(self.visits())?;
-            counts.simulations += stats.simulations as u64;
-            counts.evaluations += stats.evaluations as u64;
-            if stats.rows < self.trees.count() && self.trees.is_proven()? {
+            let made = self.trees.pass(clock)?;
+            counts.simulations += made.simulations;
+            counts.evaluations += made.evaluations;
+            if made.is_partial && self.trees.is_proven()? {
                 return Ok(EndCause::Proven);
             }
-            if stats.leaves == 0 {
-                self.root = Root::Set;
-                continue;
-            }
-            self.total_visits += stats.simulations as u64;
-            if self.visits() == 0
-                && let Some(end) = clock.end(self.visits())
-            {
+            if let Some(end) = clock.end() {
                 return Ok(end);
+            }
+            if self.trees.visits() == 0 && clock.reaches(0) {
+                return Ok(EndCause::Simulations);
+            }
+            match made.standing {
+                Standing::Open => {}
+                Standing::Done => self.root = Root::Set,
+                Standing::Limit => return Ok(EndCause::Simulations),
+                Standing::Full => {
+                    if let Some(end) = self.make_room(clock)? {
+                        return Ok(end);
+                    }
+                }
             }
             if reported.elapsed() >= interval {
                 report(&self.found(clock, counts, EndCause::Running)?);
@@ -242,18 +236,15 @@ impl Engine {
         if self.settings.params.algorithm == Algorithm::Puct {
             return UNLIMITED;
         }
-        match clock.known_visits(self.visits()) {
-            Some(left) if self.visits() == 0 && left <= LARGEST_HALVING => left.max(1) as u32,
-            _ => self.visits().next_power_of_two().clamp(FIRST_HALVING, LARGEST_HALVING) as u32,
+        match clock.known_visits(self.trees.visits()) {
+            Some(left) if self.trees.visits() == 0 && left <= LARGEST_HALVING => left.max(1) as u32,
+            _ => self.trees.visits().next_power_of_two().clamp(FIRST_HALVING, LARGEST_HALVING) as u32,
         }
     }
 
     /// Makes room for the next pass; returns the end of the analysis where there is none to make, or no time.
     fn make_room(&mut self, clock: &Clock<'_>) -> Result<Option<EndCause>> {
-        let needed = self.trees.nodes()?.1 + self.trees.pass_nodes();
-        if needed <= self.trees.room() {
-            return Ok(None);
-        }
+        let needed = self.trees.needed_nodes()?;
         match self.trees.growth(needed) {
             None => Ok(Some(EndCause::Memory)),
             Some((_, time)) if clock.ends_within(time) => Ok(Some(EndCause::Time)),
@@ -289,7 +280,12 @@ impl Engine {
                 line: lines[i].clone(),
             }
         };
+        let own = summary.value[usize::from(summary.player)];
         Ok(Analysis {
+            outcome: self.draw.map(|draw| match summary.proven {
+                true => Head::outcome_of(own),
+                false => outcome_with(own, draw),
+            }),
             player: summary.player,
             moves: order.into_iter().map(to_move).collect(),
             visits: summary.visits.iter().map(|&visits| visits as u64).sum(),
@@ -298,7 +294,7 @@ impl Engine {
             simulations: counts.simulations,
             evaluations: counts.evaluations,
             seconds: clock.start.elapsed().as_secs_f64(),
-            nodes: self.trees.nodes()?.0,
+            nodes: self.trees.nodes()?,
             end,
         })
     }
@@ -314,5 +310,27 @@ impl Engine {
             }
         }
         names
+    }
+}
+
+/// Win, draw and loss with a mean of `value` and a draw as likely as `draw`, or as that mean allows.
+fn outcome_with(value: f32, draw: f32) -> [f32; 3] {
+    let value = value.clamp(-1.0, 1.0);
+    let decided = 1.0 - draw.min(1.0 - value.abs());
+    [(decided + value) / 2.0, 1.0 - decided, (decided - value) / 2.0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_have_the_value_as_mean() {
+        for (value, draw) in [(0.0, 0.3), (0.5, 0.2), (-0.5, 0.9), (1.0, 0.5), (-1.0, 0.0)] {
+            let [win, drawn, loss] = outcome_with(value, draw);
+            assert!((win - loss - value).abs() < 1e-6 && (win + drawn + loss - 1.0).abs() < 1e-6);
+            assert!([win, drawn, loss].iter().all(|&p| p >= 0.0) && drawn <= draw + 1e-6);
+        }
+        assert_eq!(outcome_with(0.0, 0.25), [0.375, 0.25, 0.375]);
     }
 }

@@ -1,13 +1,14 @@
 //! The trees of one position: one, one for each thread, or one for each deal.
 
+use super::limit::Clock;
 use super::settings::{Settings, Sharing};
+use super::shard::{Made, PassPlan, Shard};
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::backend::{AnyGame, PlyPlan, RowBudget, make};
+use crate::backend::{AnyGame, PlyPlan, make};
 use crate::config::{Algorithm, DeviceName};
 use crate::error::{Error, Result};
 use crate::net::{Network, SplitBatch};
 use crate::play::act::sum_determinisations;
-use crate::search::PassStats;
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::searcher::{SearchRequest, Searcher};
 use rayon::prelude::*;
@@ -23,15 +24,15 @@ const GROWTH: usize = 4;
 const COPIED_PER_SECOND: f64 = 5e8;
 /// Leaves of a pass for each thread, if the engine chooses.
 const LEAVES_PER_THREAD: u32 = 32;
-/// Visits of a tree for each leaf of a pass, if the engine chooses: with fewer, virtual loss would determine the selection.
-const VISITS_PER_LEAF: u64 = 16;
+/// Passes of a shard before the threads meet: the shorter passes of one thread make up for its longer ones.
+const PASSES_TOGETHER: usize = 8;
 
 /// The trees of one position.
 pub(super) struct Trees {
     game: Arc<dyn AnyGame>,
     settings: Settings,
     /// Each for one thread, or one for all. `[shards]`
-    shards: Vec<Searcher>,
+    shards: Vec<Shard>,
     /// The arrays of a shard.
     plan: BackendPlan,
     /// Trees of all shards.
@@ -80,17 +81,18 @@ impl Trees {
         }
         let max_nodes = max_nodes.min(1 << 28);
         plan = sized(plan, FIRST_NODES.clamp(least, max_nodes), game.as_ref());
-        let shard = || {
+        let shard = |index: usize| {
             let network: Box<dyn Network> = match threads / shards {
                 0 | 1 => network.fork(),
                 parts => Box::new(SplitBatch::new(network, parts)),
             };
-            Searcher::new(game.as_ref(), network, plan, settings.placement)
+            let searcher = Searcher::new(game.as_ref(), network, plan, settings.placement)?;
+            Ok(Shard { searcher, rows: plan.rows.min(count - index * plan.rows), visits: 0 })
         };
         Ok(Self {
             game: game.clone(),
             settings,
-            shards: (0..shards).map(|_| shard()).collect::<Result<_>>()?,
+            shards: (0..shards).map(shard).collect::<Result<_>>()?,
             plan,
             count,
             max_nodes,
@@ -111,7 +113,7 @@ impl Trees {
 
     /// The shard of tree `tree`, and its row there.
     fn at(&mut self, tree: usize) -> (&mut Searcher, usize) {
-        (&mut self.shards[tree / self.plan.rows], tree % self.plan.rows)
+        (&mut self.shards[tree / self.plan.rows].searcher, tree % self.plan.rows)
     }
 
     /// Plants new trees: one for each position, or all for the only one.
@@ -126,6 +128,21 @@ impl Trees {
         }
         self.set_keys(positions);
         Ok(())
+    }
+
+    /// The probability of a draw by the network's own estimate, the mean over `positions`; None where the network has none.
+    ///
+    /// # Errors
+    /// Those of the network.
+    pub fn draw(&mut self, positions: &[SearchRequest]) -> Result<Option<f32>> {
+        let mut obs = vec![0.0; self.game.sizes().obs.len()];
+        let mut sum = 0.0;
+        for position in positions {
+            self.game.observe_batch(&position.state, &mut obs);
+            let Some([_, draw, _]) = self.shards[0].searcher.network.outcome(&obs)? else { return Ok(None) };
+            sum += draw;
+        }
+        Ok(Some(sum / positions.len() as f32))
     }
 
     /// Moves the roots along `actions` to `position` and keeps the trees below it.
@@ -164,46 +181,53 @@ impl Trees {
         Ok(())
     }
 
-    /// One pass over all trees, which have at least `visits` visits each.
+    /// Passes of all trees, up to the limits of `clock`: one, or [`PASSES_TOGETHER`] where several threads make them. The first is made in any
+    /// case.
     ///
     /// # Errors
     /// Those of the network and the device.
-    pub fn pass(&mut self, visits: u64) -> Result<PassStats> {
-        let leaves = match self.settings.leaves {
-            0 => (visits / VISITS_PER_LEAF).max(1) as usize,
-            leaves => leaves as usize,
+    pub fn pass(&mut self, clock: &Clock<'_>) -> Result<Made> {
+        let plan = PassPlan {
+            clock,
+            passes: if self.shards.len() > 1 { PASSES_TOGETHER } else { 1 },
+            leaves: self.settings.leaves,
+            room: self.plan.nodes,
+            pass_nodes: self.pass_nodes(),
         };
-        let budget = RowBudget { leaves, ..RowBudget::ALL };
         if let [shard] = self.shards.as_mut_slice() {
-            return shard.pass(budget);
+            return shard.pass(plan);
         }
-        let stats: Vec<Result<PassStats>> =
-            self.shards.par_iter_mut().with_max_len(1).map(|shard| shard.pass(budget)).collect();
-        stats.into_iter().try_fold(PassStats::default(), |all, stats| Ok(all.plus(stats?)))
+        let made: Vec<Result<Made>> =
+            self.shards.par_iter_mut().with_max_len(1).map(|shard| shard.pass(plan)).collect();
+        made.into_iter().try_fold(Made::default(), |all, made| Ok(all.and(made?)))
     }
 
-    /// Nodes of all trees, and of the largest.
+    /// Nodes of all trees.
     ///
     /// # Errors
     /// Those of the device.
-    pub fn nodes(&mut self) -> Result<(usize, usize)> {
-        let (mut all, mut largest) = (0, 0);
-        for tree in 0..self.count {
+    pub fn nodes(&mut self) -> Result<usize> {
+        (0..self.count).try_fold(0, |sum, tree| {
             let (shard, row) = self.at(tree);
-            let nodes = shard.backend.num_nodes(row)?;
-            (all, largest) = (all + nodes, largest.max(nodes));
-        }
-        Ok((all, largest))
+            Ok(sum + shard.backend.num_nodes(row)?)
+        })
     }
 
     /// Nodes that one pass can add to a tree.
-    pub fn pass_nodes(&self) -> usize {
-        BackendPlan::nodes_for(self.plan.params.leaves, self.shards[0].backend.sizes())
+    fn pass_nodes(&self) -> usize {
+        BackendPlan::nodes_for(self.plan.params.leaves, self.shards[0].searcher.backend.sizes())
     }
 
-    /// Nodes that a tree has room for.
-    pub fn room(&self) -> usize {
-        self.plan.nodes
+    /// Nodes that the largest tree needs for another pass.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn needed_nodes(&mut self) -> Result<usize> {
+        let largest = self
+            .shards
+            .iter_mut()
+            .try_fold(0, |largest, shard| Ok::<_, Error>(largest.max(shard.largest()?)))?;
+        Ok(largest + self.pass_nodes())
     }
 
     /// The size to which trees grow that need room for `nodes` nodes; None where the memory limit does not allow it. Also returns an
@@ -225,15 +249,15 @@ impl Trees {
     pub fn grow(&mut self, nodes: usize) -> Result<()> {
         let before = self.values()?;
         let plan = sized(self.plan, nodes, self.game.as_ref());
-        for (index, shard) in self.shards.iter_mut().enumerate() {
-            let rows = self.plan.rows.min(self.count - index * self.plan.rows);
-            let snapshots = (0..rows).map(|row| shard.backend.snapshot(row, self.plan.nodes));
+        for shard in &mut self.shards {
+            let Shard { searcher, rows, .. } = shard;
+            let snapshots = (0..*rows).map(|row| searcher.backend.snapshot(row, self.plan.nodes));
             let snapshots = snapshots.collect::<Result<Vec<_>>>()?;
             let mut backend = make(self.game.as_ref(), plan, self.settings.placement, 1)?;
             for (row, snapshot) in snapshots.iter().enumerate() {
                 backend.set_root_tree(row, snapshot)?;
             }
-            shard.set_backend(backend)?;
+            searcher.set_backend(backend)?;
         }
         self.plan = plan;
         self.begin(0)?;
@@ -258,12 +282,21 @@ impl Trees {
         Ok(out)
     }
 
-    /// The visits of all roots.
+    /// Reads the visits of all roots.
     ///
     /// # Errors
     /// Those of the device.
-    pub fn visits(&mut self) -> Result<u64> {
-        Ok(self.parts()?.iter().flat_map(|part| &part.visits).map(|&visits| visits as u64).sum())
+    pub fn read_visits(&mut self) -> Result<()> {
+        let parts = self.parts()?;
+        for (shard, parts) in self.shards.iter_mut().zip(parts.chunks(self.plan.rows)) {
+            shard.visits = parts.iter().flat_map(|part| &part.visits).map(|&visits| visits as u64).sum();
+        }
+        Ok(())
+    }
+
+    /// Mean visits of a tree.
+    pub fn visits(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.visits).sum::<u64>() / self.count as u64
     }
 
     /// The result of every tree. `[count]`
@@ -298,12 +331,16 @@ impl Trees {
         Ok(sum)
     }
 
-    /// True if a tree has a proven root.
+    /// True if the value of the position is proven: in one tree, or of all deals.
     ///
     /// # Errors
     /// Those of the device.
     pub fn is_proven(&mut self) -> Result<bool> {
-        Ok(self.parts()?.iter().any(|part| part.proven))
+        let parts = self.parts()?;
+        Ok(match self.game.sizes().hidden_information {
+            true => parts.iter().all(|part| part.proven),
+            false => parts.iter().any(|part| part.proven),
+        })
     }
 
     /// For each of the root's actions `first`, the expected continuation in the first tree.
@@ -311,7 +348,7 @@ impl Trees {
     /// # Errors
     /// Those of the device.
     pub fn variations(&mut self, first: &[u16], max_len: usize) -> Result<Vec<Vec<u16>>> {
-        self.shards[0].backend.variations(0, first, max_len)
+        self.shards[0].searcher.backend.variations(0, first, max_len)
     }
 }
 

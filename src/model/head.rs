@@ -126,6 +126,11 @@ impl Model {
         self.played(HeadRole::Value)
     }
 
+    /// The layer whose outputs the value head learns.
+    pub fn value_outputs(&self) -> usize {
+        self.heads.iter().find(|head| head.role == HeadRole::Value).map_or(0, |head| head.layer)
+    }
+
     /// The auxiliary heads.
     pub fn auxiliary(&self) -> impl Iterator<Item = &Head> {
         self.heads.iter().filter(|head| head.role == HeadRole::Auxiliary)

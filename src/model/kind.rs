@@ -170,11 +170,27 @@ impl ValueFunction {
         match self {
             Self::Tanh => values.iter_mut().zip(outputs).for_each(|(value, y)| *value = y.tanh()),
             Self::WinLoss => {
-                let max = outputs.iter().fold(f32::NEG_INFINITY, |max, &y| max.max(y));
-                let [win, draw, loss] = [0, 1, 2].map(|class| (outputs[class] - max).exp());
+                let [win, draw, loss] = Self::relative(outputs);
                 values[0] = (win - loss) / (win + draw + loss);
             }
         }
+    }
+
+    /// The probabilities of win, draw and loss by one sample's outputs; None where they say a value alone.
+    pub fn outcome(self, outputs: &[f32]) -> Option<[f32; 3]> {
+        match self {
+            Self::Tanh => None,
+            Self::WinLoss => {
+                let each = Self::relative(outputs);
+                Some(each.map(|class| class / each.iter().sum::<f32>()))
+            }
+        }
+    }
+
+    /// Exponentials of the three outputs, relative to the largest.
+    fn relative(outputs: &[f32]) -> [f32; 3] {
+        let max = outputs.iter().fold(f32::NEG_INFINITY, |max, &y| max.max(y));
+        [0, 1, 2].map(|class| (outputs[class] - max).exp())
     }
 }
 

@@ -116,12 +116,22 @@ impl CandleNet {
         Ok(flat)
     }
 
-    /// At most [`CPU_ROWS`] or [`GPU_ROWS`] rows, in a batch of as many.
-    fn chunk(&self, obs: &[f32], logits: &mut [f32], values: &mut [f32], rows: usize) -> Result<()> {
+    /// Observations as a batch of `rows`, filled up with zeros. `[rows, F]`
+    fn padded(&self, obs: &[f32], rows: usize) -> Result<Tensor> {
         let features = self.model.obs().len();
         let mut padded = obs.to_vec();
         padded.resize(rows * features, 0.0);
-        let obs = Tensor::from_vec(padded, (rows, features), &self.device)?;
+        Ok(Tensor::from_vec(padded, (rows, features), &self.device)?)
+    }
+
+    /// The rows of a batch.
+    fn rows(&self) -> usize {
+        if self.device.is_cpu() { CPU_ROWS } else { GPU_ROWS }
+    }
+
+    /// At most [`Self::rows`] rows, in a batch of as many.
+    fn chunk(&self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()> {
+        let obs = self.padded(obs, self.rows())?;
         let (l, v) = self.forward_t(&obs, BatchNormMode::Eval)?;
         let l = l.flatten_all()?.to_vec1::<f32>()?;
         logits.copy_from_slice(&l[..logits.len()]);
@@ -142,10 +152,10 @@ impl Network for CandleNet {
 
     fn forward(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()> {
         let IoShape { obs_len, num_actions, num_players } = self.shape();
-        let rows = if self.device.is_cpu() { CPU_ROWS } else { GPU_ROWS };
+        let rows = self.rows();
         let outputs = logits.chunks_mut(rows * num_actions).zip(values.chunks_mut(rows * num_players));
         for (obs, (logits, values)) in obs.chunks(rows * obs_len).zip(outputs) {
-            self.chunk(obs, logits, values, rows)?;
+            self.chunk(obs, logits, values)?;
         }
         for (what, numbers) in [("a logit", &*logits), ("a value", &*values)] {
             if let Some(&value) = numbers.iter().find(|x| !x.is_finite()) {
@@ -153,6 +163,13 @@ impl Network for CandleNet {
             }
         }
         Ok(())
+    }
+
+    fn outcome(&mut self, obs: &[f32]) -> Result<Option<[f32; 3]>> {
+        let model = &self.model;
+        let Some(function) = model.layers[model.value()].kind.value_function() else { return Ok(None) };
+        let done = self.run(&self.padded(obs, self.rows())?, BatchNormMode::Eval, &self.in_play)?;
+        Ok(function.outcome(&done[model.value_outputs()].flatten_all()?.to_vec1::<f32>()?))
     }
 
     fn fork(&self) -> Box<dyn Network> {

@@ -37,6 +37,16 @@ pub trait Network: Send {
     /// [`crate::Error::NotFinite`] where an output is not a finite number.
     fn forward(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()>;
 
+    /// The probabilities of win, draw and loss for the observer of one observation `[F]`, by the network's own estimate; None where its
+    /// value head does not have them.
+    ///
+    /// # Errors
+    /// Those of [`Network::forward`].
+    fn outcome(&mut self, obs: &[f32]) -> Result<Option<[f32; 3]>> {
+        let _ = obs;
+        Ok(None)
+    }
+
     /// False where the outputs do not depend on the observations, which then need not be made.
     fn needs_observations(&self) -> bool {
         true

@@ -51,6 +51,10 @@ impl Network for SplitBatch {
             .try_for_each(|(part, (obs, (logits, values)))| part.forward(obs, logits, values))
     }
 
+    fn outcome(&mut self, obs: &[f32]) -> Result<Option<[f32; 3]>> {
+        self.parts[0].outcome(obs)
+    }
+
     fn needs_observations(&self) -> bool {
         self.parts[0].needs_observations()
     }

@@ -152,6 +152,29 @@ fn every_executor_agrees_with_the_reference() {
 }
 
 /// Outputs that agree could hide a layer that does nothing: here every layer is compared by itself.
+/// Win, draw and loss of one observation, by each executor against the softmax of the reference's layer; other value heads have none.
+#[test]
+fn outcomes_are_those_of_the_value_head() {
+    for case in specs().into_iter().map(Case::new) {
+        let (spec, weights) = (&case.spec, &case.weights);
+        let mut cpu = CpuNet::new(spec, weights, Precision::F32).expect("fits");
+        let mut candle = CandleNet::new(spec, weights).expect("every layer");
+        for obs in case.rows() {
+            let found = [cpu.outcome(obs), candle.outcome(obs)].map(|outcome| outcome.expect("finite"));
+            if spec.value_head == ValueHead::Scalar {
+                assert_eq!(found, [None, None]);
+                continue;
+            }
+            let layers = reference::activations(&case.model, weights, obs).expect("finite");
+            let each: Vec<f64> = layers[case.model.value_outputs()].iter().map(|x| x.exp()).collect();
+            let expected: Vec<f32> = each.iter().map(|x| (x / each.iter().sum::<f64>()) as f32).collect();
+            for outcome in found {
+                assert!(difference(&outcome.expect("win, draw and loss"), &expected) < 2e-5, "{spec:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn candle_computes_every_layer_as_the_reference_does() {
     for case in specs().into_iter().map(Case::new) {

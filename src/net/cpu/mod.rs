@@ -245,6 +245,17 @@ impl Network for CpuNet {
         self.forward_with_hook(obs, [logits, values], &mut |_, _| {})
     }
 
+    fn outcome(&mut self, obs: &[f32]) -> Result<Option<[f32; 3]>> {
+        let Self { net, work, padded: [all_obs, logits, _] } = self;
+        let io = net.model.io();
+        check_len("observations", obs.len(), io.obs_len)?;
+        let boards = net.whole_tiles(1);
+        *all_obs = obs.repeat(boards);
+        logits.resize(boards * io.num_actions, 0.0);
+        let out = net.value_outputs(work, all_obs, logits, &mut |_, _| {})?;
+        Ok(net.tower.value_function.outcome(&out[..net.model.outputs(net.tower.values)]))
+    }
+
     fn batch_multiple(&self) -> Option<usize> {
         let Net { packed, kernel_set, .. } = self.net.as_ref();
         (packed.messages.is_none() && kernel_set.tower.matrices.is_some())
@@ -284,16 +295,28 @@ impl Net {
     /// Evaluates one chunk: `obs [boards, F]` to `outputs`, logits `[boards, A]` and values `[boards, P]`.
     fn chunk(
         &self,
-        Workspace { arrays, boards: squares }: &mut Workspace,
+        work: &mut Workspace,
         obs: &[f32],
-        outputs: [&mut [f32]; 2],
+        [logits, values]: [&mut [f32]; 2],
         hook: LayerHook<'_>,
     ) -> Result<()> {
+        let out = self.value_outputs(work, obs, logits, hook)?;
+        self.store_values(out, values);
+        Ok(())
+    }
+
+    /// One chunk up to the function of the value head: returns what its last linear layer gives, `[boards, outputs]`.
+    fn value_outputs<'a>(
+        &self,
+        Workspace { arrays, boards: squares }: &'a mut Workspace,
+        obs: &[f32],
+        logits: &mut [f32],
+        hook: LayerHook<'_>,
+    ) -> Result<&'a [f32]> {
         if self.kernel_set.tower.unit == 4 {
             // In bytes a NaN would become a number.
             check_finite("an observation", obs)?;
         }
-        let [logits, values] = outputs;
         let boards = obs.len() / self.model.obs().len();
         let layout = self.layout();
         let need = layout.words(boards);
@@ -313,8 +336,7 @@ impl Net {
         check_finite("a logit", logits)?;
         let out = &out[..boards * self.model.outputs(self.tower.values)];
         check_finite("an output of the value head", out)?;
-        self.store_values(out, values);
-        Ok(())
+        Ok(out)
     }
 
     /// All layers on one chunk: observations -> `logits [boards, A]`. Returns the array of the values before their tanh.
