@@ -10,6 +10,8 @@ mod inspect;
 mod listing;
 #[path = "cli/long_work.rs"]
 mod long_work;
+#[path = "cli/new.rs"]
+mod new;
 #[path = "cli/play.rs"]
 mod play;
 #[path = "cli/report.rs"]

@@ -11,6 +11,7 @@ pub mod eval;
 pub mod export_weights;
 pub mod games;
 pub mod inspect;
+pub mod new;
 pub mod play;
 pub mod run;
 pub mod verify;
@@ -121,6 +122,8 @@ pub enum Command {
     Verify(verify::VerifyArgs),
     /// Replay actions and show every position, as boards or JSON lines
     Inspect(inspect::InspectArgs),
+    /// Write a Cargo project with a game of your own, which trains and plays at once
+    New(new::NewArgs),
     /// List the games, with their settings and built-in configurations
     Games(games::GamesArgs),
     /// List the configuration keys, with their meaning, valid values and defaults
@@ -231,6 +234,7 @@ fn execute(cli: Cli, registry: &Registry, verbosity: Verbosity) -> Result<()> {
         Command::Play(args) => play::execute(args, registry),
         Command::Verify(args) => threads::start_threads(0).and_then(|_| verify::execute(args, registry)),
         Command::Inspect(args) => inspect::execute(args, registry),
+        Command::New(args) => new::execute(&args, registry),
         Command::Games(args) => games::execute(&args, registry),
         Command::Config(args) => config::execute(&args, registry),
         Command::Completions(args) => completions::execute(&args, command(registry), registry),
