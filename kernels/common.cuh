@@ -53,7 +53,7 @@ constexpr int TURN_OVER = -2;
 // Whose point of view an observation takes.
 enum class View { MOVER, OTHER };
 
-// Twin of src/game/mod.rs `History`: the history keys of the positions before a state, oldest first.
+// Twin of src/game/rules.rs `History`: the history keys of the positions before a state, oldest first.
 struct History {
     const u64* played; // positions of the game as played
     int num_played;

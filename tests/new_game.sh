@@ -16,7 +16,8 @@ cd "$copy"
 sed -E -e '/^\/\/\/ 17 stones/,$d' -e '/^use (crate::support|vecaz::(backend|config::SearchConfig|isa|net|registry|search|searcher))/d' \
     -e 's/^use vecaz::/use crate::/' tests/contract/nim.rs > src/game/nim.rs
 # Step 2: the registry.
-sed -i -e 's/^pub mod tic_tac_toe;/pub mod nim;\n&/' -e 's/^ *\$crate::game::tic_tac_toe::TicTacToe,/            $crate::game::nim::Nim,\n&/' src/game/mod.rs
+sed -i 's/^pub mod tic_tac_toe;/pub mod nim;\n&/' src/game/mod.rs
+sed -i 's/^ *\$crate::game::tic_tac_toe::TicTacToe,/            $crate::game::nim::Nim,\n&/' src/game/built_in.rs
 sed -i 's/^    vecaz::game::tic_tac_toe::TicTacToe,/    vecaz::game::nim::Nim,\n&/' tests/support/typed_games.rs
 # Step 3: the configuration.
 sed -i "s/^    const NAME: .*/&\n    const CONFIGS: \&'static [super::NamedText] = super::configs!(\"nim\");/" src/game/nim.rs

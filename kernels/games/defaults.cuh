@@ -1,4 +1,4 @@
-// The defaults of a game's kernel functions: twin of the provided methods of `Game` in src/game/mod.rs.
+// The defaults of a game's kernel functions: twin of the provided methods of `Game` in src/game/rules.rs.
 // Included after games/<name>.cuh. The game's sizes tell whether it has chance, hidden hands, a history or symmetries.
 #pragma once
 

@@ -64,11 +64,11 @@ pub trait ErasedRules: Send + Sync {
     fn transform_action(&self, action: u16, symmetry: u64) -> u16;
     /// See [`Game::transform_player`].
     fn transform_player(&self, player: u8, symmetry: u64) -> u8;
-    /// See [`view::describe`].
+    /// See [`describe`](crate::game::describe).
     fn view(&self, state: &[u8], history: History<'_>, viewer: Viewer) -> View;
     /// See [`Game::spot`].
     fn spot(&self, state: &[u8], action: u16) -> Spot;
-    /// See [`view::is_known`].
+    /// See [`is_known`](crate::game::is_known).
     fn is_known(&self, state: &[u8], action: u16, viewer: Viewer) -> bool;
     /// See [`Game::notation`].
     fn notation(&self, state: &[u8]) -> Option<(&'static str, String)>;
@@ -228,7 +228,7 @@ impl<G: Game> ErasedRules for ErasedGame<G> {
     }
 
     fn view(&self, state: &[u8], history: History<'_>, viewer: Viewer) -> View {
-        view::describe(&self.0, &Self::state(state), history, viewer)
+        crate::game::describe(&self.0, &Self::state(state), history, viewer)
     }
 
     fn spot(&self, state: &[u8], action: u16) -> Spot {
@@ -236,7 +236,7 @@ impl<G: Game> ErasedRules for ErasedGame<G> {
     }
 
     fn is_known(&self, state: &[u8], action: u16, viewer: Viewer) -> bool {
-        view::is_known(&self.0, &Self::state(state), action, viewer)
+        crate::game::is_known(&self.0, &Self::state(state), action, viewer)
     }
 
     fn notation(&self, state: &[u8]) -> Option<(&'static str, String)> {

@@ -1,7 +1,11 @@
 //! Checks of values that depend on other keys. Single keys are checked by their definitions.
 
+use super::config_file::Config;
+use super::isa_choice::IsaChoice;
 use super::keys::within;
-use super::{Config, Executor, IsaChoice, MAX_GAMES, Precision, TensorCores, TrainPrecision};
+use super::net::{Executor, Precision, TensorCores};
+use super::sections::{MAX_GAMES, TrainPrecision};
+
 use crate::error::{Error, Result};
 
 impl Config {

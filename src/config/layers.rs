@@ -1,7 +1,6 @@
 //! Configuration layers: TOML files and single assignments, merged in order.
 
-use super::Config;
-use super::nearest::nearest;
+use super::config_file::{Config, is_section, unknown_key};
 use crate::error::{Error, Result};
 use crate::files::{open_regular, text_of};
 use std::collections::BTreeMap;
@@ -169,46 +168,10 @@ fn merge(base: &mut toml::Table, over: toml::Table) {
     }
 }
 
-fn is_section(name: &str) -> bool {
-    name == "game" || Config::default().sections().iter().any(|(section, ..)| *section == name)
-}
-
-/// The hint for a key that does not exist.
-pub(super) fn suggest(key: &str) -> String {
-    // The settings of the game are its own, so only the spelling of the section can be corrected.
-    if let Some((section, name)) = key.split_once('.')
-        && section != "game"
-        && section.eq_ignore_ascii_case("game")
-    {
-        return format!("the nearest is game.{}", name.to_lowercase());
-    }
-    let sections = Config::default().sections();
-    let keys = sections.iter().flat_map(|(section, _, keys)| keys.iter().map(move |key| (section, key.name)));
-    let known = keys.map(|(section, name)| format!("{section}.{name}")).chain(["game.name".to_string()]);
-    let known: Vec<String> = known.collect();
-    match nearest(key, known.iter().map(String::as_str)) {
-        Some(nearest) => format!("the nearest is {nearest}, `vecaz config` lists all"),
-        None => "`vecaz config` lists all".into(),
-    }
-}
-
-fn unknown_key(key: String) -> Error {
-    let hint = suggest(&key);
-    Error::unknown_key(key, hint)
-}
-
-/// The error for a section that does not exist. It names the first key of the section.
-pub(super) fn unknown_section(name: &str, table: &toml::Table) -> Error {
-    match table.keys().next() {
-        Some(key) => unknown_key(format!("{name}.{key}")),
-        None => Error::unknown_key(name, "`vecaz config` lists all"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{Devices, Precision, TrainPrecision};
     use super::*;
+    use crate::config::{Devices, Precision, TrainPrecision};
 
     fn error(assignment: &str) -> String {
         match Layers::default().set(assignment).and_then(Layers::resolve) {

@@ -1,8 +1,10 @@
 //! One function per law of `trait Game`.
 
+use super::law::{Law, equal, holds};
 use super::looks::{views_describe_the_position, views_show_nothing_hidden};
+use super::trail::Trail;
 use super::walk::{Position, chance_probs, draws, legal, num_games, observe, returns, walk};
-use super::{Law, Trail, equal, holds};
+
 use crate::batch::{ErasedGame, ErasedRules, GameBatch, Playthrough};
 use crate::game::{Game, History, MAX_PLAYERS, Turn};
 use crate::rng::RngStream;

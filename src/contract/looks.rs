@@ -1,9 +1,10 @@
 //! The laws of a game's look.
 
+use super::law::{Law, equal, holds};
+use super::trail::Trail;
 use super::walk::walk;
-use super::{Law, Trail, equal, holds};
-use crate::game::view::{Board, Spot, Viewer, describe, is_known};
-use crate::game::{Game, Turn};
+use crate::game::view::{Board, Spot, Viewer};
+use crate::game::{Game, Turn, describe, is_known};
 use std::collections::HashSet;
 
 /// A view has the legal actions, each with a spot on the board and no two alike, and its drawing has at most 80 columns. The spots that

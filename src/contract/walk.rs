@@ -1,6 +1,6 @@
 //! Random play with all data that the laws check.
 
-use super::Trail;
+use super::trail::Trail;
 use crate::game::{Game, History, Turn};
 use crate::rng::{Key, Purpose, RngStream};
 

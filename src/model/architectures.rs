@@ -12,21 +12,27 @@ use super::{Head, Model, NetSpec, SAMPLE_TARGETS};
 use crate::config::Arch;
 use crate::error::{Error, Result};
 
-/// The network that `spec` describes.
-pub(super) fn build(spec: &NetSpec) -> Result<Model> {
-    if spec.zero_sum_pair && spec.num_players != 2 {
-        return Err(Error::Mismatch {
-            what: "players of a network with one value for two".into(),
-            found: spec.num_players.to_string(),
-            expected: "2".into(),
-        });
-    }
-    check_pooling(spec)?;
-    check_auxiliary(spec)?;
-    match spec.arch {
-        Arch::Resnet => Ok(resnet(spec)),
-        Arch::Mlp => Ok(mlp(spec)),
-        Arch::Edge => edge(spec),
+impl Model {
+    /// The network that `spec` describes.
+    ///
+    /// # Errors
+    /// [`crate::Error::Config`] for an edge network on anything but the edges of a complete graph, [`crate::Error::Mismatch`]
+    /// where one value is to stand for more or fewer than two players.
+    pub fn new(spec: &NetSpec) -> Result<Self> {
+        if spec.zero_sum_pair && spec.num_players != 2 {
+            return Err(Error::Mismatch {
+                what: "players of a network with one value for two".into(),
+                found: spec.num_players.to_string(),
+                expected: "2".into(),
+            });
+        }
+        check_pooling(spec)?;
+        check_auxiliary(spec)?;
+        match spec.arch {
+            Arch::Resnet => Ok(resnet(spec)),
+            Arch::Mlp => Ok(mlp(spec)),
+            Arch::Edge => edge(spec),
+        }
     }
 }
 

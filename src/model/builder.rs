@@ -1,7 +1,7 @@
 //! Adds layers to a list, and numbers their parameters.
 
 use super::kind::{ActivationShape, LayerKind};
-use super::params::{FlatRanges, Param};
+use super::param::{FlatRanges, Param};
 use super::role::Gain;
 use super::{Head, Layer, Model, NetSpec};
 use crate::config::ValueHead;

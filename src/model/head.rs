@@ -1,6 +1,6 @@
 //! Heads: the layers whose outputs are learnt, each with its role, its target, its loss and its weight.
 
-use super::{ActivationShape, Model};
+use super::kind::ActivationShape;
 use crate::game::{Target, TargetKind};
 use serde::Serialize;
 
@@ -45,7 +45,7 @@ pub struct Head {
     pub name: String,
     /// Its role.
     pub role: HeadRole,
-    /// The layer whose output the loss reads, by its index in [`Model::layers`].
+    /// The layer whose output the loss reads, by its index in [`Model::layers`](super::Model::layers).
     pub layer: usize,
     /// The loss.
     pub loss: Loss,
@@ -107,55 +107,6 @@ impl Head {
         };
         let (name, role) = (target.name.clone(), HeadRole::Auxiliary);
         Self { target: name.clone(), name, role, layer, loss, weight: 1.0, play: None }
-    }
-}
-
-impl Model {
-    /// The layer that the search reads of the first head with `role`.
-    fn played(&self, role: HeadRole) -> usize {
-        self.heads.iter().find(|head| head.role == role).and_then(|head| head.play).unwrap_or_default()
-    }
-
-    /// The layer that gives the logits. `[A]`
-    pub fn policy(&self) -> usize {
-        self.played(HeadRole::Policy)
-    }
-
-    /// The layer that gives the values in [-1, 1]. `[V]`
-    pub fn value(&self) -> usize {
-        self.played(HeadRole::Value)
-    }
-
-    /// The layer whose outputs the value head learns.
-    pub fn value_outputs(&self) -> usize {
-        self.heads.iter().find(|head| head.role == HeadRole::Value).map_or(0, |head| head.layer)
-    }
-
-    /// The auxiliary heads.
-    pub fn auxiliary(&self) -> impl Iterator<Item = &Head> {
-        self.heads.iter().filter(|head| head.role == HeadRole::Auxiliary)
-    }
-
-    /// Outputs of the layer that `head` learns.
-    pub fn head_outputs(&self, head: &Head) -> usize {
-        self.layers[head.layer].shape.len()
-    }
-
-    /// Elements of the target of `head` for one sample.
-    pub fn target_len(&self, head: &Head) -> usize {
-        if head.target == VALUES { self.num_players } else { self.head_outputs(head) }
-    }
-
-    /// True for the layers on which logits or values depend: all that an executor needs for play.
-    pub fn layers_in_play(&self) -> Vec<bool> {
-        let mut needed = vec![false; self.layers.len()];
-        self.heads.iter().filter_map(|head| head.play).for_each(|layer| needed[layer] = true);
-        for (index, layer) in self.layers.iter().enumerate().rev().filter(|(_, l)| !l.inputs.is_empty()) {
-            if needed[index] {
-                layer.inputs.iter().for_each(|&input| needed[input] = true);
-            }
-        }
-        needed
     }
 }
 

@@ -1,40 +1,10 @@
-//! Parameters: names, shapes, roles, and their places in two flat arrays: parameters that the optimiser moves, and running statistics.
+//! All parameters of a network, by layer, by name and in the flat arrays.
 
 use super::array::{Array, Weights};
-use super::role::Role;
-use super::{LayerKind, Model};
+use super::kind::LayerKind;
+use super::layer_list::Model;
+use super::param::Param;
 use crate::error::Result;
-use std::ops::Range;
-
-/// One parameter tensor of a [`Model`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Param {
-    /// The tensor's name in files.
-    pub name: String,
-    /// Its shape, in torch's layout.
-    pub shape: Vec<usize>,
-    /// Its role.
-    pub role: Role,
-    /// Its place among the flat parameters, or among the flat statistics.
-    pub range: Range<usize>,
-}
-
-/// Elements of the flat arrays that are assigned so far.
-#[derive(Default)]
-pub(super) struct FlatRanges {
-    parameters: usize,
-    statistics: usize,
-}
-
-impl FlatRanges {
-    /// The next place for a tensor of this shape.
-    pub fn take(&mut self, role: Role, shape: &[usize]) -> Range<usize> {
-        let end = if role.is_statistic() { &mut self.statistics } else { &mut self.parameters };
-        let start = *end;
-        *end += shape.iter().product::<usize>();
-        start..*end
-    }
-}
 
 impl Model {
     /// Parameters that gradients move.

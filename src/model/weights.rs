@@ -2,7 +2,7 @@
 
 use super::Model;
 use super::array::{Array, Weights};
-use super::params::Param;
+use super::param::Param;
 use super::role::{Gain, Role};
 use crate::error::{Error, Result};
 use crate::rng::{Key, Purpose, RngStream};

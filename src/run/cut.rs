@@ -5,7 +5,8 @@
 //! the last checkpoint, and ends with the bytes of an uninterrupted run.
 
 use super::epoch::EpochDeadline;
-use super::{FINAL, Run};
+use super::files::FINAL;
+use super::training_run::Run;
 use crate::error::Result;
 use crate::report::metrics::EpochRecord;
 use crate::run::pace::Moment;

@@ -1,6 +1,8 @@
 //! The end of a run: its last notes and the error that it returns.
 
-use super::{FINAL, Run, limits};
+use super::files::FINAL;
+use super::limits;
+use super::training_run::Run;
 use crate::error::{Error, Result, StopCause};
 use crate::report::progress::Progress;
 use crate::words::count;

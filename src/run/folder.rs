@@ -1,6 +1,7 @@
 //! The folder of a run: the names of its files, and the lock that allows one process to write them.
 
-use super::{BEST, CONFIG, FINAL, GAMES, MANIFEST, OPPONENTS, checkpoint, findings};
+use super::files::{BEST, CONFIG, FINAL, GAMES, MANIFEST, OPPONENTS};
+use super::{checkpoint, findings};
 use crate::error::{Error, Result};
 use crate::files::TEMPORARY;
 use crate::report::{REPORT, metrics, tensorboard};

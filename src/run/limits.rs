@@ -1,7 +1,7 @@
 //! The limits of a run, epochs and minutes, and the time left until its end.
 
-use super::Run;
 use super::epoch_size::samples_of;
+use super::training_run::Run;
 use crate::config::Config;
 use crate::report::progress::RunEta;
 use std::time::{Duration, Instant};

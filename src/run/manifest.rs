@@ -12,7 +12,8 @@
 //! The first line is `{"format":1,"epoch":E}`, the last the CRC-32C of all before it, every other `{"path","size","crc32c"}` with
 //! `"pending":true` for a content that is about to replace another one.
 
-use super::{BEST, CONFIG, FINAL, GAMES, MANIFEST, OPPONENTS, checkpoint, findings, folder};
+use super::files::{BEST, CONFIG, FINAL, GAMES, MANIFEST, OPPONENTS};
+use super::{checkpoint, findings, folder};
 use crate::error::{Error, Result};
 use crate::files::{FileDigest, read_whole, write_atomic};
 use crate::report::metrics::{self, EpochRecord, MetricsLog};

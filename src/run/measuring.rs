@@ -1,11 +1,11 @@
 //! The measurement of strength after an epoch: whether it is due, against which opponent, and the networks that are kept as opponents.
 
-use super::Run;
 use super::epoch_network::EpochNetwork;
 use super::evaluation;
 use super::manifest::opponent_name;
 use super::pace::{Moment, Wanted};
 use super::strength::{MatchSetup, match_games};
+use super::training_run::Run;
 use crate::error::{Error, Result, StopCause};
 use crate::eval::matches::group_size;
 use crate::eval::opponent::{LADDER, Opponent, Rung, clear_win};

@@ -3,13 +3,13 @@
 use super::checkpoint::{self, Counters};
 use super::epoch_size::sized;
 use super::factory::ComponentFactory;
+use super::files::{BEST, CONFIG, FINAL};
 use super::findings;
 use super::folder::RunFolder;
 use super::learner::Learner;
 use super::manifest::{CheckDepth, Manifest};
 use super::network::{NetExecutor, select_executor};
 use super::strength::StrengthMeter;
-use super::{BEST, CONFIG, FINAL};
 use crate::backend::AnyGame;
 use crate::config::Config;
 use crate::error::Result;

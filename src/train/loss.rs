@@ -1,10 +1,10 @@
 //! The losses of the heads and their gradients at the heads' outputs.
 
-use super::TrainBatch;
 use crate::config::TrainConfig;
 use crate::error::{Error, Result};
 use crate::math;
 use crate::model::{Head, HeadRole, Loss, Model, VALUES};
+use crate::replay::TrainBatch;
 use rayon::prelude::*;
 use std::ops::Range;
 

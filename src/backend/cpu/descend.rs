@@ -2,8 +2,9 @@
 //!
 //! The rows of a group descend together, so that the cache misses of one row overlap with the work on the others.
 
+use super::cpu_backend::CpuBackend;
 use super::nodes::{Filled, FilledNode, GROUP, NeedsNetwork, NewAt, NewNode, NewNodes, NodeData, next_group};
-use super::{Caches, CpuBackend, RowData};
+use super::row_data::{Caches, RowData};
 use crate::backend::RowBudget;
 use crate::backend::leaf_dedup::{FirstOrDuplicate, Leaf};
 use crate::game::MAX_PLAYERS;

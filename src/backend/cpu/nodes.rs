@@ -1,8 +1,8 @@
 //! The operations on nodes that need the game: new nodes by the rules, observations, keys of the evaluation cache. The game's type is
 //! erased at one call per group of rows; the loops over nodes are inside that call.
 
-use super::RowData;
 use super::states::States;
+use crate::backend::leaf_dedup::Leaf;
 use crate::backend::plan::BackendPlan;
 use crate::game::{Game, History, MAX_PLAYERS, Sizes, Turn};
 use crate::isa::Isa;
@@ -96,6 +96,25 @@ pub(super) struct NewNodes<'a, 'row> {
     pub filled: &'a mut Filled,
 }
 
+/// The leaves of all rows in a pass.
+#[derive(Clone, Copy)]
+pub(super) struct SelectedLeaves<'a> {
+    /// `[B, L]`
+    pub leaves: &'a [Leaf],
+    /// How many each row has. `[B]`
+    pub num: &'a [u32],
+    /// L.
+    pub per_row: usize,
+}
+
+impl<'a> SelectedLeaves<'a> {
+    /// Those of row `b`.
+    #[inline(always)]
+    pub fn of(self, b: usize) -> &'a [Leaf] {
+        &self.leaves[b * self.per_row..][..self.num[b] as usize]
+    }
+}
+
 /// A game whose type has been erased, for the nodes of many rows.
 ///
 /// The loops over nodes are functions of this trait, not of the rows, because the compiler puts a trait's function into the codegen
@@ -111,12 +130,25 @@ pub(super) trait GameNodes: Send + Sync {
     unsafe fn fill_nodes_avx2(&self, data: &mut NodeData, new: NewNodes<'_, '_>);
 
     /// Writes the observations of the leaves that need the network, in the order of the selection. `[M, F]`
-    fn observe_leaves(&self, isa: Isa, rows: &RowData, tree: &mut Tree, obs: &mut [f32]);
+    fn observe_leaves(
+        &self,
+        isa: Isa,
+        data: &NodeData,
+        leaves: SelectedLeaves<'_>,
+        tree: &mut Tree,
+        obs: &mut [f32],
+    );
 
     /// # Safety
     /// The machine must have AVX2, FMA and BMI.
     #[cfg(target_arch = "x86_64")]
-    unsafe fn observe_leaves_avx2(&self, rows: &RowData, tree: &mut Tree, obs: &mut [f32]);
+    unsafe fn observe_leaves_avx2(
+        &self,
+        data: &NodeData,
+        leaves: SelectedLeaves<'_>,
+        tree: &mut Tree,
+        obs: &mut [f32],
+    );
 
     /// Writes the evaluation cache key of state number `index`.
     fn write_key(&self, states: &States, index: usize, key: &mut [u64]);
@@ -144,19 +176,32 @@ impl<G: Game> GameNodes for G {
         data.fill_nodes(self, new);
     }
 
-    fn observe_leaves(&self, isa: Isa, rows: &RowData, tree: &mut Tree, obs: &mut [f32]) {
+    fn observe_leaves(
+        &self,
+        isa: Isa,
+        data: &NodeData,
+        leaves: SelectedLeaves<'_>,
+        tree: &mut Tree,
+        obs: &mut [f32],
+    ) {
         #[cfg(target_arch = "x86_64")]
         if isa != Isa::Portable {
             // SAFETY: as in `fill_nodes`.
-            return unsafe { self.observe_leaves_avx2(rows, tree, obs) };
+            return unsafe { self.observe_leaves_avx2(data, leaves, tree, obs) };
         }
-        rows.observe_leaves(self, tree, obs);
+        data.observe_leaves(self, leaves, tree, obs);
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt")]
-    unsafe fn observe_leaves_avx2(&self, rows: &RowData, tree: &mut Tree, obs: &mut [f32]) {
-        rows.observe_leaves(self, tree, obs);
+    unsafe fn observe_leaves_avx2(
+        &self,
+        data: &NodeData,
+        leaves: SelectedLeaves<'_>,
+        tree: &mut Tree,
+        obs: &mut [f32],
+    ) {
+        data.observe_leaves(self, leaves, tree, obs);
     }
 
     fn write_key(&self, states: &States, index: usize, key: &mut [u64]) {
@@ -318,18 +363,22 @@ impl NodeData {
         }
         self.path.reverse();
     }
-}
 
-impl RowData {
     /// As [`GameNodes::observe_leaves`].
     #[inline(always)]
-    fn observe_leaves<G: Game>(&self, game: &G, tree: &mut Tree, obs: &mut [f32]) {
-        let (f, states) = (self.nodes.sizes.obs.len(), self.nodes.states.typed::<G::State>());
+    fn observe_leaves<G: Game>(
+        &self,
+        game: &G,
+        leaves: SelectedLeaves<'_>,
+        tree: &mut Tree,
+        obs: &mut [f32],
+    ) {
+        let (f, states) = (self.sizes.obs.len(), self.states.typed::<G::State>());
         for (b, row) in tree.rows_mut().enumerate() {
-            for leaf in self.leaves_of(b).iter().filter(|leaf| leaf.slot >= 0) {
+            for leaf in leaves.of(b).iter().filter(|leaf| leaf.slot >= 0) {
                 let player = row.nodes[leaf.node as usize].player;
                 let out = &mut obs[leaf.slot as usize * f..][..f];
-                game.observe(&states[self.nodes.index(b, leaf.node)], player, out);
+                game.observe(&states[self.index(b, leaf.node)], player, out);
             }
         }
     }

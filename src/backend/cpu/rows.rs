@@ -1,8 +1,10 @@
 //! Expansion and backup over all rows, and keeping a row's tree from ply to ply.
 
+use super::cpu_backend::CpuBackend;
 use super::descend::{Descent, Descents};
 use super::nodes::{GROUP, NodeData, next_group};
-use super::{Caches, CpuBackend, RowData, edge_holds};
+use super::row_data::{Caches, RowData};
+use super::variations::edge_holds;
 use crate::backend::plan::BackendPlan;
 use crate::isa::per_isa;
 use crate::search::backup::{VirtualLoss, backup};

@@ -1,6 +1,7 @@
 //! A worker's side of evaluations: a thread that measures tasks during self-play, on the same threads of the pool.
 
-use super::{Claim, Offer, limits, seal};
+use super::offer::{Claim, Offer};
+use super::result_chunk::{limits, seal};
 use crate::cluster::chunk::{Origin, Sealer};
 use crate::cluster::published::{read_config, read_weights};
 use crate::cluster::server::{Connection, Failure, RETRY_INTERVAL};

@@ -1,6 +1,7 @@
 //! The learner's side of an evaluation with workers. After a failure of the connection the learner measures the rest itself.
 
-use super::{Offer, open};
+use super::offer::Offer;
+use super::result_chunk::open;
 use crate::cluster::chunk::{ChunkLimits, ChunkReader};
 use crate::cluster::published::Keys;
 use crate::cluster::server::{Connection, Failure, Server, bytes_of, number_of};

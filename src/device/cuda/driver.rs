@@ -4,6 +4,8 @@ use super::libraries::{BUILT_FOR, CudaLibrary, DRIVER_FUNCTIONS, needed_driver, 
 use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Refuses GPU number `number` where there is no driver, it is too old, or it has no such GPU.
 ///
@@ -73,4 +75,24 @@ pub(super) fn error_text(error: DriverError) -> String {
 /// The error `what` of the device `name`.
 pub(super) fn failure(name: DeviceName, what: String) -> Error {
     Error::Device { device: name.to_string(), what }
+}
+
+/// Keeps the driver's context of GPU `number` until the program ends. Otherwise every device that is opened while no other is would
+/// create it again, which takes a good part of a second.
+pub(super) fn keep(number: u32, context: &Arc<CudaContext>) {
+    static KEPT: Mutex<BTreeMap<u32, Arc<CudaContext>>> = Mutex::new(BTreeMap::new());
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.entry(number).or_insert_with(|| context.clone());
+}
+
+/// Compute capability, major * 10 + minor.
+pub(super) fn capability(context: &CudaContext) -> Result<u32, DriverError> {
+    let (major, minor) = context.compute_capability()?;
+    Ok(u32::try_from(10 * major + minor).unwrap_or(0))
+}
+
+/// A number of bytes as MiB or GiB.
+pub(super) fn size(bytes: usize) -> String {
+    let mib = bytes as f64 / f64::from(1 << 20);
+    if mib < 1024.0 { format!("{mib:.1} MiB") } else { format!("{:.1} GiB", mib / 1024.0) }
 }

@@ -1,8 +1,8 @@
 //! Memory and captured launches on a GPU. cudarc frees both without binding their context to the thread that drops them, so their
 //! owners here bind it first.
 
-use super::Running;
 use super::driver::{bind, finish};
+use super::launches::Running;
 use cudarc::driver::{CudaGraph, CudaSlice, CudaStream, DriverError};
 use std::sync::Arc;
 

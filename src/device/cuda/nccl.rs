@@ -3,9 +3,10 @@
 //! NCCL is not part of CUDA, and few machines need it. So it is loaded when several GPUs train, and never linked: a machine without it
 //! builds and runs everything else. The functions and numbers below are those of nccl.h, unchanged since NCCL 2.0.
 
+use super::cuda_device::CudaDevice;
 use super::driver::error_text;
 use super::libraries::{CudaLibrary, loader_text};
-use super::{CudaBuffer, CudaDevice};
+use super::memory::CudaBuffer;
 use crate::device::collective::{Collective, DataType, LinkedDevice};
 use crate::device::interface::Device;
 use crate::error::{Error, Result};

@@ -1,10 +1,13 @@
 //! Page-locked host memory, which the GPU copies to and from while the host continues.
 
-use super::{CudaDevice, driver, error_text};
+use super::driver::{self, error_text, size};
 use crate::config::DeviceName;
 use crate::device::interface::Pinned;
 use crate::error::Result;
-use cudarc::driver::{CudaEvent, CudaStream, DriverError, HostSlice, PinnedHostSlice, SyncOnDrop};
+use cudarc::driver::{
+    CudaContext, CudaEvent, CudaStream, DriverError, HostSlice, PinnedHostSlice, SyncOnDrop,
+};
+use std::sync::Arc;
 
 /// Page-locked host memory. Reading its bytes waits for the last copy that was started.
 pub struct CudaPinned {
@@ -15,19 +18,20 @@ pub struct CudaPinned {
 }
 
 impl CudaPinned {
-    pub(super) fn new(device: &CudaDevice, bytes: usize) -> Result<Self> {
+    pub(super) fn new(context: &Arc<CudaContext>, name: DeviceName, bytes: usize) -> Result<Self> {
         let failed = |e: DriverError| {
-            let size = super::size(bytes);
-            device.failed(format!("{size} of page-locked host memory cannot be allocated: {}", error_text(e)))
+            let size = size(bytes);
+            let what = format!("{size} of page-locked host memory cannot be allocated: {}", error_text(e));
+            driver::failure(name, what)
         };
         let bytes = bytes.max(1);
         // SAFETY: the bytes are set below, before they can be read.
-        let mut memory = unsafe { device.context.alloc_pinned_with_flags::<u8>(bytes, 0) }.map_err(failed)?;
+        let mut memory = unsafe { context.alloc_pinned_with_flags::<u8>(bytes, 0) }.map_err(failed)?;
         let start = memory.as_mut_ptr().map_err(failed)?;
         // SAFETY: the allocation has so many bytes.
         unsafe { start.write_bytes(0, bytes) };
-        let copied = device.context.new_event(None).map_err(failed)?;
-        Ok(Self { memory, copied, name: device.name })
+        let copied = context.new_event(None).map_err(failed)?;
+        Ok(Self { memory, copied, name })
     }
 
     /// Records that a copy was started on `stream`.

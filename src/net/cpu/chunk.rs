@@ -1,7 +1,7 @@
 //! How a batch is cut into chunks, and the sizes of a chunk's arrays.
 
-use super::Net;
 use super::layer::LINE;
+use super::packed_net::Net;
 use super::pooled::FusedPooling;
 use crate::model::ActivationShape;
 

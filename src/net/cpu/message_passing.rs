@@ -1,6 +1,5 @@
-//! The messages of an edge network between its layers, and its heads.
+//! The messages of an edge network between its layers.
 
-use super::Net;
 use super::layer::{Buffers, PackedLayer, RowLayout};
 use crate::isa::Isa;
 use crate::model::CompleteGraph;
@@ -34,7 +33,7 @@ pub(super) struct MessageRows {
 ///
 /// # Safety
 /// The rows lie inside their array, hold elements of type T, and nothing else refers to them.
-unsafe fn slice<'a, T>(rows: RowLayout, positions: usize, boards: usize) -> &'a mut [T] {
+pub(super) unsafe fn slice<'a, T>(rows: RowLayout, positions: usize, boards: usize) -> &'a mut [T] {
     let words = positions * boards * rows.row;
     // SAFETY: the caller's promise; T is a plain number no larger than a word.
     unsafe { std::slice::from_raw_parts_mut(rows.start.cast(), words * size_of::<f32>() / size_of::<T>()) }
@@ -107,7 +106,7 @@ impl EdgeMessages {
     ///
     /// # Safety
     /// As for [`EdgeMessages::send`].
-    unsafe fn pool(&self, boards: usize, format: Activations, a: RowLayout, pooled: RowLayout) {
+    pub(super) unsafe fn pool(&self, boards: usize, format: Activations, a: RowLayout, pooled: RowLayout) {
         let edges = &self.edges;
         // SAFETY: the caller's promise; a row of `pooled` has as many elements as one of `a`.
         unsafe {
@@ -127,40 +126,4 @@ impl EdgeMessages {
 pub(super) enum Activations {
     F32,
     Bf16,
-}
-
-impl Net {
-    /// The format of the tower's activations; edge networks have no byte format.
-    pub(super) fn activations(&self) -> Activations {
-        if self.kernel_set.tower.out == 1 { Activations::F32 } else { Activations::Bf16 }
-    }
-
-    /// Heads of an edge network: activations -> logits, values before their tanh.
-    ///
-    /// # Safety
-    /// The arrays are those of the layout for `boards` boards, and distinct.
-    pub(super) unsafe fn edge_heads(
-        &self,
-        boards: usize,
-        messages: &EdgeMessages,
-        [a, hidden, logits, out]: [RowLayout; 4],
-        rows: MessageRows,
-    ) {
-        let packed = &self.packed;
-        let place =
-            |source: RowLayout, out: RowLayout| Buffers { source, stream: out, out, ends: RowLayout::NONE };
-        // SAFETY: the caller's promise.
-        unsafe {
-            packed.policy.run(boards, place(a, rows.logits));
-            let edges = messages.edges.len();
-            let by_edge: &[f32] = slice(rows.logits, edges, boards);
-            let by_board: &mut [f32] = slice(logits, 1, boards);
-            for (edge, logits) in by_edge.chunks_exact(boards).enumerate() {
-                by_board[edge..].iter_mut().step_by(edges).zip(logits).for_each(|(to, from)| *to = *from);
-            }
-            messages.pool(boards, self.activations(), a, rows.pooled);
-            packed.hidden.run(boards, place(rows.pooled, hidden));
-            packed.value.run(boards, place(hidden, out));
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! All layers of a network with their tiles, for a number of slots.
 
-use super::edge::EdgeGraph;
+use super::edge_graph::EdgeGraph;
 use super::network::SlotOrder;
 use super::{Arithmetic, ForwardLayer, LayerSpec, padded_channels, slot_order};
 use crate::device::Limits;

@@ -2,8 +2,9 @@
 //!
 //! `net/cpu/pack.rs` does the same for the CPU.
 
+use super::element_type::ElementType;
 use super::layer::ForwardLayer;
-use super::{ElementType, ForwardLayers};
+use super::layers::ForwardLayers;
 use crate::error::Result;
 use crate::model::folded::{Affine, FoldedLayer, FoldedPooling, FoldedTower, MessageScale};
 use crate::model::{GlobalPooling, Weights};

@@ -2,9 +2,11 @@
 //! last launch turns both into activations. `kernels/net_pooling.cu` has the kernels, [`crate::net::pooling`] is the reference.
 
 use super::blocks::{LayerBlock, PoolArrays};
+use super::board_range::BoardRange;
+use super::device_forward::{BLOCK, DeviceForward};
+use super::layers::ForwardLayers;
 use super::pack::LayerPlace;
 use super::pooling_block::PoolingBlock;
-use super::{BLOCK, BoardRange, DeviceForward, ForwardLayers};
 use crate::device::{Arg, Device};
 use crate::error::Result;
 use crate::model::GlobalPooling;

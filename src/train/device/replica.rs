@@ -3,7 +3,6 @@
 //! Several devices hold the same parameters, moments and statistics, to the bit. Each makes its rows of a batch; sums of batch
 //! normalisation and the gradient are all-reduced, so that an update is that of one device but for the order of sums. All then make the same update by themselves.
 
-use super::element_bytes;
 use super::step::{LossBlock, Settings, UpdateReport};
 use crate::batch::ErasedRules;
 use crate::batch::programs::training;
@@ -323,4 +322,12 @@ fn uploaded<D: Device, T: bytemuck::NoUninit>(device: &D, data: &[T]) -> Result<
     let mut buffer = device.alloc(bytes.len())?;
     device.upload(&mut buffer, 0, bytes)?;
     Ok(buffer)
+}
+
+/// Bytes of a number of activations.
+fn element_bytes(precision: TrainPrecision) -> usize {
+    match precision {
+        TrainPrecision::F32 => 4,
+        TrainPrecision::Bf16 | TrainPrecision::F16 => 2,
+    }
 }

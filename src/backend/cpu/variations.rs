@@ -1,0 +1,39 @@
+//! The lines of a tree that are shown to people: the actions of most visits.
+
+use crate::tree::{NO_NODE, ROOT, RowMut};
+
+/// True where `node` is proven not to be lost and `edge` is proven to reach its value.
+pub(super) fn edge_holds(row: &RowMut<'_>, node: i32, edge: usize) -> bool {
+    let scalars = &row.nodes[node as usize];
+    scalars.is_proven() && scalars.lower > -1.0 && row.edge_bounds(node, edge).0 >= scalars.lower
+}
+
+/// For each of the root's actions `first`, that action and those of most visits below it, at most `max_len` in all.
+pub(in crate::backend) fn variations(row: &RowMut<'_>, first: &[u16], max_len: usize) -> Vec<Vec<u16>> {
+    let num_edges = usize::from(row.nodes[ROOT as usize].num_edges);
+    let below = |&action: &u16| {
+        let edge = row.actions(ROOT)[..num_edges].iter().position(|&a| a == action);
+        let mut line = vec![action];
+        line_below(row, edge.map_or(NO_NODE, |edge| row.child(ROOT, edge)), max_len, &mut line);
+        line
+    };
+    first.iter().map(below).collect()
+}
+
+/// Adds the actions of most visits from `node` downwards to `line`, up to `max_len` actions. At a proven node, only those that reach its
+/// value count.
+fn line_below(row: &RowMut<'_>, mut node: i32, max_len: usize, line: &mut Vec<u16>) {
+    while line.len() < max_len && node != NO_NODE {
+        let edges = row.edges(node);
+        let num_edges = usize::from(row.nodes[node as usize].num_edges);
+        let holds = |e: usize| edge_holds(row, node, e);
+        let best = (0..num_edges).max_by_key(|&e| (holds(e), edges.visits[e], std::cmp::Reverse(e)));
+        match best {
+            Some(e) if edges.visits[e] > 0 => {
+                line.push(row.actions(node)[e]);
+                node = edges.child[e];
+            }
+            _ => break,
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! The sections of a configuration: their keys, and the names that they take.
+
+use super::device::Devices;
+use super::keys::{names, section, show_names};
+use crate::device_struct::device_enum;
+use bytemuck::NoUninit;
+use serde::{Deserialize, Serialize};
+
+/// The most games of self-play at once: the bound of `selfplay.games`.
+pub const MAX_GAMES: usize = 1 << 20;
+
+/// Defines an enum that kernels use too. Its values are typed by name.
+macro_rules! device_names {
+    ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $vdoc:literal])* $variant:ident = $text:literal),+ $(,)? }) => {
+        device_enum! {
+            $(#[doc = $doc])*
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, NoUninit, Serialize, Deserialize)]
+            pub enum $name: u32 { $($(#[doc = $vdoc])* #[serde(rename = $text)] $variant,)+ }
+        }
+        show_names! { $name { $($variant = $text),+ } }
+    };
+}
+
+device_names! {
+    /// The search algorithm: the selection rule and the policy target.
+    Algorithm {
+        /// PUCT with Dirichlet noise (AlphaZero, Silver et al. 2018); the target is the visit distribution.
+        Puct = "puct",
+        /// Sequential halving over Gumbel-sampled actions (Danihelka et al. 2022); the target is the improved policy.
+        Gumbel = "gumbel",
+    }
+}
+device_names! {
+    /// First-play urgency: Q of an edge without visits. PUCT only.
+    Fpu {
+        /// 0, a draw.
+        Zero = "zero",
+        /// The mean value of the parent node.
+        Parent = "parent",
+        /// The parent's mean value minus `fpu_reduction` times the square root of the visited prior mass (KataGo).
+        Reduced = "reduced",
+        /// -1, a loss (AlphaZero's published pseudocode).
+        Loss = "loss",
+    }
+}
+device_names! {
+    /// Selection at chance nodes.
+    ChanceRule {
+        /// An outcome sampled by its probability.
+        Sample = "sample",
+        /// The outcome whose visit share is furthest below its probability. The same expectation with less variance.
+        Stratified = "stratified",
+    }
+}
+names! {
+    /// Number format of operands and activations in training. Weights, sums and optimiser state are always f32.
+    TrainPrecision {
+        /// 32-bit floats.
+        F32 = "f32",
+        /// bfloat16.
+        Bf16 = "bf16",
+        /// IEEE half precision with dynamic loss scaling.
+        F16 = "f16",
+    }
+}
+names! {
+    /// Whether updates run after self-play or overlap with it.
+    TrainingMode {
+        /// The updates follow the epoch's self-play.
+        InTurns = "in_turns",
+        /// The updates run during the next epoch's self-play, whose weights are therefore one epoch older.
+        Overlapped = "overlapped",
+    }
+}
+names! {
+    /// The order in which a learner takes the games of its workers.
+    ClusterOrder {
+        /// In the order of arrival.
+        Free = "free",
+        /// In the order of a run on one machine, so that the results are equal to the byte.
+        Strict = "strict",
+    }
+}
+names! {
+    /// Where the first game of each slot begins.
+    FirstGame {
+        /// As all other games.
+        Start = "start",
+        /// At a random ply of a random game.
+        Within = "within",
+    }
+}
+names! {
+    /// The optimiser.
+    OptimizerKind {
+        /// AdamW (Loshchilov and Hutter 2019).
+        AdamW = "adamw",
+        /// SGD with momentum and L2 regularisation, as in AlphaZero.
+        Sgd = "sgd",
+    }
+}
+
+section! {
+    /// `[search]`: one search.
+    SearchConfig {
+        /// PUCT or Gumbel.
+        algorithm: Algorithm = Algorithm::Gumbel,
+        /// S: new simulations a ply.
+        simulations: u32 [1..=1_000_000] = 64,
+        /// L: leaves that a row selects per pass, with virtual loss. More than 1 gives larger network batches for few games.
+        leaves: u32 [1..=4096] = 1,
+        /// T: nodes of a row's tree, which bound its memory, at least the number that a ply's simulations can add; 0 = that
+        /// number, doubled if subtrees are kept.
+        nodes: u32 [0..=100_000_000] = 0,
+        /// PUCT: c_init of AlphaZero's exploration factor ln((1 + N + c_base) / c_base) + c_init at N visits; AlphaZero's value.
+        c_init: f32 [0.0..=100.0] = 1.25,
+        /// PUCT: c_base of that factor; AlphaZero's value. It adds 0.69 at 19,652 visits and 0.015 at 300: for deep searches.
+        c_base: f32 [1.0..=1e9] = 19652.0,
+        /// PUCT: Q of edges without visits. `reduced` is KataGo's rule; `parent` has the same error (2026-11-20-learning.md). The
+        /// other rules are those of other engines, for comparisons.
+        fpu: Fpu = Fpu::Reduced,
+        /// PUCT: factor of the reduced first-play urgency; KataGo's value (`fpuReductionMax`). A larger one narrows the search.
+        fpu_reduction: f32 [0.0..=2.0] = 0.2,
+        /// PUCT: weight of Dirichlet noise in the root priors of self-play.
+        dirichlet_epsilon: f32 [0.0..=1.0] = 0.25,
+        /// PUCT: Dirichlet alpha; 0 = 10 / (number of legal actions), close to AlphaZero's 0.3 (chess), 0.15 (shogi) and 0.03
+        /// (Go). Others are to compare with programs that fix it.
+        dirichlet_alpha: f32 [0.0..=1000.0] = 0.0,
+        /// Gumbel: maximum number of actions considered at the root.
+        max_num_considered_actions: u32 [1..=65_536] = 16,
+        /// Gumbel: c_visit of sigma(Q) = (c_visit + largest number of visits) x c_scale x Q, for Q to count early; the paper's
+        /// value (Danihelka et al. 2022).
+        c_visit: f32 [0.0..=1e6] = 50.0,
+        /// Gumbel: c_scale of sigma. Larger where returns differ little (2026-11-22-smoke.md).
+        c_scale: f32 [0.0..=1e3] = 1.0,
+        /// Backs up proven wins, draws and losses exactly (MCTS-Solver, Winands et al. 2008). Two-player zero-sum games only.
+        solver: bool = true,
+        /// Entries of the evaluation cache shared by all games; 0 = no cache, to save its memory or to measure the network. Hits
+        /// in Connect Four: 26 to 39 % (2026-11-20-learning.md). It holds one network's evaluations; longer epochs can use more.
+        cache_entries: usize [0..=1 << 32] = 1 << 19,
+        /// Keeps the subtree of the played action for the next ply.
+        reuse: bool = true,
+        /// Maximum of inherited visits that count: against the budget, relative to `simulations`, and in the policy target of
+        /// PUCT, relative to the new simulations. It bounds the weight of a deep root cache; 1: at most half of a target.
+        inherit_cap: f32 [0.0..=1000.0] = 1.0,
+        /// PUCT: minimum number of new simulations of a ply with inherited visits.
+        min_simulations: u32 [1..=1_000_000] = 16,
+        /// Selection at chance nodes: `sample` draws an outcome by its probability; `stratified` takes the outcome whose visit
+        /// share is furthest below it, which has less variance. `sample` is for comparisons.
+        chance: ChanceRule = ChanceRule::Stratified,
+        /// D: determinisations of one game with hidden information.
+        determinisations: u32 [1..=4096] = 1,
+        /// Maximum number of simulations of a tree of the root cache: trees of positions in which many games begin, built once
+        /// per set of weights and cloned into new games; 0 = none. Gumbel: at most a quarter of `simulations`. 1000: search error
+        /// 6.9 in place of 8.2 % in Connect Four; 5000 showed no difference (2026-11-24-root-cache.md).
+        root_cache: u32 [0..=10_000_000] = 1000,
+    }
+}
+section! {
+    /// `[selfplay]`: the games that produce samples.
+    SelfPlayConfig {
+        /// N: number of games played at once.
+        games: usize [1..=MAX_GAMES] = 128,
+        /// Minimum number of samples of an epoch, which ends with the poll that reaches it; 0 = those of about 8 seconds of two
+        /// cores, by an estimate from the game, the network and `search`, which the run's `config.toml` then has.
+        samples_per_epoch: usize [0..=1_000_000_000] = 0,
+        /// Minimum number of samples of the first epoch; each next one has twice as many, up to `samples_per_epoch`; 0 = an
+        /// eighth of `samples_per_epoch` if that is 0, otherwise all.
+        first_epoch: usize [0..=1_000_000_000] = 0,
+        /// Where the first game of each slot begins: at the `start`, or `within` a random game, at a random ply, so that games
+        /// begin to end at once, and not all at the same time.
+        first_game: FirstGame = FirstGame::Within,
+        /// Passes between two polls of the sample count. With fewer passes an epoch ends nearer to `samples_per_epoch`; with more
+        /// the host reads the decisions of a GPU less often. 64: about one ply of the default search.
+        passes_per_poll: u32 [1..=1_000_000] = 64,
+        /// Uniformly random opening plies: each game draws a number in 0..=this. Opening positions are not samples.
+        opening_plies: u32 [0..=10_000] = 0,
+        /// Fraction of games without random opening plies.
+        opening_none: f32 [0.0..=1.0] = 0.25,
+        /// Plies of a game whose action is sampled from the policy target; later plies play the best action.
+        temperature_plies: u32 = 8,
+        /// Fraction of plies that are searched with `fast_simulations` and give no sample (playout cap randomisation, Wu 2019).
+        playout_cap_prob: f32 [0.0..=0.99] = 0.0,
+        /// Simulations of a fast ply.
+        fast_simulations: u32 [1..=1_000_000] = 16,
+    }
+}
+section! {
+    /// `[replay]`: the replay buffer.
+    ReplayConfig {
+        /// Samples in the buffer; at least those of an update, `train.batch` x `train.accumulate`.
+        capacity: usize [1..=1_000_000_000] = 400_000,
+    }
+}
+section! {
+    /// `[train]`: optimisation.
+    TrainConfig {
+        /// Number format of operands and activations; bf16 and f16 on a GPU only, with half the memory of f32. `f16` is for
+        /// Turing GPUs, which lack bf16; its loss is scaled (Micikevicius et al. 2018), as small gradients vanish in f16.
+        precision: TrainPrecision = TrainPrecision::F32,
+        /// Whether updates run after self-play or overlap with it: `in_turns`, or `overlapped` with the self-play of the next
+        /// epoch. Overlapping keeps a GPU busy while one of the two waits for the host, and uses both devices if games and
+        /// training are on different ones. On a CPU it is not faster (2026-11-22-training-order.md).
+        mode: TrainingMode = TrainingMode::InTurns,
+        /// AdamW (decays 0.9 and 0.999, Adam's values), or SGD (momentum 0.9 and larger `lr`), to compare with AlphaZero.
+        optimizer: OptimizerKind = OptimizerKind::AdamW,
+        /// Peak learning rate.
+        lr: f64 [0.0..=100.0] = 2e-3,
+        /// Weight decay: decoupled (AdamW) or added to the gradient (SGD). AlphaZero's value, for SGD; not tuned.
+        weight_decay: f64 [0.0..=10.0] = 1e-4,
+        /// Norm above which the gradient is scaled down to it, against outlier batches (Pascanu et al. 2013); 0 = off; 1: not
+        /// tuned.
+        clip_norm: f64 [0.0..=1e6] = 1.0,
+        /// Updates of the linear warm-up from rate 0.
+        warmup_updates: u64 = 100,
+        /// Updates until the rate is `lr_final`, to which it falls along half a cosine after the warm-up.
+        lr_updates: u64 [1..=1_000_000_000_000] = 20_000,
+        /// The final rate, relative to `lr`; 1: constant rate. Above 0, as runs may exceed `lr_updates`; 0.05 is not tuned.
+        lr_final: f64 [0.0..=1.0] = 0.05,
+        /// Samples per batch.
+        batch: usize [1..=1_048_576] = 512,
+        /// Batches whose gradients are accumulated into one update, for batches beyond a device's memory; 1 where the batch fits.
+        accumulate: usize [1..=4096] = 1,
+        /// Average number of times that a sample is trained on: updates of an epoch = new samples x this / (batch x accumulate).
+        replay_ratio: f64 [0.0..=1000.0] = 4.0,
+        /// Samples in the replay buffer before the first update; at most `replay.capacity`. 0 = those for
+        /// which the first update is due by `replay_ratio`.
+        min_samples: usize [0..=1_000_000_000] = 0,
+        /// Weight of the value loss relative to the policy loss; AlphaZero's value. Games whose values differ little may need
+        /// more.
+        value_weight: f64 [0.0..=1000.0] = 1.0,
+        /// Weight of the loss of each head of `net.auxiliary` relative to the policy loss. In KataGo ownership weighs as much as the
+        /// value (Wu 2019); not tuned.
+        auxiliary_weight: f64 [0.0..=1000.0] = 1.0,
+        /// Applies a random symmetry of the game to each sample.
+        symmetries: bool = true,
+    }
+}
+section! {
+    /// `[run]`: seed, length, threads, devices, memory.
+    RunConfig {
+        /// The seed of all random numbers. An equal seed repeats a run (docs/determinism.md); others show what is chance.
+        seed: u64 = 1,
+        /// Epochs in total; 0 = no limit.
+        epochs: u64 = 0,
+        /// Time limit of the whole run in minutes; 0 = no limit. A run without either limit takes at most 10 minutes.
+        minutes: f64 [0.0..=1e7] = 0.0,
+        /// CPU threads; 0 = all cores.
+        threads: usize [0..=4096] = 0,
+        /// Device of games and trees in self-play and evaluation: `cpu`, `cuda` or `cuda:N`; also of the network and of training
+        /// unless `net.device` is given. Self-play splits its games over several GPUs, `cuda:0,cuda:1`; evaluation, matches,
+        /// `vecaz play` and the root cache use the first.
+        device: Devices = Devices::default(),
+        /// Memory limit of the plan, in MiB; 0 = 0.9 of the free memory within the limits of control groups and `ulimit`.
+        memory_mib: u64 = 0,
+        /// Number of latest checkpoints kept, besides the best network. More allow a return to an earlier epoch; each is as large
+        /// as the replay buffer.
+        keep_checkpoints: usize [1..=100_000] = 3,
+    }
+}
+section! {
+    /// `[eval]`: playing strength.
+    EvalConfig {
+        /// Epochs between measurements, within `share`; 0 = never. The first and the last epoch of a run are always measured.
+        every: u64 = 1,
+        /// Maximum share of the time that measurements take: a match has as many games as that allows, at least 4 a seat. They
+        /// follow the clock and do not influence games and training. 0 = no limit and no clock: every `every` epochs in full.
+        share: f64 [0.0..=1.0] = 0.1,
+        /// Search algorithm of evaluation, matches and `vecaz play`. PUCT gives all visits to an action whose prior is near 1,
+        /// right or wrong: after half an hour of Connect Four it errs in 4.0 % at 100 simulations, Gumbel in 1.6 %.
+        algorithm: Algorithm = Algorithm::Gumbel,
+        /// Simulations per move.
+        simulations: u32 [1..=1_000_000] = 64,
+        /// Determinisations per move, each with `simulations`; 0 = `search.determinisations`.
+        determinisations: u32 [0..=4096] = 0,
+        /// Solved positions per measurement (games with an exact solver).
+        positions: usize [1..=1_000_000] = 200,
+        /// Match games per measurement (games without an exact solver), within `share`.
+        match_games: usize [1..=1_000_000] = 64,
+        /// The opponent of matches: "ladder", "random" or "rollouts:S". The ladder grows with the player: random, rollouts:100,
+        /// rollouts:800, then own earlier networks, each after 75 % against the one before (62.5 % with four players).
+        opponent: String = "ladder".to_string(),
+    }
+}
+section! {
+    /// `[cluster]`: workers on other machines.
+    ClusterConfig {
+        /// "free": games of workers are taken in the order of arrival, so that no worker waits for another. "strict": any number
+        /// of workers, all with one instruction set, gives the weights and replay buffer of a run on one machine, to repeat it.
+        order: ClusterOrder = ClusterOrder::Free,
+        /// Maximum age of the weights with which a worker has finished a game, in versions (epochs) before the newest; older
+        /// games are refused. Games played during training are 1 version old; 2 allows one more.
+        max_lag: u64 [0..=1_000_000] = 2,
+        /// Maximum number of bytes of games that all workers have sent and the learner has not stored in a checkpoint yet; at
+        /// least twice those of an epoch. It bounds the server's memory; 256 MiB hold 0.75 million samples of Hex 13
+        /// (2026-11-23-cluster.md).
+        max_queued_bytes: u64 [1 << 20..=1 << 40] = 256 << 20,
+    }
+}
+impl ClusterConfig {
+    /// True if all keys have their defaults; the section is then omitted from the configuration of a run.
+    pub(super) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}

@@ -1,0 +1,247 @@
+//! The trait of games.
+
+use super::sizes::{Sizes, Target};
+use super::solver::ExactSolver;
+use super::source::{CudaSource, NamedText};
+use super::view::{Spot, View, Viewer};
+use crate::config::KeyInfo;
+use crate::device_struct::device_constants;
+use crate::error::Result;
+use crate::rng::RngStream;
+use bytemuck::Pod;
+
+device_constants! {
+    fn device_constants;
+    /// Maximum number of players of a game.
+    pub const MAX_PLAYERS: usize as "int" = 8;
+}
+
+/// The decider of the next ply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// The player with this number, 0..num_players.
+    Player(u8),
+    /// Chance: an outcome is dealt with given probabilities.
+    Chance,
+    /// The game has ended.
+    Over,
+}
+
+/// The [`Game::history_key`]s of the positions before a state, oldest first; empty if the game does not use them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct History<'a> {
+    /// Positions of the game as played.
+    pub played: &'a [u64],
+    /// Positions of the search path below them.
+    pub path: &'a [u64],
+}
+
+impl History<'_> {
+    /// All keys, the latest first.
+    pub fn latest_first(&self) -> impl Iterator<Item = u64> + '_ {
+        self.path.iter().rev().chain(self.played.iter().rev()).copied()
+    }
+}
+
+/// The rules of one game. A value of the type holds the settings (board size, number of players).
+///
+/// Steps have no randomness: where chance decides, [`Game::turn`] is [`Turn::Chance`], [`Game::legal`] lists the possible
+/// outcomes, [`Game::chance_probs`] their probabilities, and the caller deals one through [`Game::step`].
+///
+/// The calling contract, which the contract tests check for every registered game: `legal`, `observe` and `step` are
+/// called only on states where they make sense (`legal` and `step` not after the end, `step` only with an action out of
+/// `legal`); wrong input from users is refused before it gets here.
+pub trait Game: Clone + Send + Sync + 'static {
+    /// One position: plain old data of one size for every setting of the game, `#[repr(C)]`, no padding, alignment at
+    /// most 8.
+    type State: Pod + Send + Sync + std::fmt::Debug + PartialEq;
+
+    /// The name in the registry.
+    const NAME: &'static str;
+
+    /// Options, as TOML text, that change rules or sizes: the contract tests play each of them, and the default game.
+    const VARIANTS: &'static [&'static str] = &[];
+
+    /// The built-in configurations, the one with the game's name first: it is the base of every configuration that names the game. A game
+    /// without it starts from the default of every key.
+    const CONFIGS: &'static [NamedText] = &[];
+
+    /// The CUDA source of the rules, the twin of this type for kernels; None where searches run on the CPU only.
+    const CUDA_SOURCE: Option<CudaSource> = None;
+
+    /// The option that sets only the size of the board. A network whose parameters do not depend on that size can be used for all values. None
+    /// if no network of [`crate::config::Arch`] can, or if the option changes rules too.
+    const SIZE_OPTION: Option<&'static str> = None;
+
+    /// The game with the settings of the `[game]` table (its `name` taken out).
+    ///
+    /// # Errors
+    /// [`crate::Error::Config`] or [`crate::Error::ConfigText`] with the unknown or invalid key.
+    fn from_options(options: &toml::Table) -> Result<Self>;
+
+    /// All settings, resolved: `from_options(options())` gives an equal game.
+    fn options(&self) -> toml::Table;
+
+    /// The keys of the `[game]` table, `name` excepted, with their present values.
+    fn keys(&self) -> Vec<KeyInfo> {
+        Vec::new()
+    }
+
+    /// The aim of `player`, as a sentence without a full stop: "X connects the top border with the bottom border". It begins with the
+    /// player's mark in [`Game::view`], or with the verb if players have no marks.
+    fn aim(&self, player: u8) -> String;
+
+    /// The sizes of every array.
+    fn sizes(&self) -> Sizes;
+
+    /// The state before the first ply.
+    fn init(&self) -> Self::State;
+
+    /// True if a state read from a file can be observed and transformed: its fields are in the ranges that [`Game::turn`], [`Game::observe`]
+    /// and [`Game::transform`] use. The file may have any bytes. The state need not be reachable by play.
+    fn is_valid(&self, _state: &Self::State) -> bool {
+        true
+    }
+
+    /// The decider of the next ply.
+    fn turn(&self, state: &Self::State) -> Turn;
+
+    /// Writes the legal actions (at a chance state: the possible outcomes) in ascending order to the front of `out` and
+    /// returns how many. `out` holds at least [`Sizes::num_edges`].
+    fn legal(&self, state: &Self::State, history: History<'_>, out: &mut [u16]) -> usize;
+
+    /// Plays `action` (at a chance state: deals that outcome). `history` holds the positions before `state`, without it.
+    fn step(&self, state: &mut Self::State, action: u16, history: History<'_>);
+
+    /// Writes the observation of `player` to `out`, row-major in [`Sizes::obs`], from that player's viewpoint. The first
+    /// [`Game::known_obs`] elements may depend only on information of that player. With `inline(always)` the function is compiled for the
+    /// instruction set of the row loops, which vectorises the planes of a board. `[F]`
+    fn observe(&self, state: &Self::State, player: u8, out: &mut [f32]);
+
+    /// Number of leading elements of an observation that depend only on information of the observer: F, unless the network observes the
+    /// whole state that search has drawn by [`Game::determinise`].
+    fn known_obs(&self) -> usize {
+        self.sizes().obs.len()
+    }
+
+    /// The result of a finished game for every player, `[P]` in [-1, 1]; at a horizon, the standing so far.
+    fn returns(&self, state: &Self::State, out: &mut [f32]);
+
+    /// Probabilities of the outcomes of [`Game::legal`], in its order, with sum 1.
+    fn chance_probs(&self, _state: &Self::State, outcomes: &[u16], out: &mut [f32]) {
+        out[..outcomes.len()].fill(1.0 / outcomes.len() as f32);
+    }
+
+    /// True if search must stop although the game continues by chance: the start of a new deal. The value of such a leaf is
+    /// [`Game::returns`], which the game defines there as the standing so far.
+    fn is_horizon(&self, _state: &Self::State) -> bool {
+        false
+    }
+
+    /// A state drawn uniformly from those that `player` cannot distinguish from `state`.
+    fn determinise(&self, state: &Self::State, _player: u8, _rng: &mut RngStream) -> Self::State {
+        *state
+    }
+
+    /// The image of the state under symmetry number `symmetry` in 0..[`Sizes::num_symmetries`].
+    fn transform(&self, state: &Self::State, _symmetry: u64) -> Self::State {
+        *state
+    }
+
+    /// The image of an action under symmetry number `symmetry`: playing the image in the image state gives the image of the next state.
+    fn transform_action(&self, action: u16, _symmetry: u64) -> u16 {
+        action
+    }
+
+    /// The image of a player under symmetry number `symmetry` (a reflection may swap colours).
+    fn transform_player(&self, player: u8, _symmetry: u64) -> u8 {
+        player
+    }
+
+    /// The state with zeros in all fields that affect neither the observation of the player to move nor the legal list. States with equal
+    /// results share an entry of the evaluation cache.
+    fn canonical(&self, state: &Self::State) -> Self::State {
+        *state
+    }
+
+    /// A key of the position for the rules about repetition.
+    fn history_key(&self, _state: &Self::State) -> u64 {
+        0
+    }
+
+    /// The targets of the game's own; see [`Target`].
+    fn targets(&self) -> Vec<Target> {
+        Vec::new()
+    }
+
+    /// Writes target `number` of [`Game::targets`] for `position`, whose game ended in `end`, from the viewpoint of the player to move in
+    /// `position`. The images of both under a symmetry have the image of the target.
+    fn write_target(&self, _number: usize, _position: &Self::State, _end: &Self::State, out: &mut [f32]) {
+        out.fill(0.0);
+    }
+
+    /// Raw scores for people, `[P]`: points, tricks. By default the returns.
+    fn scores(&self, state: &Self::State) -> Vec<f32> {
+        let mut out = vec![0.0; self.sizes().num_players];
+        self.returns(state, &mut out);
+        out
+    }
+
+    /// The finding of a finished game: a result of interest outside of training, saved in `findings.jsonl` as one line of JSON. In the
+    /// clique game it is a Ramsey colouring; most games have none.
+    fn finding(&self, _state: &Self::State) -> Option<serde_json::Value> {
+        None
+    }
+
+    /// The exact solver of positions with these settings, if there is one.
+    fn exact_solver(&self) -> Option<ExactSolver> {
+        None
+    }
+
+    /// Solved positions on which a run measures its strength, one line of JSON each: `{"actions":[..],"scores":[number or null per action]}`,
+    /// with the scores of [`PositionSolver::scores`](super::PositionSolver::scores). Without solved positions a run plays matches.
+    fn solved_positions(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The look of the position, without its actions ([`describe`](super::describe) adds them) and with nothing that `viewer` may not know: a player's
+    /// view is the same for all draws of [`Game::determinise`] for that player. By default the fields of the state as text, and no more than a sentence in
+    /// games with hidden information.
+    fn view(&self, state: &Self::State, _viewer: Viewer) -> View {
+        match self.sizes().hidden_information {
+            true => View::text(format!("{} has no view, so that nothing hidden is shown", Self::NAME)),
+            false => View::text(format!("{state:?}")),
+        }
+    }
+
+    /// The spot on the board of [`Game::view`] that a legal action or outcome points at. By default actions are chosen by their names.
+    fn spot(&self, _state: &Self::State, _action: u16) -> Spot {
+        Spot::Button
+    }
+
+    /// True if `player` comes to know that `action` was taken, or dealt, in `state`. In games with hidden information these are by default
+    /// the player's own actions only.
+    fn sees_action(&self, state: &Self::State, _action: u16, player: u8) -> bool {
+        !self.sizes().hidden_information || self.turn(state) == Turn::Player(player)
+    }
+
+    /// The position in a notation of other programs, with the name of the notation first: `("fen", ..)`.
+    fn notation(&self, _state: &Self::State) -> Option<(&'static str, String)> {
+        None
+    }
+
+    /// The point of a move in SGF (Smart Game Format 4), if the game has such records; a pass is the empty string.
+    fn sgf_point(&self, _action: u16) -> Option<String> {
+        None
+    }
+
+    /// The name of a legal action or outcome in the usual notation.
+    fn action_name(&self, state: &Self::State, action: u16) -> String;
+
+    /// The legal action that `text` names, if any, regardless of case.
+    fn parse_action(&self, state: &Self::State, history: History<'_>, text: &str) -> Option<u16> {
+        let mut legal = vec![0; self.sizes().num_edges()];
+        let n = self.legal(state, history, &mut legal);
+        legal[..n].iter().copied().find(|&a| self.action_name(state, a).eq_ignore_ascii_case(text))
+    }
+}

@@ -1,0 +1,36 @@
+//! The program of a network's kernels.
+
+use super::element_type::Arithmetic;
+use super::layers::ForwardLayers;
+use crate::config::TensorCores;
+use crate::device::source;
+use crate::device::{GpuCode, Limits, Program};
+use crate::error::Result;
+use crate::model::NetSpec;
+
+/// The program of `spec` for `slots` slots on a device of these limits.
+///
+/// # Errors
+/// [`Error::Config`] for an edge network on anything but the edges of a complete graph, [`Error::Unsupported`] where the device is
+/// too small or lacks the instruction.
+pub fn program(
+    spec: &NetSpec,
+    arithmetic: impl Into<Arithmetic>,
+    slots: usize,
+    limits: Limits,
+) -> Result<Program> {
+    let arithmetic = arithmetic.into();
+    let layers = ForwardLayers::new(spec, arithmetic, slots, limits)?;
+    let mut units = match (&layers.head, &layers.graph) {
+        (_, Some(_)) => vec!["net.cu", "net_edge.cu"],
+        (Some(_), None) => vec!["net.cu", "net_tower.cu", "net_head.cu"],
+        (None, None) => vec!["net.cu", "net_tower.cu"],
+    };
+    units.extend(layers.all_pooling().next().map(|_| "net_pooling.cu"));
+    let program = source::compose("a network", &units, layers.defines(arithmetic.element_type));
+    let code = match arithmetic.cores {
+        TensorCores::Mma => GpuCode::Portable,
+        TensorCores::Wgmma => GpuCode::ArchSpecific,
+    };
+    Ok(Program { code, ..program })
+}

@@ -1,0 +1,460 @@
+//! A run in memory and in its folder.
+
+use super::checkpoint::{self, Checkpoint, CheckpointState, Counters};
+use super::epoch::{Collector, EpochResult, EpochRunner, Extent, Training};
+use super::epoch_network::EpochNetwork;
+use super::epoch_size;
+use super::factory::{ComponentFactory, DefaultFactory};
+use super::files::{BEST, CONFIG, GAMES, OPPONENTS};
+use super::findings::{self, FindingsLog};
+use super::folder::{self, RunFolder};
+use super::learner::Learner;
+use super::local_selfplay::{LocalSelfPlay, NewWeights, finished_in, take_weights};
+use super::manifest::{Manifest, games_name};
+use super::pace::{EvaluationPace, Moment};
+use super::setup::{self, RunSetup, RunState};
+use super::strength::StrengthMeter;
+use super::workers::{Workers, WorkersSetup};
+use crate::backend::AnyGame;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::files::{FileDigest, create_subfolder, remove_temporaries, write_atomic};
+use crate::play::FinishedGame;
+use crate::replay::Replay;
+use crate::report::REPORT;
+use crate::report::exporter::Exporter;
+use crate::report::html::Report;
+use crate::report::metrics::{self, EpochRecord, MetricsLog, RootCacheUse};
+use crate::report::progress::Progress;
+use crate::report::prometheus::MetricsText;
+use crate::report::tensorboard::EventWriter;
+use crate::stop::Stop;
+use crate::weights::FileTemplate;
+use crate::words::count;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A run in progress, in memory and in its folder.
+pub struct Run {
+    pub(super) factory: Box<dyn ComponentFactory>,
+    pub(super) config: Config,
+    pub(super) game: Arc<dyn AnyGame>,
+    pub(super) template: FileTemplate,
+    pub(super) folder: RunFolder,
+    pub(super) manifest: Manifest,
+    pub(super) trainer: Box<dyn Learner>,
+    /// The network with the trainer's weights of the last epoch.
+    pub(super) network: EpochNetwork,
+    pub(super) replay: Replay,
+    pub(super) local_selfplay: LocalSelfPlay,
+    pub(super) workers: Option<Box<dyn Workers>>,
+    /// [`Workers::received`] of the last checkpoint; a run without workers copies it to the next ones.
+    pub(super) received: Vec<u8>,
+    pub(super) counters: Counters,
+    pub(super) strength_meter: StrengthMeter,
+    pub(super) pace: EvaluationPace,
+    pub(super) metrics: MetricsLog,
+    pub(super) findings: FindingsLog,
+    pub(super) events: EventWriter,
+    pub(super) exporter: Option<Exporter>,
+    pub(super) resumed_at: Instant,
+    pub(super) seconds_before: f64,
+}
+
+impl Run {
+    /// Starts a run of a built-in game in the folder `dir`, which is created or empty.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the folder is not empty, [`Error::Memory`], [`Error::Io`], or those of the game's and the
+    /// network's settings.
+    pub fn start(config: Config, dir: &Path, threads: usize) -> Result<Self> {
+        Self::start_on(Box::new(DefaultFactory::default()), config, dir, threads)
+    }
+
+    /// [`Run::start`] with the components of `factory`.
+    ///
+    /// # Errors
+    /// Those of [`Run::start`].
+    pub fn start_on(
+        factory: Box<dyn ComponentFactory>,
+        config: Config,
+        dir: &Path,
+        threads: usize,
+    ) -> Result<Self> {
+        let setup = RunSetup::new(factory, &config, threads)?;
+        Self::begin(setup.config.clone(), setup, RunFolder::create(dir)?, Manifest::new(dir), threads)
+    }
+
+    /// Resumes the run in the folder `dir` from its last checkpoint, with `config`. A run without a checkpoint starts anew.
+    ///
+    /// # Errors
+    /// [`Error::Format`] if the folder has no run or a file differs from the manifest; [`Error::Mismatch`] if `config` has another
+    /// game or network than the run. The folder is then unchanged.
+    pub fn resume(config: Config, dir: &Path, threads: usize) -> Result<Self> {
+        Self::resume_on(Box::new(DefaultFactory::default()), config, dir, threads)
+    }
+
+    /// [`Run::resume`] with the components of `factory`.
+    ///
+    /// # Errors
+    /// Those of [`Run::resume`].
+    pub fn resume_on(
+        factory: Box<dyn ComponentFactory>,
+        config: Config,
+        dir: &Path,
+        threads: usize,
+    ) -> Result<Self> {
+        let setup = RunSetup::new(factory, &config, threads)?;
+        let config = setup.config.clone();
+        let folder = RunFolder::open(dir)?;
+        let mut manifest = match Manifest::load(dir)? {
+            None if folder::is_unstarted(dir)? => Manifest::new(dir),
+            _ => Manifest::of_run(dir)?,
+        };
+        setup::check_files(&manifest)?;
+        manifest.resolve_pending()?;
+        manifest.undo_cut()?;
+        let Some((epoch, latest)) = manifest.checkpoints().pop() else {
+            return Self::begin(config, setup, folder, manifest, threads);
+        };
+        let loaded = checkpoint::load(
+            &latest,
+            epoch,
+            setup.game.as_ref(),
+            (config.replay.capacity, setup.targets.clone()),
+        );
+        let Checkpoint { counters, slots, received, trainer: state, replay } = loaded?;
+        let trainer = setup.factory.learner(&config, &setup.game, &setup.spec, Some(&state))?;
+        let state = RunState { trainer, replay, slots, received, counters, folder, manifest };
+        let mut run = Self::assemble(config, setup, state, threads)?;
+        // Written last, so that a refused configuration does not replace the saved one.
+        run.manifest.replace(CONFIG, run.config.file_text()?.as_bytes())?;
+        run.manifest.write(epoch)?;
+        if let Some(workers) = &mut run.workers {
+            workers.publish(epoch, &run.network.file, run.metrics.records().last())?;
+        }
+        Ok(run)
+    }
+
+    /// Starts a run from epoch 0. The configuration is written first, so that the run can be resumed after a kill at any moment.
+    fn begin(
+        config: Config,
+        setup: RunSetup,
+        folder: RunFolder,
+        mut manifest: Manifest,
+        threads: usize,
+    ) -> Result<Self> {
+        let text = config.file_text()?;
+        match manifest.names().is_empty() {
+            true => {
+                write_atomic(folder.path().join(CONFIG), text.as_bytes())?;
+                manifest.set(CONFIG, FileDigest::of(text.as_bytes()));
+            }
+            false => manifest.replace(CONFIG, text.as_bytes())?,
+        }
+        manifest.write(0)?;
+        let trainer = setup.factory.learner(&config, &setup.game, &setup.spec, None)?;
+        let replay = Replay::with_targets(setup.game.as_ref(), config.replay.capacity, setup.targets.clone());
+        let counters = Counters::default();
+        let (slots, received) = (Vec::new(), Vec::new());
+        let state = RunState { trainer, replay, slots, received, counters, folder, manifest };
+        let mut run = Self::assemble(config, setup, state, threads)?;
+        run.finish_epoch().map_err(|error| run.folder.cause_of(error))?;
+        Ok(run)
+    }
+
+    fn assemble(config: Config, setup: RunSetup, state: RunState, threads: usize) -> Result<Self> {
+        let RunSetup { factory, game, template, strength_meter, .. } = setup;
+        let RunState { trainer, replay, slots, received, counters, folder, manifest } = state;
+        let workers = factory.workers(WorkersSetup {
+            config: &config,
+            game: &game,
+            received: &received,
+            slots: &slots,
+        })?;
+        let network =
+            EpochNetwork::new(factory.as_ref(), &config, game.as_ref(), &template, trainer.as_ref())?;
+        let local_selfplay = match factory.plays_itself(&config) {
+            true => {
+                let network = network.network.as_ref();
+                LocalSelfPlay::playing(factory.as_ref(), &config, &game, network, slots, threads)?
+            }
+            false => LocalSelfPlay::Idle(slots),
+        };
+        let dir = folder.path();
+        tracing::info!(
+            "{} after epoch {}: {} updates, {} samples in the replay buffer, {threads} threads",
+            dir.display(),
+            counters.epoch,
+            trainer.updates(),
+            replay.len()
+        );
+        remove_temporaries(dir)?;
+        remove_temporaries(&dir.join(GAMES))?;
+        checkpoint::prune(dir, &manifest.checkpoints())?;
+        remove_temporaries(&dir.join(OPPONENTS))?;
+        let metrics = MetricsLog::open(dir, counters.epoch)?;
+        Ok(Self {
+            factory,
+            strength_meter,
+            pace: EvaluationPace::new(&config.eval, metrics.records()),
+            metrics,
+            findings: FindingsLog::open(dir)?,
+            events: EventWriter::create(dir, counters.epoch)?,
+            exporter: None,
+            seconds_before: counters.seconds,
+            resumed_at: Instant::now(),
+            folder,
+            manifest,
+            config,
+            game,
+            template,
+            trainer,
+            network,
+            replay,
+            local_selfplay,
+            workers,
+            received,
+            counters,
+        })
+    }
+
+    /// Passes the run's metrics to `exporter`, now and after every epoch.
+    pub fn export_metrics(&mut self, exporter: Exporter) {
+        exporter.set(MetricsText::of_run(self.metrics.records()));
+        self.exporter = Some(exporter);
+    }
+
+    /// The run's folder.
+    pub fn dir(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Number of finished epochs.
+    pub fn epoch(&self) -> u64 {
+        self.counters.epoch
+    }
+
+    /// Runs epochs until the configuration's limit or until `stop` is requested. An epoch that does not end in time is cut: its
+    /// network is trained on what was played, measured and kept, but is no checkpoint. A resumed run plays the epoch in full and gives
+    /// the bytes of an uninterrupted one. The run cannot be continued after a cut epoch or an error.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`]; [`Error::TimeLimit`] before self-play has begun; those of play, training and the disk, with no new checkpoint.
+    pub fn run_epochs(&mut self, progress: &mut Progress, stop: &Stop) -> Result<()> {
+        let first = self.counters.epoch;
+        let stop = stop.at(self.last_moment());
+        self.local_selfplay.stop_by(&stop);
+        while !self.is_done() {
+            match self.work(progress, &stop) {
+                Ok(record) => {
+                    progress.finish();
+                    progress.set_run(self.eta());
+                    progress.epoch(&record)?;
+                    if let Some(exporter) = &self.exporter {
+                        exporter.set(MetricsText::of_run(self.metrics.records()));
+                    }
+                    if record.cut {
+                        return self.close(progress);
+                    }
+                }
+                Err(Error::Stopped(cause)) => return self.end_early(cause, first, progress),
+                Err(error) => return Err(self.folder.cause_of(self.cause_of(error))),
+            }
+        }
+        if self.counters.epoch == first {
+            self.finish_workers();
+            return progress.note(&format!(
+                "the limit is reached after {}{}; set a higher limit with --epochs or --minutes",
+                count(first, "epoch"),
+                self.last_epoch_seconds().map(|s| format!(" of about {s:.1} s")).unwrap_or_default()
+            ));
+        }
+        self.close(progress)
+    }
+
+    /// Runs one epoch.
+    fn work(&mut self, progress: &mut Progress, stop: &Stop) -> Result<EpochRecord> {
+        stop.check()?;
+        progress.set_run(self.eta());
+        let started = Instant::now();
+        let cache = self.play_with_new_weights(progress, stop)?;
+        let prepared_at = started.elapsed().as_secs_f64();
+        let EpochResult { played, losses, times, extent } = self.play_and_train(progress, stop)?;
+        self.network = EpochNetwork::new(
+            self.factory.as_ref(),
+            &self.config,
+            self.game.as_ref(),
+            &self.template,
+            self.trainer.as_ref(),
+        )?;
+        let (pass_metrics, trained_at) =
+            (self.local_selfplay.take_metrics(), started.elapsed().as_secs_f64());
+        let epoch = self.counters.epoch + 1;
+        let moment = if extent == Extent::Cut { Moment::Last } else { self.moment_after(epoch) };
+        let strength = self.evaluate(epoch, moment, progress, stop)?;
+        let share = |n: u64| (played.games > 0).then(|| n as f64 / played.games as f64);
+        let record = EpochRecord {
+            epoch,
+            seconds: self.seconds(),
+            games: played.games,
+            positions: played.plies,
+            samples: played.samples,
+            simulations: pass_metrics.simulations,
+            selfplay_seconds: prepared_at + times.selfplay,
+            train_seconds: times.training,
+            overlapped_seconds: times.overlapped,
+            eval_seconds: started.elapsed().as_secs_f64() - trained_at,
+            updates: self.trainer.updates(),
+            cut: extent == Extent::Cut,
+            replay_fill: self.replay.len() as f64 / self.config.replay.capacity as f64,
+            losses,
+            mean_game_length: share(played.plies),
+            draw_share: share(played.draws),
+            first_player_win_share: share(played.first_player_wins),
+            strength,
+            cache_hit_rate: pass_metrics.cache_hit_rate(),
+            evaluations: pass_metrics.evaluations,
+            root_cache: (cache.trees > 0).then_some(RootCacheUse {
+                games: pass_metrics.cached_starts,
+                inherited_visits: pass_metrics.inherited_visits,
+                ..cache
+            }),
+            findings: (self.findings.count() > 0).then(|| self.findings.count()),
+            workers: self.workers.as_mut().map(|workers| workers.take_counts()),
+            ..EpochRecord::default()
+        };
+        let record = record.with_rates();
+        let written_from = Instant::now();
+        match extent {
+            Extent::Full => self.close_epoch(record.clone(), &played.stored, stop)?,
+            Extent::Cut => self.close_cut(record.clone(), stop)?,
+        }
+        tracing::debug!(
+            "epoch {epoch}: {} games of {} plies, {} simulations in {} passes; preparation {prepared_at:.3} s, self-play {:.3} s, \
+             training {:.3} s, evaluation {:.3} s, files {:.3} s",
+            played.games,
+            played.plies,
+            pass_metrics.simulations,
+            pass_metrics.passes,
+            times.selfplay,
+            times.training,
+            record.eval_seconds,
+            written_from.elapsed().as_secs_f64()
+        );
+        Ok(record)
+    }
+
+    /// Writes the epoch's files, then the checkpoint and the manifest: a run that is killed before the manifest repeats the epoch and
+    /// writes the same files. A signal may interrupt only the report, which is derived from the other files.
+    fn close_epoch(&mut self, record: EpochRecord, games: &[FinishedGame], stop: &Stop) -> Result<()> {
+        self.folder.check()?;
+        let writing = stop.write_guard();
+        self.counters.epoch = record.epoch;
+        self.counters.seconds = record.seconds;
+        self.store_games(games)?;
+        self.findings.sync()?;
+        let rank = record.strength.and_then(|strength| strength.rank());
+        if let Some(rank) = rank.filter(|r| self.counters.best.is_none_or(|(_, best)| *r <= best)) {
+            self.counters.best = Some((record.epoch, rank));
+            self.manifest.replace(BEST, &self.network.file.to_bytes(&self.folder.path().join(BEST))?)?;
+        }
+        self.keep_opponent(&record)?;
+        self.events.append(&record)?;
+        self.metrics.append(record)?;
+        drop(writing);
+        self.write_report()?;
+        let _writing = stop.write_guard();
+        self.finish_epoch()
+    }
+
+    /// Passes the current weights and their root cache to self-play. Returns the cost of the cache.
+    fn play_with_new_weights(&mut self, progress: &mut Progress, stop: &Stop) -> Result<RootCacheUse> {
+        let Self { config, game, local_selfplay, counters, network, .. } = self;
+        match local_selfplay {
+            LocalSelfPlay::Idle(_) => Ok(RootCacheUse::default()),
+            LocalSelfPlay::Playing(selfplay) => {
+                let weights = NewWeights {
+                    config,
+                    game: game.as_ref(),
+                    network: network.network.as_ref(),
+                    epochs: counters.epoch,
+                    finished: finished_in(selfplay.slots()),
+                };
+                take_weights(selfplay, &weights, &mut || progress.start("root cache", 1, "build"), stop)
+            }
+        }
+    }
+
+    /// Runs an epoch's self-play and updates.
+    fn play_and_train(&mut self, progress: &mut Progress, stop: &Stop) -> Result<EpochResult> {
+        let target = epoch_size::samples_of(&self.config.selfplay, self.counters.epoch + 1);
+        let deadline = self.epoch_deadline()?;
+        let length_before = self.metrics.records().last().and_then(|record| record.mean_game_length);
+        let Self { config, local_selfplay, workers, findings, trainer, replay, folder, .. } = self;
+        let workers = workers.as_deref_mut();
+        let collector = Collector { local_selfplay, workers, findings, folder, target, length_before };
+        let training = Training { trainer: trainer.as_mut(), config, folder };
+        EpochRunner { collector, training, replay, progress, stop, deadline }.run()
+    }
+
+    /// Writes the checkpoint and the manifest of the current epoch, and removes the checkpoints beyond `run.keep_checkpoints`.
+    fn finish_epoch(&mut self) -> Result<()> {
+        let state = self.trainer.state()?;
+        if let Some(workers) = &self.workers {
+            self.received = workers.received();
+        }
+        let of_workers = self.workers.as_ref().and_then(|workers| workers.slots());
+        let parts = CheckpointState {
+            counters: &self.counters,
+            slots: of_workers.unwrap_or_else(|| self.local_selfplay.slots()),
+            received: &self.received,
+            trainer: &state,
+            replay: &self.replay,
+            network: &self.network.file,
+        };
+        for (name, digest) in checkpoint::save(self.dir(), self.game.as_ref(), parts)? {
+            self.manifest.set(name, digest);
+        }
+        self.list_logs();
+        self.manifest.keep_checkpoints(self.config.run.keep_checkpoints);
+        self.manifest.write(self.counters.epoch)?;
+        if let Some(workers) = &mut self.workers {
+            workers.publish(self.counters.epoch, &self.network.file, self.metrics.records().last())?;
+        }
+        checkpoint::prune(self.dir(), &self.manifest.checkpoints())
+    }
+
+    pub(super) fn write_report(&self) -> Result<()> {
+        let report = Report {
+            config: &self.config,
+            records: self.metrics.records(),
+            random_outcome_error: self.strength_meter.random_outcome_error(),
+        };
+        report.write(&self.dir().join(REPORT))
+    }
+
+    /// Lists the present content of the logs in the manifest.
+    pub(super) fn list_logs(&mut self) {
+        let logs =
+            [(metrics::FILE_NAME, self.metrics.digest()), (findings::FILE_NAME, self.findings.digest())];
+        for (name, digest) in logs.into_iter().filter(|(_, digest)| digest.size > 0) {
+            self.manifest.set(name, digest);
+        }
+    }
+
+    fn store_games(&mut self, games: &[FinishedGame]) -> Result<()> {
+        let name = games_name(self.counters.epoch);
+        let path = self.dir().join(&name);
+        create_subfolder(&self.dir().join(GAMES))?;
+        let mut text = String::new();
+        for game in games {
+            text += &serde_json::to_string(game).map_err(|e| Error::format(&path, e.to_string()))?;
+            text += "\n";
+        }
+        write_atomic(path, text.as_bytes())?;
+        self.manifest.set(name, FileDigest::of(text.as_bytes()));
+        Ok(())
+    }
+}

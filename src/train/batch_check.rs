@@ -1,0 +1,52 @@
+//! The check of a batch against the network that it is for.
+
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::replay::TrainBatch;
+
+impl TrainBatch {
+    /// The number of samples.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] where an array has the wrong length, the number of samples is not a multiple of `accumulate`, or their weights
+    /// have no positive sum.
+    pub(super) fn check(&self, model: &Model, accumulate: usize) -> Result<usize> {
+        let rows = self.weight.len();
+        let arrays = [
+            ("observations".to_string(), self.obs.len(), model.obs().len()),
+            ("legal masks".to_string(), self.legal.len(), model.num_actions()),
+        ];
+        let targets = model.heads.iter().map(|head| {
+            let found = self.targets.get(&head.target).map_or(0, <[f32]>::len);
+            (format!("targets called {}", head.target), found, model.target_len(head))
+        });
+        for (what, found, per_row) in arrays.into_iter().chain(targets) {
+            if found != rows * per_row {
+                let what = format!("{what} of a training batch of {rows}");
+                let expected = format!("{} numbers", rows * per_row);
+                return Err(Error::Mismatch { what, found: format!("{found} numbers"), expected });
+            }
+        }
+        if rows == 0 || !rows.is_multiple_of(accumulate) {
+            return Err(Error::Mismatch {
+                what: "samples of a training batch".into(),
+                found: rows.to_string(),
+                expected: format!("a positive multiple of train.accumulate = {}", accumulate),
+            });
+        }
+        let total = self.total_weight();
+        if !(total.is_finite() && total > 0.0 && self.weight.iter().all(|&w| w >= 0.0)) {
+            return Err(Error::Mismatch {
+                what: "weights of a training batch".into(),
+                found: format!("a sum of {total}"),
+                expected: "weights from 0 on with a positive sum".into(),
+            });
+        }
+        Ok(rows)
+    }
+
+    /// The sum of all samples' weights.
+    pub(super) fn total_weight(&self) -> f64 {
+        self.weight.iter().map(|&w| f64::from(w)).sum()
+    }
+}
