@@ -156,15 +156,15 @@ fn main() -> Result<()> {
                 let ours = by_vecaz(&args, &device, (&spec, &weights), element_type, &obs)?;
                 let off =
                     [difference(&ours.logits, &theirs.logits), difference(&ours.values, &theirs.values)];
-                let most = largest_rounding(element_type, 2 * spec.blocks + 3);
+                let limit = largest_rounding(element_type, 2 * spec.blocks + 3);
                 let line = json!({
                     "network": name, "slots": num, "element_type": element, "positions_per_second": ours.rate,
                     "candle_f32_positions_per_second": theirs.rate, "ratio": ours.rate / theirs.rate,
-                    "logits_differ": off[0], "values_differ": off[1], "at_most": most, "gpu": gpu,
+                    "logits_differ": off[0], "values_differ": off[1], "at_most": limit, "gpu": gpu,
                 });
                 println!("{line}");
-                if !off.iter().all(|&off| off < most) {
-                    let what = format!("{name} in {element} is off by {off:?}, at most {most} is rounding");
+                if !off.iter().all(|&off| off < limit) {
+                    let what = format!("{name} in {element} is off by {off:?}, at most {limit} is rounding");
                     wrong = wrong.or(Some(Error::Device { device: gpu.clone(), what }));
                 }
             }

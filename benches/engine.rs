@@ -24,7 +24,7 @@ fn main() -> vecaz::Result<()> {
     let typed: Vec<f64> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
     let value = |i: usize, default: f64| typed.get(i).copied().unwrap_or(default);
     let (seconds, threads) = (value(0, 3.0), value(1, 2.0) as usize);
-    let (time, most) = (Duration::from_secs_f64(value(2, 5.0) / 1000.0), value(3, 1e9) as usize);
+    let (time, limit) = (Duration::from_secs_f64(value(2, 5.0) / 1000.0), value(3, 1e9) as usize);
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let file = NetFile::load(&root.join("assets/connect_four.safetensors"))?;
     let game = any_game(&file.header.game, &file.header.options)?;
@@ -39,7 +39,7 @@ fn main() -> vecaz::Result<()> {
         speed(&game, &config, &pack(game.as_ref(), spec, weights, &config.net)?, seconds, threads)?;
     }
     let mut positions = read(&root.join("tests/fixtures/connect_four_solved.jsonl"), &game)?;
-    positions.truncate(most);
+    positions.truncate(limit);
     for threads in [1, threads] {
         for (sharing, leaves) in
             [(Sharing::OneTree, [0, 1, 8, 32, 64].as_slice()), (Sharing::TreePerThread, &[0, 1, 8, 32])]

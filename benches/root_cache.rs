@@ -43,10 +43,10 @@ struct Subject {
 
 fn main() -> Result<()> {
     let typed: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
-    let (sets, places): (Vec<String>, Vec<String>) = typed.into_iter().partition(|a| a.contains('='));
-    let place = |i: usize, default: &str| places.get(i).cloned().unwrap_or(default.to_string());
-    let file = NetFile::load(Path::new(&place(0, "assets/connect_four.safetensors")))?;
-    let threads = place(1, "2").parse().unwrap_or(2);
+    let (sets, arguments): (Vec<String>, Vec<String>) = typed.into_iter().partition(|a| a.contains('='));
+    let argument = |i: usize, default: &str| arguments.get(i).cloned().unwrap_or(default.to_string());
+    let file = NetFile::load(Path::new(&argument(0, "assets/connect_four.safetensors")))?;
+    let threads = argument(1, "2").parse().unwrap_or(2);
     let mut layers = Layers::default().file(Path::new(&format!("configs/{}.toml", file.header.game)))?;
     for set in sets {
         layers = layers.set(&set)?;

@@ -14,18 +14,18 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> vecaz::Result<()> {
     let typed: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
-    let (sets, places): (Vec<String>, Vec<String>) = typed.into_iter().partition(|a| a.contains('='));
-    let place = |i: usize, default: &str| places.get(i).cloned().unwrap_or(default.to_string());
+    let (sets, arguments): (Vec<String>, Vec<String>) = typed.into_iter().partition(|a| a.contains('='));
+    let argument = |i: usize, default: &str| arguments.get(i).cloned().unwrap_or(default.to_string());
     let mut layers = Layers::default()
-        .set(&format!("game.name={}", place(0, "connect_four")))?
-        .set(&format!("selfplay.games={}", place(1, "128")))?
-        .set(&format!("search.simulations={}", place(2, "800")))?;
+        .set(&format!("game.name={}", argument(0, "connect_four")))?
+        .set(&format!("selfplay.games={}", argument(1, "128")))?
+        .set(&format!("search.simulations={}", argument(2, "800")))?;
     for set in sets {
         layers = layers.set(&set)?;
     }
     let config = layers.resolve()?;
-    let threads: usize = place(3, "2").parse().unwrap_or(2);
-    let seconds: f64 = place(4, "3").parse().unwrap_or(3.0);
+    let threads: usize = argument(3, "2").parse().unwrap_or(2);
+    let seconds: f64 = argument(4, "3").parse().unwrap_or(3.0);
     let game = any_game(config.game_name(), &config.game_options())?;
     let sizes = game.sizes();
     let network = UniformNet(IoShape {

@@ -92,9 +92,9 @@ VZ_KERNEL batch_random_play(VZ_BY_VALUE batch::BatchBlock args, u32 num_plies, u
     u32 made = args.plies[game];
     u64 number = args.games[game];
     u64* keys = batch_keys(args.histories, game);
-    const Key place = Key::of(seed, Purpose::Evaluation).with((u64)game);
+    const Key game_key = Key::of(seed, Purpose::Evaluation).with((u64)game);
     for (u32 i = 0; i < num_plies; i++) {
-        const Stream stream = place.with(number).with(made).stream();
+        const Stream stream = game_key.with(number).with(made).stream();
         const u16 action = batch_random_action(s, batch_history(keys, made), stream);
         if (batch_ply(s, action, keys, made)) {
             game_init(s);

@@ -122,11 +122,11 @@ VZ_DEVICE u64 swap_bytes(u64 x) {
 VZ_DEVICE u64 rotate_left(u64 x, int by) { return x << by | x >> (64 - by); }
 
 template <class T>
-VZ_DEVICE T smaller(T a, T b) {
+VZ_DEVICE T minimum(T a, T b) {
     return b < a ? b : a;
 }
 template <class T>
-VZ_DEVICE T larger(T a, T b) {
+VZ_DEVICE T maximum(T a, T b) {
     return b > a ? b : a;
 }
 template <class T>
@@ -138,11 +138,11 @@ VZ_DEVICE void swap_values(T& a, T& b) {
 
 // Reads and writes entry i of a pair by selection, since an indexed array is not kept in registers.
 template <class T>
-VZ_DEVICE T pick(const T (&pair)[2], int i) {
+VZ_DEVICE T select(const T (&pair)[2], int i) {
     return i == 0 ? pair[0] : pair[1];
 }
 template <class T>
-VZ_DEVICE void put(T (&pair)[2], int i, T value) {
+VZ_DEVICE void assign(T (&pair)[2], int i, T value) {
     pair[0] = i == 0 ? value : pair[0];
     pair[1] = i == 0 ? pair[1] : value;
 }

@@ -1,4 +1,4 @@
-// Twin of src/simd.rs for the 32 lanes of a warp: sums, maxima and the best place over a node's edges, in the same order as in
+// Twin of src/simd.rs for the 32 lanes of a warp: sums, maxima and the best edge over a node's edges, in the same order as in
 // Rust, so that results are equal to the bit.
 //
 // Edge e belongs to slice e / 32 and lane e % 32. Where a node has at most 8 or 16 edges, lanes repeat: lane l holds the same as lane
@@ -91,32 +91,33 @@ VZ_UNROLL
     }
 };
 
-constexpr int NO_PLACE = 0x7FFFFFFF;
+// No edge has a score above -inf.
+constexpr int NO_EDGE = 0x7FFFFFFF;
 
 // A running maximum over edges; the lowest edge wins ties.
-struct Best {
+struct Argmax {
     f32 score = from_bits(0xFF800000u); // -inf
-    int place = NO_PLACE;
+    int edge = NO_EDGE;
 
-    // Offers this lane's score of one slice; slices come in ascending order.
-    VZ_DEVICE void offer(int slice, f32 offered) {
-        place = offered > score ? edge_in(slice) : place;
+    // Takes in this lane's score of one slice; slices come in ascending order.
+    VZ_DEVICE void update(int slice, f32 offered) {
+        edge = offered > score ? edge_in(slice) : edge;
         score = offered > score ? offered : score;
     }
 
-    // The best edge, or NO_PLACE where every score was -inf.
-    VZ_DEVICE int best() const {
-        f32 most = score;
-        int at = place;
+    // The best edge, or NO_EDGE where every score was -inf.
+    VZ_DEVICE int index() const {
+        f32 best_score = score;
+        int best_edge = edge;
 VZ_UNROLL
         for (int distance = WIDTH / 2; distance > 0; distance /= 2) {
-            const f32 other = __shfl_xor_sync(ALL_LANES, most, distance);
-            const int other_at = __shfl_xor_sync(ALL_LANES, at, distance);
-            const bool better = other > most || (other == most && other_at < at);
-            at = better ? other_at : at;
-            most = better ? other : most;
+            const f32 other = __shfl_xor_sync(ALL_LANES, best_score, distance);
+            const int other_edge = __shfl_xor_sync(ALL_LANES, best_edge, distance);
+            const bool better = other > best_score || (other == best_score && other_edge < best_edge);
+            best_edge = better ? other_edge : best_edge;
+            best_score = better ? other : best_score;
         }
-        return at;
+        return best_edge;
     }
 };
 

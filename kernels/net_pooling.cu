@@ -33,18 +33,18 @@ VZ_KERNEL pool(VZ_BY_VALUE PoolingBlock layer, VZ_BY_VALUE net::PoolArrays array
     f32 *inputs = arrays.values + board * layer.values_per_board, *units = inputs + layer.inputs;
     for (u32 channel = threadIdx.x; channel < layer.pooled; channel += blockDim.x) {
         const f32* from = arrays.x + board * SQUARES * TOWER_CHANNELS + channel;
-        f32 sum = 0.0f, most = 0.0f;
+        f32 sum = 0.0f, largest = 0.0f;
         for (int square = 0; square < SQUARES; square++) {
             f32 number = from[square * TOWER_CHANNELS];
             if (layer.statistics == PoolStatistics::ReluMeanMax) number = number < 0.0f ? 0.0f : number;
             sum += number;
-            most = number > most ? number : most;
+            largest = number > largest ? number : largest;
         }
         const f32 mean = sum * layer.per_square;
         inputs[channel] = mean;
         if (layer.statistics == PoolStatistics::ReluMeanMax) {
             inputs[layer.pooled + channel] = mean * layer.board_factor;
-            inputs[2 * layer.pooled + channel] = most;
+            inputs[2 * layer.pooled + channel] = largest;
         }
     }
     __syncthreads();
@@ -98,10 +98,10 @@ VZ_KERNEL pool_residual_add(VZ_BY_VALUE PoolingBlock layer, VZ_BY_VALUE net::Poo
 VZ_UNROLL
     for (int part = 0; part < ElementType::PER_WORD; part++) {
         const u32 channel = (u32)(word % Tower::ROW_WORDS) * ElementType::PER_WORD + part;
-        const u64 place = row * TOWER_CHANNELS + channel;
-        const f32 y = pooled_number(arrays.x[place], layer, arrays.outputs, row / SQUARES, channel);
-        const f32 sum = arrays.stream[place] + y;
-        arrays.stream[place] = sum;
+        const u64 at = row * TOWER_CHANNELS + channel;
+        const f32 y = pooled_number(arrays.x[at], layer, arrays.outputs, row / SQUARES, channel);
+        const f32 sum = arrays.stream[at] + y;
+        arrays.stream[at] = sum;
         const f32 z = net::fused_multiply_add(arrays.scale[channel], sum, arrays.offset[channel]);
         packed |= ElementType::bits(net::relu(z)) << 16 * part;
     }

@@ -11,8 +11,8 @@ VZ_DEVICE u32 one_pass(const search::Rows& rows, u32 b, const f32* logits, const
     search::select(rows, b);
     VZ_SYNC(20);
     const u32 found = rows.roots[b].num_leaves;
-    for (u32 place = 0; place < found; place++) {
-        const search::Leaf leaf = rows.leaves[b * rows.params.leaves + place];
+    for (u32 index = 0; index < found; index++) {
+        const search::Leaf leaf = rows.leaves[b * rows.params.leaves + index];
         if (leaf.slot >= 0) search::expand(rows.row(b), leaf.node, logits, values);
     }
     VZ_SYNC(21);

@@ -41,7 +41,7 @@ struct Stream {
     // A standard Gumbel number, -ln(-ln(u)).
     VZ_DEVICE f32 gumbel() {
         const f32 epsilon = 1.1920929e-7f;
-        const f32 u = smaller(uniform() + epsilon * 0.25f, 1.0f - epsilon * 0.5f);
+        const f32 u = minimum(uniform() + epsilon * 0.25f, 1.0f - epsilon * 0.5f);
         return -math::ln(-math::ln(u));
     }
 
@@ -82,7 +82,7 @@ struct Stream {
     VZ_DEVICE void dirichlet(f32 alpha, f32* out, int n) {
         f32 sum = 0.0f;
         for (int i = 0; i < n; i++) {
-            out[i] = larger(gamma(alpha), rng::MIN_GAMMA);
+            out[i] = maximum(gamma(alpha), rng::MIN_GAMMA);
             sum += out[i];
         }
         for (int i = 0; i < n; i++) out[i] /= sum;

@@ -1,6 +1,6 @@
 // The kernels of a search: one warp a row, or one a leaf. src/backend/gpu/arrays.rs has a launcher of the same name for each.
 // The first argument of every kernel is the parameter block (`Rows` in tree.cuh).
-#include "search/count.cuh"
+#include "search/compact.cuh"
 #include "search/expand.cuh"
 #include "search/play.cuh"
 #include "search/root.cuh"
@@ -54,10 +54,10 @@ VZ_KERNEL count_rows(VZ_BY_VALUE search::Rows rows, search::Totals* out) {
 }
 
 template <class Out>
-VZ_DEVICE void observe_leaf(const search::Rows& rows, u32 place, Out* out) {
-    const u32 b = place / rows.params.leaves;
-    if (b >= rows.num_rows || place % rows.params.leaves >= rows.roots[b].num_leaves) return;
-    const search::Leaf leaf = rows.leaves[place];
+VZ_DEVICE void observe_leaf(const search::Rows& rows, u32 leaf_index, Out* out) {
+    const u32 b = leaf_index / rows.params.leaves;
+    if (b >= rows.num_rows || leaf_index % rows.params.leaves >= rows.roots[b].num_leaves) return;
+    const search::Leaf leaf = rows.leaves[leaf_index];
     if (leaf.slot < 0) return;
     const search::Row row = rows.row(b);
     const u64 len = (u64)VZ_OBS_CHANNELS * VZ_OBS_HEIGHT * VZ_OBS_WIDTH;
@@ -73,9 +73,9 @@ VZ_KERNEL observe_leaves_bf16(VZ_BY_VALUE search::Rows rows, Bfloat16* out) { ob
 
 // One warp a leaf; its evaluation is in its slot of `logits` [slots, A] and `values` [slots, P].
 VZ_KERNEL expand_leaves(VZ_BY_VALUE search::Rows rows, const f32* logits, const f32* values) {
-    const u32 place = warp_in_grid(), b = place / rows.params.leaves;
-    if (b >= rows.num_rows || place % rows.params.leaves >= rows.roots[b].num_leaves) return;
-    const search::Leaf leaf = rows.leaves[place];
+    const u32 leaf_index = warp_in_grid(), b = leaf_index / rows.params.leaves;
+    if (b >= rows.num_rows || leaf_index % rows.params.leaves >= rows.roots[b].num_leaves) return;
+    const search::Leaf leaf = rows.leaves[leaf_index];
     if (leaf.slot < 0) return;
     search::expand(rows.row(b), leaf.node, logits + (u64)leaf.slot * VZ_ACTIONS, values + (u64)leaf.slot * VZ_PLAYERS);
 }

@@ -19,7 +19,7 @@ VZ_KERNEL pack_weights(const f32* parameters, const u32* map, u64 count, train::
         train::Vector v;
         for (int j = 0; j < train::VEC; j++) {
             const u32 at = map[i + j];
-            v.x[j] = train::narrow<train::Element>(at == train::NOWHERE ? 0.0f : parameters[at]);
+            v.x[j] = train::from_f32<train::Element>(at == train::NOWHERE ? 0.0f : parameters[at]);
         }
         train::store(out + i, v);
     }
@@ -34,7 +34,7 @@ VZ_KERNEL take_observations(const f32* obs, u32 boards, u32 channels, u32 area, 
         const f32* board = obs + row / area * channels * area + row % area;
         train::Vector v;
         for (int j = 0; j < train::VEC; j++) {
-            v.x[j] = train::narrow<train::Element>(first + j < channels ? board[(u64)(first + j) * area] : 0.0f);
+            v.x[j] = train::from_f32<train::Element>(first + j < channels ? board[(u64)(first + j) * area] : 0.0f);
         }
         train::store(out + i * train::VEC, v);
     }

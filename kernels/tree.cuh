@@ -23,9 +23,9 @@ VZ_DEVICE bool is_proven(const Node& node) { return node.lower >= node.upper; }
 VZ_DEVICE f32 lower_for(const Node& node, int who) { return who == node.player ? node.lower : -node.upper; }
 VZ_DEVICE f32 upper_for(const Node& node, int who) { return who == node.player ? node.upper : -node.lower; }
 
-VZ_DEVICE void set_bounds(Node& node, f32 least, f32 most) {
-    node.lower = least;
-    node.upper = most;
+VZ_DEVICE void set_bounds(Node& node, f32 lower, f32 upper) {
+    node.lower = lower;
+    node.upper = upper;
     node.bounds_dirty = 1;
 }
 

@@ -104,14 +104,14 @@ impl<G: Game> GameBatch<G> {
                 .with(u64::from(self.plies[slot]))
                 .stream();
             let legal = self.legal(slot);
-            let place = if self.game.turn(&self.states[slot]) == Turn::Chance {
+            let index = if self.game.turn(&self.states[slot]) == Turn::Chance {
                 let probs = &mut probs[..legal.len()];
                 self.game.chance_probs(&self.states[slot], legal, probs);
                 rng.weighted(probs)
             } else {
                 rng.below(legal.len())
             };
-            self.step_slot(slot, legal[place]);
+            self.step_slot(slot, legal[index]);
             if self.num_legal[slot] == 0 {
                 self.refill_slot(slot);
             }

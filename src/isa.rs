@@ -1,4 +1,14 @@
 //! The instruction sets that this program has code for, which of them the machine has, and macros that compile plain Rust for each.
+//!
+//! # The kernel contract
+//! What every `unsafe` function of kernels and SIMD code demands, and every `unsafe` block in one cites as "the kernel contract". A
+//! function that demands more says so beside it.
+//!
+//! 1. **Instructions.** The machine has those of the instruction set and number format that the function is for, and the caller is
+//!    compiled for them or is called where [`Isa::is_available`] said so. For AMX, this thread has configured its tiles.
+//! 2. **Arrays.** Every pointer is valid for all rows, vectors, taps and channels that the arguments name; rows are padded to whole
+//!    vectors. The lengths are checked where a network is packed or a product is called, not in kernels.
+//! 3. **Aliasing.** What is written overlaps nothing that is read through another argument, and nothing else refers to it.
 
 use std::fmt;
 use std::sync::OnceLock;

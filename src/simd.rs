@@ -72,7 +72,7 @@ pub trait Simd: Copy + Debug + PartialEq {
     /// `p` is valid for LANES numbers; it need not be aligned to the register.
     #[inline(always)]
     unsafe fn load(p: *const f32) -> Self::F32 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the kernel contract.
         unsafe { p.cast::<Self::F32>().read_unaligned() }
     }
 
@@ -82,7 +82,7 @@ pub trait Simd: Copy + Debug + PartialEq {
     /// As for [`Simd::load`].
     #[inline(always)]
     unsafe fn store(p: *mut f32, a: Self::F32) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the kernel contract.
         unsafe { p.cast::<Self::F32>().write_unaligned(a) }
     }
 
@@ -93,7 +93,7 @@ pub trait Simd: Copy + Debug + PartialEq {
     #[inline(always)]
     unsafe fn store_first(p: *mut f32, a: Self::F32, count: usize) {
         let lanes = a.lanes();
-        // SAFETY: the caller's promise.
+        // SAFETY: the kernel contract.
         unsafe { std::ptr::copy_nonoverlapping(lanes.as_ptr(), p, count.min(lanes.len())) }
     }
 

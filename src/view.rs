@@ -60,7 +60,7 @@ fn filled(sentence: &str) -> String {
 
 /// The names of spots by the labels of the board.
 fn names(board: &Board, spots: &[Spot]) -> String {
-    let place = |at: u16| match board {
+    let name_of = |at: u16| match board {
         Board::Grid(grid) => {
             let (row, column) = grid.row_and_column(at);
             let row = grid.rows.get(row).map_or("", String::as_str);
@@ -71,8 +71,8 @@ fn names(board: &Board, spots: &[Spot]) -> String {
     };
     let name = |&spot: &Spot| match spot {
         Spot::Button => String::new(),
-        Spot::Place(at) | Spot::Card(at) => place(at),
-        Spot::Move(from, to) => format!("{}-{}", place(from), place(to)),
+        Spot::Place(at) | Spot::Card(at) => name_of(at),
+        Spot::Move(from, to) => format!("{}-{}", name_of(from), name_of(to)),
         Spot::Edge(a, b) => format!("{a}-{b}"),
     };
     spots.iter().map(name).collect::<Vec<_>>().join(" ")

@@ -19,7 +19,7 @@ fn board(text: &str) -> [i8; PLACES] {
         b'A'..=b'O' => -((c - b'A') as i8 + 1),
         _ => 0,
     };
-    std::array::from_fn(|place| count(text.as_bytes()[place]))
+    std::array::from_fn(|index| count(text.as_bytes()[index]))
 }
 
 fn text(board: &[i8; PLACES]) -> String {

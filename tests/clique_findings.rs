@@ -59,8 +59,8 @@ fn decoded(graph6: &str) -> BTreeSet<(u64, u64)> {
     let mut bytes = graph6.bytes().map(|byte| byte - 63);
     let n = u64::from(bytes.next().expect("the number of vertices"));
     let bits: Vec<bool> = bytes.flat_map(|byte| (0..6).rev().map(move |bit| byte >> bit & 1 == 1)).collect();
-    let places = (1..n).flat_map(|j| (0..j).map(move |i| (i, j)));
-    places.zip(bits).filter(|(_, bit)| *bit).map(|(edge, _)| edge).collect()
+    let edges = (1..n).flat_map(|j| (0..j).map(move |i| (i, j)));
+    edges.zip(bits).filter(|(_, bit)| *bit).map(|(edge, _)| edge).collect()
 }
 
 #[test]

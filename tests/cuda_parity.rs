@@ -312,9 +312,17 @@ fn wgmma_is_mma_within_its_rounding_in_any_slot() {
             let by =
                 |cores, obs: &[f32]| ask(&device, &spec, &weights, Arithmetic { element_type, cores }, obs);
             let ((l, v), (logits, values)) = (by(TensorCores::Wgmma, &obs), by(TensorCores::Mma, &obs));
-            let most = 3.0 * (2.0 * layers).sqrt() / steps;
-            assert!(difference(&l, &logits) < most, "{element_type:?} {spec:?}: {}", difference(&l, &logits));
-            assert!(difference(&v, &values) < most, "{element_type:?} {spec:?}: {}", difference(&v, &values));
+            let bound = 3.0 * (2.0 * layers).sqrt() / steps;
+            assert!(
+                difference(&l, &logits) < bound,
+                "{element_type:?} {spec:?}: {}",
+                difference(&l, &logits)
+            );
+            assert!(
+                difference(&v, &values) < bound,
+                "{element_type:?} {spec:?}: {}",
+                difference(&v, &values)
+            );
             let last_board = BATCH - 1;
             let (first, last) = by(TensorCores::Wgmma, &obs[last_board * spec.obs.len()..]);
             assert_eq!(
@@ -341,12 +349,12 @@ fn the_networks_kernels_are_candle_within_their_rounding() {
         let layers = (a_block * spec.blocks + 3) as f32;
         let rounded = [(ElementType::F16, 2048.0), (ElementType::Bf16, 512.0), (ElementType::Tf32, 2048.0)];
         let bounds = rounded.map(|(element_type, steps)| (element_type, 3.0 * (2.0 * layers).sqrt() / steps));
-        for (element_type, most) in bounds.into_iter().chain([(ElementType::F32, 2e-5)]) {
+        for (element_type, bound) in bounds.into_iter().chain([(ElementType::F32, 2e-5)]) {
             let (l, v) = ask(&device, &spec, &weights, element_type, &obs);
             let off = [difference(&l, &logits), difference(&v, &values)];
             assert!(
-                off[0] < most && off[1] < most,
-                "{element_type:?} on {capability}, {spec:?}: off by {off:?}, at most {most}"
+                off[0] < bound && off[1] < bound,
+                "{element_type:?} on {capability}, {spec:?}: off by {off:?}, at most {bound}"
             );
             // The same boards in other slots of a smaller batch.
             let (first, last) = (7, 7 + PART);

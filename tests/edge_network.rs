@@ -84,13 +84,13 @@ fn permuting_the_vertices_permutes_the_policy_and_keeps_the_value() {
                 let tolerance = if name == "bf16" { 0.1 } else { 1e-3 };
                 let (logits, values) = evaluate(net.as_mut(), &observation(&*game, play.state()));
                 let (moved, same) = evaluate(net.as_mut(), &observation(&*game, &image));
-                let scale = 1.0 + logits.iter().fold(0.0, |most: f32, x| most.max(x.abs()));
+                let scale = 1.0 + logits.iter().fold(0.0, |max: f32, x| max.max(x.abs()));
                 for (action, logit) in logits.iter().enumerate() {
                     let there = moved[usize::from(game.transform_action(action as u16, symmetry))];
                     assert!((logit - there).abs() < tolerance * scale, "{name} n {n}: {logit} {there}");
                 }
                 assert!((values[0] - same[0]).abs() < tolerance, "{name} n {n}: {values:?} {same:?}");
-                let spread = logits.iter().fold(0.0, |most: f32, x| most.max((x - logits[0]).abs()));
+                let spread = logits.iter().fold(0.0, |max: f32, x| max.max((x - logits[0]).abs()));
                 assert!(play.actions().is_empty() || spread > tolerance, "{name}: one logit for all edges");
             }
         }
@@ -113,7 +113,7 @@ fn the_same_weights_serve_five_and_nine_vertices() {
             reference::forward(&spec.model().expect("a network"), &weights, &obs).expect("finite");
         for (name, mut net) in networks(spec, &weights).into_iter().take(2) {
             let (l, v) = evaluate(net.as_mut(), &obs);
-            let scale = 1.0 + logits.iter().fold(0.0, |most: f32, x| most.max(x.abs()));
+            let scale = 1.0 + logits.iter().fold(0.0, |max: f32, x| max.max(x.abs()));
             assert!(
                 l.iter().zip(&logits).all(|(a, b)| (a - b).abs() < 1e-4 * scale),
                 "{name}: {l:?} {logits:?}"

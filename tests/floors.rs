@@ -123,13 +123,11 @@ fn only_definitions_of_a_mod_rs_count() {
 /// All arrows from a module to one that lib.rs lists below it.
 fn upward_arrows(sources: &Sources) -> Vec<Arrow> {
     let order: Vec<&str> = sources.children(&[]);
-    let place = |module: &[String]| order.iter().position(|name| *name == module[0]);
+    let rank = |module: &[String]| order.iter().position(|name| *name == module[0]);
     sources
         .arrows()
         .into_iter()
-        .filter(|arrow| {
-            !arrow.from.is_empty() && !arrow.to.is_empty() && place(&arrow.from) < place(&arrow.to)
-        })
+        .filter(|arrow| !arrow.from.is_empty() && !arrow.to.is_empty() && rank(&arrow.from) < rank(&arrow.to))
         .collect()
 }
 

@@ -309,9 +309,9 @@ fn no_verb_can_outlast_its_call() {
     );
     assert_eq!(limits.lines().count(), VERBS.len());
     for line in limits.lines() {
-        let (most, call) = line.split_once(' ').expect("two numbers");
-        let (most, call): (u32, u32) = (most.parse().expect("a number"), call.parse().expect("a number"));
-        assert!(most <= call && call <= 540, "{line}");
+        let (limit, call) = line.split_once(' ').expect("two numbers");
+        let (limit, call): (u32, u32) = (limit.parse().expect("a number"), call.parse().expect("a number"));
+        assert!(limit <= call && call <= 540, "{line}");
     }
 }
 

@@ -178,8 +178,8 @@ fn trees_fit_a_quarter_of_the_nodes_of_all_games() {
     assert_eq!(nodes(&config), 1001, "one tree always fits");
     config.search.root_cache = 60;
     config.selfplay.games = 100_000;
-    let most = plan_for(&config, game.as_ref(), 2000.0).max_nodes;
-    assert_eq!(most, 64 * 61);
+    let max_nodes = plan_for(&config, game.as_ref(), 2000.0).max_nodes;
+    assert_eq!(max_nodes, 64 * 61);
 }
 
 #[test]

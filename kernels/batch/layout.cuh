@@ -10,7 +10,7 @@ struct BatchBlock {
     State* states; // `[N]`
     u64* histories; // Keys of earlier positions, oldest first, one per ply. `[N, history]`
     u32* plies; // Plies of each game in progress. `[N]`
-    u64* games; // Games finished in each place. `[N]`
+    u64* games; // Games finished in each slot. `[N]`
     u16* legal; // Legal actions or outcomes, ascending. `[N, E]`
     u16* num_legal; // `[N]`
     const u16* actions; // The actions to play. `[N]`

@@ -1,4 +1,4 @@
-// Twin of src/game/backgammon: one ply plays one die; see there for the numbering of actions, rolls and places.
+// Twin of src/game/backgammon: one ply plays one die; see there for the numbering of actions, rolls and indices.
 #pragma once
 #include "games/backgammon_layout.cuh"
 #include "rng.cuh"
@@ -7,25 +7,25 @@ using backgammon::State;
 
 namespace backgammon {
 
-// The mover's checkers and the points that block them; bit i is place i.
+// The mover's checkers and the points that block them; bit i is index i.
 struct Movers {
-    u32 own;     // places with at least one of the mover's checkers
-    u32 single;  // places with exactly one
+    u32 own;     // indices with at least one of the mover's checkers
+    u32 single;  // indices with exactly one
     u32 blocked; // points the other player holds
 };
 
 VZ_DEVICE Movers movers_of(const State& s) {
     Movers m = {0, 0, 0};
-    for (int place = BAR; place < OTHER_BAR; place++) {
-        const int n = s.board[place];
-        m.own |= u32(n > 0) << place;
-        m.single |= u32(n == 1) << place;
-        m.blocked |= u32(n < -1) << place;
+    for (int index = BAR; index < OTHER_BAR; index++) {
+        const int n = s.board[index];
+        m.own |= u32(n > 0) << index;
+        m.single |= u32(n == 1) << index;
+        m.blocked |= u32(n < -1) << index;
     }
     return m;
 }
 
-// The places from which `die` can be played.
+// The indices from which `die` can be played.
 VZ_DEVICE u32 sources(u32 own, u32 blocked, u32 die) {
     if (own & BAR_BIT) return BAR_BIT & ~(blocked >> die);
     const u32 steps = own & ((POINTS & ~blocked) >> die);
@@ -35,9 +35,9 @@ VZ_DEVICE u32 sources(u32 own, u32 blocked, u32 die) {
     return steps | (own & exact) | (rear > exact ? rear : 0);
 }
 
-// Of the places `from` where `die` can be played, those after which `then` can be played.
+// Of the indices `from` where `die` can be played, those after which `then` can be played.
 VZ_DEVICE u32 followed(const Movers& m, u32 from, u32 die, u32 then, u32 then_die) {
-    if (then & (then - 1)) return from; // `then` can be played from two places, of which the first die empties at most one
+    if (then & (then - 1)) return from; // `then` can be played from two indices, of which the first die empties at most one
     u32 kept = 0;
     for (u32 rest = from; rest != 0; rest &= rest - 1) {
         const u32 source = rest & (0u - rest);
@@ -47,7 +47,7 @@ VZ_DEVICE u32 followed(const Movers& m, u32 from, u32 die, u32 then, u32 then_di
     return kept;
 }
 
-// The places from which two different dice can be played so that the turn uses as many dice as possible, or the higher
+// The indices from which two different dice can be played so that the turn uses as many dice as possible, or the higher
 // where only one can be used.
 VZ_DEVICE void first_of_two(const Movers& m, u32 high, u32 low, u32& from_high, u32& from_low) {
     const u32 can_high = sources(m.own, m.blocked, high);
@@ -76,9 +76,9 @@ VZ_DEVICE int list_moves(const State& s, u16* out) {
     }
     int n = 0;
     for (u32 rest = from_high | from_low; rest != 0; rest &= rest - 1) {
-        const u32 place = trailing_zeros(rest);
-        if (from_low >> place & 1) out[n++] = u16(place * 6 + low - 1);
-        if (from_high >> place & 1) out[n++] = u16(place * 6 + high - 1);
+        const u32 index = trailing_zeros(rest);
+        if (from_low >> index & 1) out[n++] = u16(index * 6 + low - 1);
+        if (from_high >> index & 1) out[n++] = u16(index * 6 + high - 1);
     }
     return n;
 }
@@ -106,10 +106,10 @@ VZ_DEVICE void deal(State& s, u16 roll) {
 }
 
 VZ_DEVICE void end_turn(State& s) {
-    for (int place = 0; place < PLACES / 2; place++) {
-        const i8 n = s.board[place];
-        s.board[place] = i8(-s.board[PLACES - 1 - place]);
-        s.board[PLACES - 1 - place] = i8(-n);
+    for (int index = 0; index < BOARD_LEN / 2; index++) {
+        const i8 n = s.board[index];
+        s.board[index] = i8(-s.board[BOARD_LEN - 1 - index]);
+        s.board[BOARD_LEN - 1 - index] = i8(-n);
     }
     s.mover ^= 1;
     clear_dice(s);
@@ -119,8 +119,8 @@ VZ_DEVICE void end_turn(State& s) {
 // The points of the mover after bearing off all checkers.
 VZ_DEVICE u8 win_points(const State& s) {
     if (s.board[OTHER_OFF] < 0) return 1;
-    for (int place = HOME; place <= OTHER_BAR; place++) {
-        if (s.board[place] < 0) return 3;
+    for (int index = HOME; index <= OTHER_BAR; index++) {
+        if (s.board[index] < 0) return 3;
     }
     return 2;
 }
@@ -155,16 +155,16 @@ VZ_DEVICE void advance(State& s, int source, u8 die) {
     }
 }
 
-// The checkers on a place from the view of the mover, or of the other player.
-VZ_DEVICE int seen(const State& s, View view, int place) {
-    return view == View::MOVER ? s.board[place] : -s.board[PLACES - 1 - place];
+// The checkers on a index from the view of the mover, or of the other player.
+VZ_DEVICE int seen(const State& s, View view, int index) {
+    return view == View::MOVER ? s.board[index] : -s.board[BOARD_LEN - 1 - index];
 }
 
 VZ_DEVICE int pips(const State& s, View view) {
     int sum = 0;
-    for (int place = BAR; place <= ACE; place++) {
-        const int n = seen(s, view, place);
-        sum += (26 - place) * (n > 0 ? n : 0);
+    for (int index = BAR; index <= ACE; index++) {
+        const int n = seen(s, view, index);
+        sum += (26 - index) * (n > 0 ? n : 0);
     }
     return sum;
 }

@@ -55,7 +55,7 @@ VZ_DEVICE u64 suit_cards(int suit) { return SPADES << (13 * suit); }
 
 VZ_DEVICE int suit_of(int card) { return card / 13; }
 
-// The player `steps` (at most P) places after `player`.
+// The player `steps` (at most P) seats after `player`.
 VZ_DEVICE int seat_after(int player, int steps) {
     const int seat = player + steps;
     return seat >= PLAYERS ? seat - PLAYERS : seat;
@@ -142,15 +142,15 @@ VZ_DEVICE int strength(int card, int led, int trump) {
 // The player whose card is the best of the current trick so far, which is not empty.
 VZ_DEVICE int trick_winner(const State& s) {
     const int led = suit_of(s.trick[0]), trump = trump_in(s.round);
-    int best = strength(s.trick[0], led, trump), place = 0;
+    int best = strength(s.trick[0], led, trump), index = 0;
     for (int i = 1; i < trick_len(s); i++) {
         const int other = strength(s.trick[i], led, trump);
         if (other > best) {
             best = other;
-            place = i;
+            index = i;
         }
     }
-    return seat_after(s.leader, place);
+    return seat_after(s.leader, index);
 }
 
 VZ_DEVICE void finish_round(State& s) {
@@ -208,9 +208,9 @@ VZ_DEVICE int hand_size(const State& s, int player, int cards_in_trick) {
 
 // Number `i` of a seat.
 VZ_DEVICE f32 seat_number(const State& s, int player, int i) {
-    const int place = seat_after(player, PLAYERS - s.leader);
-    const bool has_card = place < trick_len(s);
-    const int card = s.trick[has_card ? place : 0];
+    const int index = seat_after(player, PLAYERS - s.leader);
+    const bool has_card = index < trick_len(s);
+    const int card = s.trick[has_card ? index : 0];
     const bool has_bid = s.bids[player] != NO_BID;
     const int bid = has_bid ? s.bids[player] : 0, taken = s.tricks[player];
     if (i < 4) return f32(has_card && suit_of(card) == i);

@@ -74,10 +74,10 @@ VZ_DEVICE void push(Pile& pile, u8 card) { pile.cards[pile.len++] = card; }
 
 // Removes a uniformly random card.
 VZ_DEVICE u8 draw(Pile& pile, Stream& rng) {
-    const int place = int(rng.below(u64(pile.len)));
-    const u8 card = pile.cards[place];
+    const int index = int(rng.below(u64(pile.len)));
+    const u8 card = pile.cards[index];
     pile.len -= 1;
-    pile.cards[place] = pile.cards[pile.len];
+    pile.cards[index] = pile.cards[pile.len];
     return card;
 }
 
@@ -113,27 +113,27 @@ VZ_DEVICE Counts allowed(const Group& group, Counts left) {
 constexpr Counts NO_SPLIT = ~Counts(0);
 
 // The first split of `need` cards over the classes from `c` on, in lexicographic order: as much as there is of the last.
-VZ_DEVICE Counts lowest_split(Counts most, int need, int c) {
+VZ_DEVICE Counts lowest_split(Counts limits, int need, int c) {
     Counts split = 0;
     for (int last = 3; last >= c; last--) {
-        const int n = smaller(need, cards_of(most, last));
+        const int n = minimum(need, cards_of(limits, last));
         split |= Counts(n) << (8 * last);
         need -= n;
     }
     return split;
 }
 
-VZ_DEVICE Counts first_split(Counts most, int size) {
-    return sum_of(most) < size ? NO_SPLIT : lowest_split(most, size, 0);
+VZ_DEVICE Counts first_split(Counts limits, int size) {
+    return sum_of(limits) < size ? NO_SPLIT : lowest_split(limits, size, 0);
 }
 
 // The split after `split`: one card more of the last class possible, and the rest as late as possible.
-VZ_DEVICE Counts next_split(Counts most, Counts split) {
+VZ_DEVICE Counts next_split(Counts limits, Counts split) {
     int later = cards_of(split, 3);
     for (int c = 2; c >= 0; c--) {
-        if (later > 0 && cards_of(split, c) < cards_of(most, c)) {
+        if (later > 0 && cards_of(split, c) < cards_of(limits, c)) {
             const Counts kept = split & ((Counts(1) << (8 * c + 8)) - 1);
-            return (kept + (Counts(1) << (8 * c))) | lowest_split(most, later - 1, c + 1);
+            return (kept + (Counts(1) << (8 * c))) | lowest_split(limits, later - 1, c + 1);
         }
         later += cards_of(split, c);
     }
@@ -155,7 +155,7 @@ struct Memo {
     Wide values[1 << MEMO_BITS];
 };
 
-VZ_DEVICE int memo_place(Counts left) { return int(left * 0x9E3779B1u >> (32 - MEMO_BITS)); }
+VZ_DEVICE int memo_index(Counts left) { return int(left * 0x9E3779B1u >> (32 - MEMO_BITS)); }
 
 VZ_DEVICE void clear(Memo& memo) {
     for (int i = 0; i < 1 << MEMO_BITS; i++) memo.keys[i] = NO_SPLIT;
@@ -174,7 +174,7 @@ VZ_DEVICE_CALL Wide count_ways(const Groups& all, int first, Counts start, Memo&
     };
     const int last = all.len - 1;
     if (first == last) return ways_of_last(all.groups[last], start);
-    const int at_start = memo_place(start);
+    const int at_start = memo_index(start);
     if (memo.keys[at_start] == start) return memo.values[at_start];
     Frame frames[MAX_PLAYERS];
     int g = first;
@@ -187,21 +187,21 @@ VZ_DEVICE_CALL Wide count_ways(const Groups& all, int first, Counts start, Memo&
             entered = NO_SPLIT;
         }
         if (frame.split == NO_SPLIT) {
-            const int place = memo_place(frame.left);
-            memo.keys[place] = frame.left;
-            memo.values[place] = frame.sum;
+            const int index = memo_index(frame.left);
+            memo.keys[index] = frame.left;
+            memo.values[index] = frame.sum;
             if (g == first) return frame.sum;
             g -= 1; // which finds the count in the memo
             continue;
         }
         const Counts left = frame.left - frame.split;
-        const int place = memo_place(left);
-        if (g + 1 < last && memo.keys[place] != left) {
+        const int index = memo_index(left);
+        if (g + 1 < last && memo.keys[index] != left) {
             entered = left;
             g += 1;
             continue;
         }
-        const Wide later = g + 1 < last ? memo.values[place] : ways_of_last(all.groups[last], left);
+        const Wide later = g + 1 < last ? memo.values[index] : ways_of_last(all.groups[last], left);
         frame.sum = frame.sum + times_choices(later, frame.left, frame.split);
         frame.split = next_split(allowed(group, frame.left), frame.split);
     }
@@ -210,8 +210,8 @@ VZ_DEVICE_CALL Wide count_ways(const Groups& all, int first, Counts start, Memo&
 // How many cards of each class group `g` gets out of `left`, drawn in proportion to the number of deals.
 VZ_DEVICE Counts draw_split(const Groups& all, int g, Counts left, Memo& memo, Stream& rng) {
     const Group& group = all.groups[g];
-    const Counts most = allowed(group, left);
-    Counts split = first_split(most, group.size);
+    const Counts limits = allowed(group, left);
+    Counts split = first_split(limits, group.size);
     if (popcount(group.classes) == 1) return split;
     Wide at = below(count_ways(all, g, left, memo), rng);
     while (true) {
@@ -219,20 +219,20 @@ VZ_DEVICE Counts draw_split(const Groups& all, int g, Counts left, Memo& memo, S
         const Wide weight = times_choices(later, left, split);
         if (at < weight) return split;
         at = at - weight;
-        split = next_split(most, split);
+        split = next_split(limits, split);
     }
 }
 
 // Adds a hand of `size` cards of `player`.
 VZ_DEVICE void add_hand(Groups& all, int player, u32 voids, int size) {
-    int place = 0;
-    while (place < all.len && all.groups[place].voids != voids) place++;
-    if (place == all.len) all.groups[all.len++] = Group{0, voids, 0, 0};
-    all.groups[place].players |= 1u << player;
-    all.groups[place].size += size;
+    int index = 0;
+    while (index < all.len && all.groups[index].voids != voids) index++;
+    if (index == all.len) all.groups[all.len++] = Group{0, voids, 0, 0};
+    all.groups[index].players |= 1u << player;
+    all.groups[index].size += size;
 }
 
-// The place of a group in their order: those that may hold the fewest suits first. No two are equal.
+// The index of a group in their order: those that may hold the fewest suits first. No two are equal.
 VZ_DEVICE int rank_of(const Group& group) {
     return (4 - popcount(group.voids)) << 16 | group.size << 8 | int(group.voids);
 }

@@ -358,7 +358,7 @@ VZ_DEVICE void play(State& s, u16 action) {
 VZ_DEVICE u8 repetitions_of(const State& s, const History& h) {
     if (s.halfmove_clock < 4) return 0;
     const u64 key = repetition_key(s);
-    const int reach = smaller(h.len(), s.halfmove_clock / 2 * 2);
+    const int reach = minimum(h.len(), s.halfmove_clock / 2 * 2);
     int found = 0;
     for (int back = 0; back < reach && found < 2; back += 2) found += h.latest(back) == key;
     return u8(found);

@@ -106,7 +106,7 @@ VZ_DEVICE void permutation(u64 rank, u8* image) {
     for (int left = VERTICES; left > 0; left--) {
         const int digit = (int)(rank / weight);
         rank %= weight;
-        weight /= (u64)larger(left - 1, 1);
+        weight /= (u64)maximum(left - 1, 1);
         image[VERTICES - left] = free[digit];
         for (int v = digit; v + 1 < left; v++) free[v] = free[v + 1];
     }
@@ -116,7 +116,7 @@ VZ_DEVICE int moved(const u8* image, int edge) {
     int i, j;
     edge_ends(edge, i, j);
     const int a = image[i], b = image[j];
-    return edge_number(smaller(a, b), larger(a, b));
+    return edge_number(minimum(a, b), maximum(a, b));
 }
 
 } // namespace clique

@@ -59,8 +59,8 @@ VZ_DEVICE void game_step(State& s, u16 action, const History&) {
     const u64 taken = s.stones[0] | s.stones[1];
     const int shift = action * connect_four::STRIDE;
     const u64 column = ((1ull << connect_four::ROWS) - 1) << shift;
-    const u64 own = pick(s.stones, player) | ((taken + (1ull << shift)) & column);
-    put(s.stones, player, own);
+    const u64 own = select(s.stones, player) | ((taken + (1ull << shift)) & column);
+    assign(s.stones, player, own);
     s.plies += 1;
     s.outcome = connect_four::has_line(own) ? player + 1u : s.plies == (u32)connect_four::CELLS ? 3u : 0u;
 }
@@ -69,7 +69,7 @@ VZ_DEVICE void game_step(State& s, u16 action, const History&) {
 template <class Out>
 VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
     for (int i = lane; i < 2 * connect_four::CELLS; i += lanes) {
-        const u64 stones = pick(s.stones, i < connect_four::CELLS ? player : 1 - player);
+        const u64 stones = select(s.stones, i < connect_four::CELLS ? player : 1 - player);
         out[i] = Out((f32)(stones >> connect_four::bit_of(i % connect_four::CELLS) & 1));
     }
 }

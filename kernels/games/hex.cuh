@@ -17,16 +17,16 @@ VZ_DEVICE u64 board_symmetry(u64 symmetry) { return (symmetry & 1 ? 3 : 0) | (sy
 VZ_DEVICE int depth_of(int cell, int player) { return player == 0 ? cell / SIDE : cell % SIDE; }
 
 // Calls see(neighbour) for the neighbours of a cell, at most six.
-template <class See>
-VZ_DEVICE void for_neighbours(int cell, See see) {
+template <class Visit>
+VZ_DEVICE void for_neighbours(int cell, Visit visit) {
     const int row = cell / SIDE, column = cell % SIDE;
     const bool up = row > 0, down = row < SIDE - 1, left = column > 0, right = column < SIDE - 1;
-    if (up) see(cell - SIDE);
-    if (up && right) see(cell - SIDE + 1);
-    if (left) see(cell - 1);
-    if (right) see(cell + 1);
-    if (down && left) see(cell + SIDE - 1);
-    if (down) see(cell + SIDE);
+    if (up) visit(cell - SIDE);
+    if (up && right) visit(cell - SIDE + 1);
+    if (left) visit(cell - 1);
+    if (right) visit(cell + 1);
+    if (down && left) visit(cell + SIDE - 1);
+    if (down) visit(cell + SIDE);
 }
 
 // Links a stone and its group if it touches the first edge or a linked stone. True if that

@@ -96,15 +96,15 @@ VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
 VZ_DEVICE void game_step(State& s, u16 action, const History&) {
     const int player = s.to_play, waiting = 1 - s.to_play;
     const int passes_before = s.passed != 0;
-    u64 mine = pick(s.discs, player), theirs = pick(s.discs, waiting);
+    u64 mine = select(s.discs, player), theirs = select(s.discs, waiting);
     s.passed = action == othello::PASS;
     if (s.passed == 0) {
         const u64 placed = 1ull << othello::bit_of(action);
         const u64 turned = othello::flips(placed, mine, theirs);
         mine |= placed | turned;
         theirs &= ~turned;
-        put(s.discs, player, mine);
-        put(s.discs, waiting, theirs);
+        assign(s.discs, player, mine);
+        assign(s.discs, waiting, theirs);
     }
     s.to_play = (u16)waiting;
     s.moves = othello::moves_of(theirs, mine);
@@ -116,7 +116,7 @@ template <class Out>
 VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
     for (int i = lane; i < 2 * othello::SIDE * othello::SIDE; i += lanes) {
         const bool own = i < othello::SIDE * othello::SIDE;
-        const u64 discs = pick(s.discs, own ? player : 1 - player);
+        const u64 discs = select(s.discs, own ? player : 1 - player);
         out[i] = Out((f32)(discs >> othello::bit_of(own ? i : i - othello::SIDE * othello::SIDE) & 1));
     }
 }

@@ -37,13 +37,13 @@ VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
 
 VZ_DEVICE void game_step(State& s, u16 action, const History&) {
     const int player = popcount((u32)(s.cells[0] | s.cells[1])) & 1;
-    put(s.cells, player, (u16)(pick(s.cells, player) | 1u << action));
+    assign(s.cells, player, (u16)(select(s.cells, player) | 1u << action));
 }
 
 // Planes: own cells, the other player's cells. [2, 3, 3]
 template <class Out>
 VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
-    const u32 planes = pick(s.cells, player) | (u32)pick(s.cells, 1 - player) << 9;
+    const u32 planes = select(s.cells, player) | (u32)select(s.cells, 1 - player) << 9;
     for (int i = lane; i < 18; i += lanes) out[i] = Out((f32)(planes >> i & 1));
 }
 

@@ -99,28 +99,28 @@ VZ_DEVICE void write_four(f32* to, const Four& x) {
 #endif
 }
 
-// The same of `ElementType`, from element `place` of the array `from` on.
+// The same of `ElementType`, from element `offset` of the array `from` on.
 template <class ElementType>
-VZ_DEVICE Four read_four(const u32* from, u64 place) {
+VZ_DEVICE Four read_four(const u32* from, u64 offset) {
     if constexpr (ElementType::PER_WORD == 1) {
-        return read_four((const f32*)from + place);
+        return read_four((const f32*)from + offset);
     } else {
-        const u64 pair = *(const u64*)(from + place / 2);
+        const u64 pair = *(const u64*)(from + offset / 2);
         const u32 low = (u32)pair, high = (u32)(pair >> 32);
         return {{ElementType::number(low, 0), ElementType::number(low, 1), ElementType::number(high, 0), ElementType::number(high, 1)}};
     }
 }
 template <class ElementType>
-VZ_DEVICE void write_four(u32* to, u64 place, const Four& x) {
+VZ_DEVICE void write_four(u32* to, u64 offset, const Four& x) {
     if constexpr (ElementType::PER_WORD == 1) {
         const Four rounded = {{
             from_bits(ElementType::bits(x.at[0])), from_bits(ElementType::bits(x.at[1])), from_bits(ElementType::bits(x.at[2])),
             from_bits(ElementType::bits(x.at[3])),
         }};
-        write_four((f32*)to + place, rounded);
+        write_four((f32*)to + offset, rounded);
     } else {
         const u32 low = ElementType::pack(x.at[0], x.at[1]), high = ElementType::pack(x.at[2], x.at[3]);
-        *(u64*)(to + place / 2) = low | (u64)high << 32;
+        *(u64*)(to + offset / 2) = low | (u64)high << 32;
     }
 }
 

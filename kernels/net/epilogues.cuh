@@ -67,7 +67,7 @@ struct StreamBnRelu {
     }
     VZ_DEVICE void store(const Terms& terms, const Read& before, u64 row, int channel, Four sum) const {
         if (channel >= CHANNELS) return;
-        const u64 place = row * CHANNELS + channel;
+        const u64 at_stream = row * CHANNELS + channel;
         Four out;
 VZ_UNROLL
         for (int e = 0; e < 4; e++) {
@@ -75,8 +75,8 @@ VZ_UNROLL
             if (UPDATE == StreamUpdate::ADD) sum.at[e] += before.at[e];
             out.at[e] = relu(fused_multiply_add(terms.scale.at[e], sum.at[e], terms.offset.at[e]));
         }
-        write_four(stream + place, sum);
-        write_four<ElementType>(output, place, out);
+        write_four(stream + at_stream, sum);
+        write_four<ElementType>(output, at_stream, out);
     }
 };
 

@@ -33,7 +33,7 @@ VZ_TABLE Ends ENDS = all_ends();
 
 // The number of the edge between two vertices.
 VZ_DEVICE int edge_number(int a, int b) {
-    const int i = smaller(a, b), j = larger(a, b);
+    const int i = minimum(a, b), j = maximum(a, b);
     return i * (2 * VERTICES - i - 3) / 2 + j - 1;
 }
 
@@ -112,7 +112,7 @@ struct TriangleMixInput {
     template <class L>
     VZ_DEVICE static int made(int chunk) {
         constexpr int NUMBERS = WordQuad<typename L::ElementType>::SIZE, UNITS = L::K_TILE_WORDS / 4;
-        return larger(0, smaller(UNITS, (CHANNELS + NUMBERS - 1) / NUMBERS - chunk * UNITS));
+        return maximum(0, minimum(UNITS, (CHANNELS + NUMBERS - 1) / NUMBERS - chunk * UNITS));
     }
     template <class L>
     VZ_DEVICE static void load_async(const Operands& operands, SmemAddr to, u32 square, int word, Source source) {
@@ -124,8 +124,8 @@ struct TriangleMixInput {
         const int i = ENDS.of[edge][0], j = ENDS.of[edge][1];
         WordQuad<ElementType> sum = {};
 VZ_UNROLL
-        for (int place = 0; place < VERTICES - 2; place++) {
-            const int above_i = place + (place >= i ? 1 : 0), k = above_i + (above_i >= j ? 1 : 0);
+        for (int index = 0; index < VERTICES - 2; index++) {
+            const int above_i = index + (index >= i ? 1 : 0), k = above_i + (above_i >= j ? 1 : 0);
             const WordQuad<ElementType> x = read_quad<ElementType>(edges + edge_number(i, k) * L::ROW_WORDS);
             const WordQuad<ElementType> y = read_quad<ElementType>(edges + edge_number(j, k) * L::ROW_WORDS);
 VZ_UNROLL

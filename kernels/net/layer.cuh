@@ -84,7 +84,7 @@ struct Boards : BoardRange {
 
     VZ_DEVICE u32 num() const {
         if (live == nullptr) return boards;
-        return *live > first ? smaller(*live - first, boards) : 0;
+        return *live > first ? minimum(*live - first, boards) : 0;
     }
 
     // Rows of layer L.
@@ -113,14 +113,14 @@ VZ_DEVICE int fragment_offset(int column, int word) {
     return owner * 4 + part;
 }
 
-// The position of input word `word` of output `column` and tap `tap` in the packed weights. Twin of `ForwardLayer::place`.
+// The position of input word `word` of output `column` and tap `tap` in the packed weights. Twin of `ForwardLayer::word_offset`.
 template <class L>
-VZ_DEVICE u64 weight_place(int column, int tap, int word) {
+VZ_DEVICE u64 weight_offset(int column, int tap, int word) {
     const int block = column / (16 * L::N_TILES), sixteen = column / 16 % L::N_TILES, within = column % 16;
     const int k_tile = word / L::K_TILE_WORDS, step = word % L::K_TILE_WORDS / 8, k = word % 8;
-    const int place = L::WARPS_PER_MMA == 1 ? fragment_offset(within, k) : core_matrix_offset(within, k);
+    const int word_offset = L::WARPS_PER_MMA == 1 ? fragment_offset(within, k) : core_matrix_offset(within, k);
     const u64 tile = ((u64)block * L::K_TILES + k_tile) * L::TAPS + tap;
-    return tile * L::WEIGHT_TILE_WORDS + (step * L::N_TILES + sixteen) * 128 + place;
+    return tile * L::WEIGHT_TILE_WORDS + (step * L::N_TILES + sixteen) * 128 + word_offset;
 }
 
 // A layer's input: `load_async<L>` writes words `word` to `word` + 3 of input row `square` of layer L, or zeros, to `to`; its copies are
@@ -211,9 +211,9 @@ VZ_UNROLL
             const int row = at / units, unit = first + at % units, word = k_tile * L::K_TILE_WORDS + 4 * unit;
             const i64 square = first_row + row - L::HALO;
             const bool there = square >= 0 && square < operands.num_rows && word < L::ROW_WORDS;
-            const SmemAddr place = to + row * L::PITCH + 16 * unit;
+            const SmemAddr word_offset = to + row * L::PITCH + 16 * unit;
             Input::template load_async<L>(
-                operands, place, there ? (u32)square : 0, there ? word : 0, there ? Source::GLOBAL : Source::ZEROS
+                operands, word_offset, there ? (u32)square : 0, there ? word : 0, there ? Source::GLOBAL : Source::ZEROS
             );
         }
     }
@@ -357,7 +357,7 @@ VZ_UNROLL
     }
 
     // Gives the sums to `epilogue`, four consecutive channels of one square at a time. All reads of a column tile (of two, where a warp has
-    // one row tile) come before its stores: a read after a store that may be to the same place would wait for it. With more reads in flight
+    // one row tile) come before its stores: a read after a store that may be to the same address would wait for it. With more reads in flight
     // a thread of wgmma would need more than 128 registers, and fewer blocks would run at once.
     template <class Epilogue>
     VZ_DEVICE void finish(const Epilogue& epilogue) const {

@@ -26,7 +26,7 @@
 namespace net {
 
 
-// A place in shared memory, in bytes.
+// An address in shared memory, in bytes.
 #ifdef __CUDACC__
 typedef u32 SmemAddr;
 VZ_DEVICE SmemAddr dynamic_shared() {

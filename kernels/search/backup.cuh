@@ -40,7 +40,7 @@ VZ_DEVICE void apply_virtual_loss(const Row& row, i32 leaf) {
 
 // The upper bound of `node` for its mover, by the bounds of its children that were propagated. All lanes.
 VZ_DEVICE f32 max_upper_bound(const Row& row, i32 n, const Node& node) {
-    f32 most = -1.0f;
+    f32 max_upper = -1.0f;
     bool open = false;
     const Edges edges(row, n);
     VZ_UNROLL
@@ -54,22 +54,22 @@ VZ_DEVICE f32 max_upper_bound(const Row& row, i32 n, const Node& node) {
         const Node& child = row.nodes[edge.child];
         const f32 upper = upper_for(child, node.player);
         open = open || child.bounds_dirty != 0 || upper >= 1.0f;
-        most = upper > most ? upper : most;
+        max_upper = upper > max_upper ? upper : max_upper;
     }
-    return __ballot_sync(ALL_LANES, open) != 0 ? 1.0f : largest_of(most);
+    return __ballot_sync(ALL_LANES, open) != 0 ? 1.0f : largest_of(max_upper);
 }
 
 // Propagates the changed bounds of `child` to the decision node `parent` and narrows its own. Returns whether they meet: its value is
 // then the proven one. `child_node` and `node` are both nodes as read before; lane 0 alone writes. All lanes.
 VZ_DEVICE bool propagate_bounds(const Row& row, i32 child, const Node& child_node, i32 parent, const Node& node) {
-    const f32 most = upper_for(child_node, node.player);
+    const f32 max_upper = upper_for(child_node, node.player);
     if (lane() == 0) {
         row.nodes[child].bounds_dirty = 0;
-        if (most <= -1.0f) row.value_sum(parent)[child_node.parent_edge].real = refuted();
+        if (max_upper <= -1.0f) row.value_sum(parent)[child_node.parent_edge].real = refuted();
     }
     VZ_SYNC(7);
-    const f32 lower = larger(node.lower, lower_for(child_node, node.player));
-    const f32 upper = smaller(node.upper, max_upper_bound(row, parent, node));
+    const f32 lower = maximum(node.lower, lower_for(child_node, node.player));
+    const f32 upper = minimum(node.upper, max_upper_bound(row, parent, node));
     if (lower == node.lower && upper == node.upper) return false;
     if (lane() == 0) {
         set_bounds(row.nodes[parent], lower, upper);

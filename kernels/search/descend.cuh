@@ -57,8 +57,8 @@ VZ_DEVICE int path_keys([[maybe_unused]] const Row& row, [[maybe_unused]] i32 n,
     for (i32 at = row.nodes[n].parent; at != NO_NODE; at = row.nodes[at].parent) depth++;
     // Nodes first, then, all lanes together, their keys in place.
     if (lane() == 0) {
-        int place = depth;
-        for (i32 at = row.nodes[n].parent; at != NO_NODE; at = row.nodes[at].parent) out[--place] = (u64)at;
+        int index = depth;
+        for (i32 at = row.nodes[n].parent; at != NO_NODE; at = row.nodes[at].parent) out[--index] = (u64)at;
     }
     VZ_SYNC(3);
     for (int i = lane(); i < depth; i += WARP) out[i] = game_history_key(row.states[out[i]]);
@@ -110,7 +110,7 @@ VZ_DEVICE RootView root_view(const Rows& rows, u32 b, const RootRow& root, int n
     const u64 first = (u64)b * PADDED;
     RootView view{rows.noise + first, rows.base_visits + first, root.dirichlet_epsilon, 0};
     if (rows.params.algorithm == Algorithm::Gumbel) {
-        const u32 considered = smaller((u32)num_edges, rows.params.max_num_considered_actions), simulation = root.budget - root.left;
+        const u32 considered = minimum((u32)num_edges, rows.params.max_num_considered_actions), simulation = root.budget - root.left;
         const u16* schedule = rows.tables + root.schedule + (u64)considered * root.schedule_len;
         view.considered_visits = simulation < root.schedule_len ? (i32)schedule[simulation] : 0x7FFFFFFF;
     }
@@ -189,7 +189,7 @@ VZ_DEVICE void select(const Rows& rows, u32 b) {
         }
         simulations += 1;
         depth_sum += found.depth;
-        depth_max = larger(depth_max, found.depth);
+        depth_max = maximum(depth_max, found.depth);
     }
     VZ_SYNC(6); // every lane has read the row's scalars
     if (lane() != 0) return;
@@ -200,7 +200,7 @@ VZ_DEVICE void select(const Rows& rows, u32 b) {
     done.num_evals += root.num_evals;
     done.simulations += simulations;
     done.depth_sum += depth_sum;
-    done.depth_max = larger(done.depth_max, depth_max);
+    done.depth_max = maximum(done.depth_max, depth_max);
 }
 
 } // namespace search

@@ -12,18 +12,18 @@ VZ_DEVICE void expand(const Row& row, i32 n, const f32* logits, const f32* value
         row.value(n)[(observer + seat) % VZ_PLAYERS] = values[seat];
     }
     f32 prior[SLICES];
-    f32 most = refuted();
+    f32 max_logit = refuted();
 VZ_UNROLL
     for (int slice = 0; slice < SLICES; slice++) {
         const int e = edge_in(slice);
         prior[slice] = e < num_edges ? logits[row.actions(n)[e]] : refuted();
-        most = prior[slice] > most ? prior[slice] : most;
+        max_logit = prior[slice] > max_logit ? prior[slice] : max_logit;
     }
-    most = largest_of(most);
+    max_logit = largest_of(max_logit);
     Sum sum;
 VZ_UNROLL
     for (int slice = 0; slice < SLICES; slice++) {
-        prior[slice] = math::exp(prior[slice] - most);
+        prior[slice] = math::exp(prior[slice] - max_logit);
         sum.add(slice, prior[slice]);
     }
     const f32 inverse = 1.0f / sum.total();

@@ -4,7 +4,7 @@
 // The host reads what was decided (`Decision`) once a poll and applies it to its own copy of the slot: everything else follows
 // from keyed random numbers. Every function is called by all lanes of a warp, unless its comment says one lane.
 #pragma once
-#include "search/count.cuh"
+#include "search/compact.cuh"
 #include "search/root.cuh"
 #include "search/rows.cuh"
 
@@ -24,7 +24,7 @@ VZ_DEVICE RowKey slot_key(const PlayNumbers& play, const SlotRow& row, u64 deter
 }
 
 // A game while it is stepped by one lane of a warp.
-struct Stepped {
+struct SlotGame {
     State state;
     u64* keys; // of earlier positions
     u32 num_keys;
@@ -57,14 +57,14 @@ VZ_DEVICE_CALL u16 dealt_outcome(
 }
 
 // Twin of `GameSlot::deal`. One lane.
-VZ_DEVICE_CALL void deal(const PlayNumbers& play, SlotRow& row, Stepped& game) {
+VZ_DEVICE_CALL void deal(const PlayNumbers& play, SlotRow& row, SlotGame& game) {
     while (game_turn(game.state) == TURN_CHANCE) {
         game.step(row, dealt_outcome(game.state, game.history(), slot_key(play, row, 0)));
     }
 }
 
 // Twin of `GameSlot::open`: the slot's next game from its start, with its random opening. One lane.
-VZ_DEVICE_CALL void open_game(const PlayNumbers& play, SlotRow& row, Stepped& game) {
+VZ_DEVICE_CALL void open_game(const PlayNumbers& play, SlotRow& row, SlotGame& game) {
     const Key openings = Key::of(play.seed, Purpose::Opening).with(row.slot).with(row.game);
     for (u64 attempt = 0;; attempt++) {
         game_init(game.state);
@@ -164,7 +164,7 @@ VZ_DEVICE void next_game(const Rows& rows, const GameSlots& slots, u32 i, SlotRo
     row.task = SlotTask::SetRoot;
     if (lane() != 0) return;
     const u32 first = i * slots.play->determinisations;
-    Stepped game{State{}, rows.history(first), 0};
+    SlotGame game{State{}, rows.history(first), 0};
     open_game(*slots.play, row, game);
     (VZ_HIDDEN ? slots.positions[i] : rows.row(first).states[ROOT]) = game.state;
     rows.roots[first].num_history = game.num_keys;
@@ -177,7 +177,7 @@ VZ_DEVICE void play_ply(const Rows& rows, const GameSlots& slots, u32 i, SlotRow
     row.task = SlotTask::SetRoot;
     int turn = 0;
     if (lane() == 0) {
-        Stepped game{slots.positions[i], nullptr, 0};
+        SlotGame game{slots.positions[i], nullptr, 0};
         game.step(row, (u16)action);
         deal(*slots.play, row, game);
         slots.positions[i] = game.state;
@@ -247,7 +247,7 @@ VZ_DEVICE int start_of(
         const u32 mask = __ballot_sync(ALL_LANES, same);
         if (mask != 0) return (int)first + trailing_zeros(mask);
     }
-    return NO_PLACE;
+    return NO_EDGE;
 }
 
 // Gives row `b` a copy of a tree.
@@ -273,7 +273,7 @@ VZ_DEVICE void set_slot_root(const Rows& rows, const GameSlots& slots, u32 b, [[
     if (lane() == 0) {
         const State& position = slots.positions[b / slots.play->determinisations];
         Stream stream = key_of(key, Purpose::Determinise).stream();
-        game_determinise(position, larger(game_turn(position), 0), stream, state);
+        game_determinise(position, maximum(game_turn(position), 0), stream, state);
     }
     set_root_state(rows, row, b, state, 0);
     deactivate(rows, b, 0);
@@ -283,7 +283,7 @@ VZ_DEVICE void set_slot_root(const Rows& rows, const GameSlots& slots, u32 b, [[
     // `start_of` ends with a vote of all lanes, so all have read the row before a copy overwrites it; `set_root_state` takes lane
     // 0's state.
     const int start = start_of(slots, state, rows.history(b), num_history);
-    if (start != NO_PLACE) {
+    if (start != NO_EDGE) {
         clone_start(rows, slots, b, slots.starts[start]);
     } else {
         set_root_state(rows, row, b, state, num_history);

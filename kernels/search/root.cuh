@@ -23,7 +23,7 @@ VZ_DEVICE f32 draw_noise(const Rows& rows, const RowKey& key, int num_edges, f32
         return 0.0f;
     }
     VZ_SYNC(10); // one lane draws, since rejection sampling makes the draws one sequence
-    const f32 alpha = rows.params.dirichlet_alpha > 0.0f ? rows.params.dirichlet_alpha : 10.0f / (f32)larger(num_edges, 1);
+    const f32 alpha = rows.params.dirichlet_alpha > 0.0f ? rows.params.dirichlet_alpha : 10.0f / (f32)maximum(num_edges, 1);
     if (lane() == 0) {
         Stream stream = key_of(key, Purpose::RootNoise).stream();
         stream.dirichlet(alpha, noise, num_edges);
@@ -62,9 +62,9 @@ VZ_DEVICE_CALL void begin(const Rows& rows, const BeginCommand& command) {
     root.budget = command.simulations;
     if (rows.params.algorithm == Algorithm::Puct) {
         const u32 cap = saturating_u32(rows.params.inherit_cap * (f32)command.simulations);
-        const u32 counted = smaller((u32)inherited, cap);
-        const u32 least = smaller(rows.params.min_simulations, command.simulations);
-        root.budget = larger(command.simulations - smaller(counted, command.simulations), least);
+        const u32 counted = minimum((u32)inherited, cap);
+        const u32 least = minimum(rows.params.min_simulations, command.simulations);
+        root.budget = maximum(command.simulations - minimum(counted, command.simulations), least);
     }
     root.left = root.budget;
     root.schedule = command.schedule;
@@ -102,13 +102,13 @@ typedef f32 Reals[SLICES];
 
 // The first edge with the largest number, among `num_edges`; 0 where all are -inf.
 VZ_DEVICE int argmax(const Reals& numbers, int num_edges) {
-    Best best;
+    Argmax best;
 VZ_UNROLL
     for (int slice = 0; slice < SLICES; slice++) {
-        best.offer(slice, edge_in(slice) < num_edges ? numbers[slice] : refuted());
+        best.update(slice, edge_in(slice) < num_edges ? numbers[slice] : refuted());
     }
-    const int place = best.best();
-    return place == NO_PLACE ? 0 : place;
+    const int edge = best.index();
+    return edge == NO_EDGE ? 0 : edge;
 }
 
 // Scales `weights` to sum to 1; false, with nothing changed, where their sum is 0 or infinite.
@@ -153,7 +153,7 @@ VZ_UNROLL
         if (root.has(slice)) inherited += root.edges.at[slice].visits - root.new_visits[slice];
     }
     inherited = sum_of_integers(inherited);
-    const f32 cap = rows.params.inherit_cap * (f32)larger(budget, 1u);
+    const f32 cap = rows.params.inherit_cap * (f32)maximum(budget, 1u);
     const f32 weight = (f32)inherited > cap ? cap / (f32)inherited : 1.0f;
 VZ_UNROLL
     for (int slice = 0; slice < SLICES; slice++) {
@@ -175,16 +175,16 @@ VZ_DEVICE int improved_policy(
     if (!normalise(policy)) root.copy_priors(policy);
     Reals scores;
     gumbel_scores(rows, root.edges, own_value, view, scores);
-    i32 most = 0;
+    i32 max_visits = 0;
 VZ_UNROLL
     for (int slice = 0; slice < SLICES; slice++) {
         const bool open = root.has(slice) && root.edges.at[slice].value_sum != refuted();
-        most = larger(most, open ? root.new_visits[slice] : 0);
+        max_visits = maximum(max_visits, open ? root.new_visits[slice] : 0);
     }
-    most = largest_of(most);
+    max_visits = largest_of(max_visits);
 VZ_UNROLL
     for (int slice = 0; slice < SLICES; slice++) {
-        scores[slice] = root.new_visits[slice] == most ? scores[slice] : refuted();
+        scores[slice] = root.new_visits[slice] == max_visits ? scores[slice] : refuted();
     }
     return argmax(scores, root.num_edges);
 }
@@ -197,7 +197,7 @@ VZ_UNROLL
     for (int slice = 0; slice < SLICES; slice++) {
         const Edge& edge = root.edges.at[slice];
         const bool reaches = root.has(slice) && value > -1.0f && lower_bound_of_edge(row, node, edge) >= value;
-        policy[slice] = reaches ? (f32)larger(edge.visits, 1) : 0.0f;
+        policy[slice] = reaches ? (f32)maximum(edge.visits, 1) : 0.0f;
     }
     if (normalise(policy)) return argmax(policy, root.num_edges);
     root.copy_priors(policy);
@@ -233,7 +233,7 @@ VZ_DEVICE_CALL void summarise(const Rows& rows, u32 b, Summary& out) {
         out.q[e] = edge.value_sum == refuted() ? -1.0f : edge.visits == 0 ? mean_of(node) : edge.value_sum / (f32)edge.visits;
     });
     if (lane() < VZ_PLAYERS) {
-        const f32 mean = rows.root_sum(b)[lane()] / (f32)larger(node.visits, 1);
+        const f32 mean = rows.root_sum(b)[lane()] / (f32)maximum(node.visits, 1);
         out.value[lane()] = is_proven(node) ? row.value(ROOT)[lane()] : mean;
     }
     if (lane() == 0) {

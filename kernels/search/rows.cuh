@@ -41,8 +41,8 @@ VZ_DEVICE void set_root(const Rows& rows, const SetRootCommand& command, const S
 // The first root edge with this action, or NO_PLACE.
 VZ_DEVICE int edge_of_action(const Row& row, u32 action) {
     const int num_edges = row.nodes[ROOT].num_edges;
-    int found = NO_PLACE;
-    for (int first = 0; first < num_edges && found == NO_PLACE; first += WARP) {
+    int found = NO_EDGE;
+    for (int first = 0; first < num_edges && found == NO_EDGE; first += WARP) {
         const int e = first + lane();
         const u32 mask = __ballot_sync(ALL_LANES, e < num_edges && row.actions(ROOT)[e] == action);
         if (mask != 0) found = first + trailing_zeros(mask);
@@ -67,7 +67,7 @@ VZ_DEVICE bool proof_stands(const Row& row) {
 // Makes the child that `action` leads to the root. False where there is none, it is not expanded, or subtrees are not kept.
 VZ_DEVICE bool keep(const Rows& rows, const Row& row, u32 b, u32 action) {
     const int edge = edge_of_action(row, action);
-    if (edge == NO_PLACE || rows.keep_limit == 0) return false;
+    if (edge == NO_EDGE || rows.keep_limit == 0) return false;
     const i32 child = row.child(ROOT)[edge].integer;
     if (child == NO_NODE || row.nodes[child].kind == NodeKind::Unevaluated) return false;
     keep_subtree(row, child, rows.keep_limit, rows.targets + (u64)b * rows.num_nodes);
@@ -98,8 +98,8 @@ VZ_DEVICE_CALL void advance(const Rows& rows, const AdvanceCommand& command) {
 VZ_DEVICE void backup_leaves(const Rows& rows, u32 b) {
     const Row row = rows.row(b);
     const u32 num_leaves = rows.roots[b].num_leaves;
-    for (u32 place = 0; place < num_leaves; place++) {
-        const i32 leaf = rows.leaves[b * rows.params.leaves + place].node;
+    for (u32 index = 0; index < num_leaves; index++) {
+        const i32 leaf = rows.leaves[b * rows.params.leaves + index].node;
         // A new root's own evaluation is no simulation: its selection counted no visit.
         const bool is_new_root = from_lane(row.nodes[leaf].visits, 0) == 0;
         const bool is_applied = rows.params.leaves > 1 && !is_new_root;

@@ -26,7 +26,7 @@ VZ_DEVICE f32 mean_value(i32 visits, f32 value_sum, f32 unvisited) {
     return visits > 0 ? value_sum / (f32)visits : unvisited + value_sum;
 }
 
-// AlphaZero's exploration rate times sqrt(N).
+// AlphaZero's exploration factor: C(s) times sqrt(N).
 VZ_DEVICE f32 exploration(const Rows& rows, i32 visits) {
     const f32 n = (f32)visits;
     return (math::ln((1.0f + n + rows.params.c_base) / rows.params.c_base) + rows.params.c_init) * square_root(n);
@@ -51,9 +51,9 @@ VZ_UNROLL
 
 // The edge that PUCT takes at a decision node; `root` where noise is mixed into the priors.
 VZ_DEVICE int puct_edge(const Rows& rows, const Node& node, const Edges& edges, const RootView* root) {
-    const f32 rate = exploration(rows, node.visits);
+    const f32 exploration_factor = exploration(rows, node.visits);
     const f32 unvisited = first_play_urgency(rows, node, edges);
-    Best best;
+    Argmax best;
 VZ_UNROLL
     for (int slice = 0; slice < SLICES; slice++) {
         const Edge edge = edges.at[slice];
@@ -65,10 +65,10 @@ VZ_UNROLL
             p = (1.0f - share) * p + share * noise;
         }
         const f32 q = mean_value(edge.visits, edge.value_sum, unvisited);
-        best.offer(slice, q + rate * p / (f32)(edge.visits + 1));
+        best.update(slice, q + exploration_factor * p / (f32)(edge.visits + 1));
     }
-    const int place = best.best();
-    return place == NO_PLACE ? 0 : place;
+    const int edge = best.index();
+    return edge == NO_EDGE ? 0 : edge;
 }
 
 // Completed Q and the improved policy of one decision node.
@@ -80,7 +80,7 @@ struct CompletedQ {
     // Twin of `CompletedQ::of`.
     VZ_DEVICE CompletedQ(const Rows& rows, const Edges& edges, f32 own_value) {
         Sum mass, weighted;
-        i32 sum = 0, most = 0;
+        i32 sum = 0, max_visits = 0;
 VZ_UNROLL
         for (int slice = 0; slice < SLICES; slice++) {
             const Edge edge = edges.at[slice];
@@ -89,12 +89,12 @@ VZ_UNROLL
             mass.add(slice, edge.visits > 0 ? edge.prior : 0.0f);
             weighted.add(slice, edge.visits > 0 ? edge.prior * mean : 0.0f);
             sum += edge.visits;
-            most = edge.visits > most ? edge.visits : most;
+            max_visits = edge.visits > max_visits ? edge.visits : max_visits;
         }
         const f32 total = mass.total(), weighted_total = weighted.total();
         const f32 mean = total > 0.0f ? weighted_total / total : own_value;
         visits = (f32)sum_of_integers(sum);
-        scale = (rows.params.c_visit + (f32)largest_of(most)) * rows.params.c_scale * 0.5f;
+        scale = (rows.params.c_visit + (f32)largest_of(max_visits)) * rows.params.c_scale * 0.5f;
         scale = scale > MIN_SCALE ? scale : MIN_SCALE;
         mixed = (own_value + visits * mean) / (1.0f + visits);
     }
@@ -106,18 +106,18 @@ VZ_UNROLL
 
     // Writes prior x exp(sigma - max) and returns the sum.
     VZ_DEVICE f32 weights(const Edges& edges, f32 (&out)[SLICES]) const {
-        f32 most = refuted();
+        f32 max_score = refuted();
 VZ_UNROLL
         for (int slice = 0; slice < SLICES; slice++) {
             out[slice] = sigma(edges.at[slice]);
-            most = out[slice] > most ? out[slice] : most;
+            max_score = out[slice] > max_score ? out[slice] : max_score;
         }
-        most = largest_of(most);
-        most = most > MIN_SCORE ? most : MIN_SCORE;
+        max_score = largest_of(max_score);
+        max_score = max_score > MIN_SCORE ? max_score : MIN_SCORE;
         Sum sum;
 VZ_UNROLL
         for (int slice = 0; slice < SLICES; slice++) {
-            out[slice] = edges.at[slice].prior * math::exp(out[slice] - most);
+            out[slice] = edges.at[slice].prior * math::exp(out[slice] - max_score);
             sum.add(slice, out[slice]);
         }
         return sum.total();
@@ -132,15 +132,15 @@ VZ_DEVICE int gumbel_edge(const Rows& rows, const Edges& edges, f32 own_value) {
     // Where only edges of prior 0 are left, the least visited one is taken.
     const f32 inverse = total > 0.0f ? 1.0f / total : 0.0f;
     const f32 share = 1.0f / (1.0f + improved.visits);
-    Best best;
+    Argmax best;
 VZ_UNROLL
     for (int slice = 0; slice < SLICES; slice++) {
         const Edge edge = edges.at[slice];
         const f32 score = weights[slice] * inverse - (f32)edge.visits * share;
-        best.offer(slice, edge.value_sum == refuted() ? refuted() : score);
+        best.update(slice, edge.value_sum == refuted() ? refuted() : score);
     }
-    const int place = best.best();
-    return place == NO_PLACE ? 0 : place;
+    const int edge = best.index();
+    return edge == NO_EDGE ? 0 : edge;
 }
 
 // Writes g + logit + sigma of every root edge; -inf where it is refuted or no edge.
@@ -162,32 +162,32 @@ VZ_UNROLL
 VZ_DEVICE int gumbel_root_edge(const Rows& rows, const Edges& edges, f32 own_value, const RootView& root) {
     f32 scores[SLICES];
     gumbel_scores(rows, edges, own_value, root, scores);
-    Best scheduled, any;
+    Argmax scheduled, any;
 VZ_UNROLL
     for (int slice = 0; slice < SLICES; slice++) {
         const int e = edge_in(slice);
         const i32 base = PADDED % WIDTH == 0 || e < PADDED ? root.base_visits[e] : 0;
         const bool due = edges.at[slice].visits - base == root.considered_visits;
-        scheduled.offer(slice, due ? scores[slice] : refuted());
-        any.offer(slice, scores[slice]);
+        scheduled.update(slice, due ? scores[slice] : refuted());
+        any.update(slice, scores[slice]);
     }
-    const int place = scheduled.best(), otherwise = any.best();
-    if (place != NO_PLACE) return place;
-    return otherwise != NO_PLACE ? otherwise : 0;
+    const int edge = scheduled.index(), otherwise = any.index();
+    if (edge != NO_EDGE) return edge;
+    return otherwise != NO_EDGE ? otherwise : 0;
 }
 
 // The outcome that a descent follows at a chance node. `key` is the row's for this simulation.
 VZ_DEVICE int chance_edge(const Rows& rows, const Row& row, i32 n, const Node& node, const Edges& edges, Key key) {
     if (rows.params.chance == ChanceRule::Stratified) {
         const f32 total = (f32)(node.visits + 1);
-        Best best;
+        Argmax best;
 VZ_UNROLL
         for (int slice = 0; slice < SLICES; slice++) {
             const Edge edge = edges.at[slice];
-            best.offer(slice, edge.prior * total - (f32)edge.visits + edge.value_sum);
+            best.update(slice, edge.prior * total - (f32)edge.visits + edge.value_sum);
         }
-        const int place = best.best();
-        return place == NO_PLACE ? 0 : place;
+        const int edge = best.index();
+        return edge == NO_EDGE ? 0 : edge;
     }
     // Subtracts the probabilities in the order of the list; every lane does the same.
     f32 x = key.with((u64)n).stream().uniform();

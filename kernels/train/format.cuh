@@ -10,10 +10,10 @@ namespace train {
 
 typedef f32 Element;
 
-VZ_DEVICE f32 widen(Element x) { return x; }
+VZ_DEVICE f32 to_f32(Element x) { return x; }
 
 template <class To>
-VZ_DEVICE To narrow(f32 x) {
+VZ_DEVICE To from_f32(f32 x) {
     return x;
 }
 
@@ -25,7 +25,7 @@ struct Element {
 
 #if VZ_TRAIN_FORMAT == 1
 
-VZ_DEVICE f32 widen(Element x) { return from_bits((u32)x.bits << 16); }
+VZ_DEVICE f32 to_f32(Element x) { return from_bits((u32)x.bits << 16); }
 
 // Rounds to nearest, ties to even; NaN stays NaN.
 VZ_DEVICE u16 narrow_bits(f32 x) {
@@ -41,7 +41,7 @@ VZ_DEVICE u16 narrow_bits(f32 x) {
 
 #elif defined(__CUDACC__)
 
-VZ_DEVICE f32 widen(Element x) {
+VZ_DEVICE f32 to_f32(Element x) {
     f32 out;
     asm("cvt.f32.f16 %0, %1;" : "=f"(out) : "h"(x.bits));
     return out;
@@ -55,7 +55,7 @@ VZ_DEVICE u16 narrow_bits(f32 x) {
 
 #else
 
-VZ_DEVICE f32 widen(Element x) {
+VZ_DEVICE f32 to_f32(Element x) {
     const u32 sign = (u32)(x.bits & 0x8000) << 16, rest = x.bits & 0x7FFF;
     if (rest >= 0x7C00) return from_bits(sign | 0x7F800000u | (rest & 0x3FF) << 13);
     const f32 size = rest < 0x400 ? (f32)rest * (1.0f / 16777216.0f) : from_bits((rest << 13) + 0x38000000u);
@@ -76,13 +76,13 @@ VZ_DEVICE u16 narrow_bits(f32 x) {
 #endif
 
 template <class To>
-VZ_DEVICE To narrow(f32 x);
+VZ_DEVICE To from_f32(f32 x);
 template <>
-VZ_DEVICE f32 narrow<f32>(f32 x) {
+VZ_DEVICE f32 from_f32<f32>(f32 x) {
     return x;
 }
 template <>
-VZ_DEVICE Element narrow<Element>(f32 x) {
+VZ_DEVICE Element from_f32<Element>(f32 x) {
     return Element{narrow_bits(x)};
 }
 
@@ -95,7 +95,7 @@ struct alignas(16) Vector {
 
 VZ_DEVICE Vector zeros() {
     Vector out;
-    for (int i = 0; i < VEC; i++) out.x[i] = narrow<Element>(0.0f);
+    for (int i = 0; i < VEC; i++) out.x[i] = from_f32<Element>(0.0f);
     return out;
 }
 
@@ -120,7 +120,7 @@ VZ_DEVICE T warp_sum(T value) {
 
 VZ_DEVICE f32 warp_largest(f32 value) {
     for (int distance = WARP / 2; distance > 0; distance /= 2) {
-        value = larger(value, __shfl_xor_sync(0xFFFFFFFFu, value, distance));
+        value = maximum(value, __shfl_xor_sync(0xFFFFFFFFu, value, distance));
     }
     return value;
 }

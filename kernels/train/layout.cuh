@@ -11,7 +11,7 @@ typedef f32 Element;
 #else
 struct Element;
 #endif
-struct LinearShape; // factors.cuh
+struct LinearShape; // operands.cuh
 
 constexpr u32 BLOCK = 128u; // Threads of a block, but for those that make tiles of products.
 constexpr int VEC = 8; // Numbers that a thread reads or writes at once; all arrays' rows are a multiple of it.

@@ -24,7 +24,7 @@
 // for few rows, where there are too few blocks (src/net/gpu_train/tiling.rs). In f32 a step is K = 16 with the same bytes; at 128
 // multiply-adds per cycle, arithmetic takes 2,048 cycles for 128 x 128 and is the limit.
 #pragma once
-#include "train/sums.cuh"
+#include "train/accumulators.cuh"
 
 namespace train {
 
@@ -38,7 +38,7 @@ struct EpilogueArgs {
     // The terms of four columns, the same for all rows of a tile.
     struct ColumnTerms {
         bool there; // the columns exist
-        u32 place;  // offset of the columns in the first row
+        u32 offset;  // offset of the columns in the first row
         f32 bias[4];
     };
     VZ_DEVICE ColumnTerms terms(const LinearShape& shape, u32 position, u32 column) const {
@@ -54,26 +54,26 @@ VZ_UNROLL
     struct Terms {
         Quad<Element> residual, mask;
     };
-    VZ_DEVICE Terms read(u64 place) const {
+    VZ_DEVICE Terms read(u64 offset) const {
         Terms terms = {};
-        if (residual) terms.residual = *(const Quad<Element>*)(residual + place);
-        if (relu_mask) terms.mask = *(const Quad<Element>*)(relu_mask + place);
+        if (residual) terms.residual = *(const Quad<Element>*)(residual + offset);
+        if (relu_mask) terms.mask = *(const Quad<Element>*)(relu_mask + offset);
         return terms;
     }
 
-    // Stores the results of four adjacent sums at `place`.
+    // Stores the results of four adjacent sums at `offset`.
     template <class Out>
-    VZ_DEVICE void store(const ColumnTerms& columns, const Terms& terms, net::Four sum, u64 place, Out* out) const {
+    VZ_DEVICE void store(const ColumnTerms& columns, const Terms& terms, net::Four sum, u64 offset, Out* out) const {
         Quad<Out> result;
 VZ_UNROLL
         for (int e = 0; e < 4; e++) {
             f32 x = sum.at[e] + columns.bias[e];
-            if (residual) x += widen(terms.residual.x[e]);
+            if (residual) x += to_f32(terms.residual.x[e]);
             if (x < min_value) x = min_value;
-            if (relu_mask && !(widen(terms.mask.x[e]) > 0.0f)) x = 0.0f;
-            result.x[e] = narrow<Out>(x);
+            if (relu_mask && !(to_f32(terms.mask.x[e]) > 0.0f)) x = 0.0f;
+            result.x[e] = from_f32<Out>(x);
         }
-        *(Quad<Out>*)(out + place) = result;
+        *(Quad<Out>*)(out + offset) = result;
     }
 };
 
@@ -118,7 +118,7 @@ VZ_DEVICE void product(const LinearBlock& args, Out* out) {
     const EpilogueArgs epilogue = {
         args.bias, args.residual, args.relu_mask, args.activation == Activation::Relu ? 0.0f : no_minimum()
     };
-    typedef Accumulators<T, Line::ROW> S;
+    typedef Accumulators<T, OperandLayout::ROW> S;
     const u32 column_tiles = (shape.columns + T::COLUMNS - 1) / T::COLUMNS;
     const u32 tile = blockIdx.x / column_tiles, first_column = blockIdx.x % column_tiles * T::COLUMNS;
     // `Spread`: a tile has rows of one position, which has its own weights.
@@ -139,14 +139,14 @@ VZ_DEVICE void product(const LinearBlock& args, Out* out) {
     const auto store_tile = [&](const EpilogueArgs& by) {
         typedef EpilogueArgs::ColumnTerms Columns;
         const auto is_there = [&](const Columns& columns, int row) { return columns.there && first + row < units; };
-        const auto place = [&](const Columns& columns, int row) { return (u64)(first + row) * row_step + columns.place; };
+        const auto offset = [&](const Columns& columns, int row) { return (u64)(first + row) * row_step + columns.offset; };
         sums.store_tile(
             [&](int along) { return by.terms(shape, position, first_column + along); },
             [&](const Columns& columns, int row) {
-                return is_there(columns, row) ? by.read(place(columns, row)) : EpilogueArgs::Terms{};
+                return is_there(columns, row) ? by.read(offset(columns, row)) : EpilogueArgs::Terms{};
             },
             [&](const Columns& columns, const EpilogueArgs::Terms& terms, int row, const net::Four& four) {
-                if (is_there(columns, row)) by.store(columns, terms, four, place(columns, row), out);
+                if (is_there(columns, row)) by.store(columns, terms, four, offset(columns, row), out);
             }
         );
     };
@@ -165,13 +165,13 @@ VZ_DEVICE void weight_gradient(const WeightGradientBlock& args) {
     const LinearShape shape = *args.shape;
     const u32 rows = args.rows, splits = args.splits;
     const Element *x = args.x, *dy = args.dy;
-    typedef Accumulators<T, Line::DEPTH> S;
+    typedef Accumulators<T, OperandLayout::DEPTH> S;
     const u32 height = shape.taps * shape.inputs;
     const u32 row_tiles = (height + T::ROWS - 1) / T::ROWS, column_tiles = (shape.columns + T::COLUMNS - 1) / T::COLUMNS;
     const u32 split = blockIdx.x / (row_tiles * column_tiles), tile = blockIdx.x % (row_tiles * column_tiles);
     const u32 first_row = tile / column_tiles * T::ROWS, first_column = tile % column_tiles * T::COLUMNS;
     const u32 share = ((rows + splits - 1) / splits + CHUNK - 1) / CHUNK * CHUNK;
-    const u32 begin = smaller(split * share, rows), end = smaller(begin + share, rows);
+    const u32 begin = minimum(split * share, rows), end = minimum(begin + share, rows);
 
     S sums;
     InputPatchLoader<typename S::S::Left> left(shape, x, first_row, begin, end);

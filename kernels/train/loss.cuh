@@ -45,19 +45,19 @@ VZ_DEVICE void policy_loss(const LossBlock& args, f32 loss_scale, u32 row, f32 s
     const f64 log_sum = (f64)math::ln(sum);
     cross_entropy = 0.0;
     entropy = 0.0;
-    for (u32 place = lane; place < width; place += WARP) {
-        const u32 i = place / stride;
-        const bool counts = place % stride == 0 && i < args.actions && legal[i];
+    for (u32 index = lane; index < width; index += WARP) {
+        const u32 i = index / stride;
+        const bool counts = index % stride == 0 && i < args.actions && legal[i];
         f32 d = 0.0f;
         if (counts) {
-            const f32 shifted = logits[place] - max, t = target[i];
+            const f32 shifted = logits[index] - max, t = target[i];
             if (t > 0.0f) {
                 cross_entropy -= (f64)t * ((f64)shifted - log_sum);
                 entropy -= (f64)t * (f64)math::ln(t);
             }
             d = share * (mass * math::exp(shifted) / sum - t);
         }
-        gradient[place] = narrow<Element>(d * loss_scale);
+        gradient[index] = from_f32<Element>(d * loss_scale);
     }
     cross_entropy = warp_sum(cross_entropy);
     entropy = warp_sum(entropy);
@@ -77,7 +77,7 @@ VZ_DEVICE f64 value_loss(const LossBlock& args, f32 loss_scale, u32 row, f32 sca
             error += (f64)(difference * difference) / (f64)count;
             d = scale * 2.0f * difference / count * (1.0f - value * value);
         }
-        args.d_values[(u64)row * width + i] = narrow<Element>(d * loss_scale);
+        args.d_values[(u64)row * width + i] = from_f32<Element>(d * loss_scale);
     }
     return warp_sum(error);
 }

@@ -18,8 +18,8 @@ struct Chunk {
 
     VZ_DEVICE Chunk(u32 rows, u32 chunk_rows, u32 width) {
         const u32 groups = (width + GROUP - 1) / GROUP;
-        begin = smaller(blockIdx.x / groups * chunk_rows, rows);
-        end = smaller(begin + chunk_rows, rows);
+        begin = minimum(blockIdx.x / groups * chunk_rows, rows);
+        end = minimum(begin + chunk_rows, rows);
         slot = (int)threadIdx.x / (GROUP / VEC);
         lane = (int)threadIdx.x % (GROUP / VEC) * VEC;
         column = blockIdx.x % groups * GROUP + lane;
@@ -44,7 +44,7 @@ struct Chunk {
     }
 
     // The address for thread i < GROUP of sum number `number` of `count` in [chunks, count, width]; null past the last column.
-    VZ_DEVICE f32* place(f32* parts, u32 width, u32 count, u32 number) const {
+    VZ_DEVICE f32* slot(f32* parts, u32 width, u32 count, u32 number) const {
         const u32 groups = (width + GROUP - 1) / GROUP;
         const u32 at = blockIdx.x % groups * GROUP + threadIdx.x;
         if (threadIdx.x >= GROUP || at >= width) return nullptr;
@@ -59,19 +59,19 @@ VZ_DEVICE void moments(const NormBlock& args, f32 (&shared)[ROW_SLOTS][GROUP], f
     const Chunk chunk(args.rows, args.chunk_rows, width);
     const f32 sum = chunk.sum(shared, [&](u32 row, f32* sums) {
         const Vector v = load(x + (u64)row * width + chunk.column);
-        for (int i = 0; i < VEC; i++) sums[i] += widen(v.x[i]);
+        for (int i = 0; i < VEC; i++) sums[i] += to_f32(v.x[i]);
     });
     if (threadIdx.x < GROUP) means[threadIdx.x] = sum / (f32)(chunk.end - chunk.begin);
     __syncthreads();
     const f32 square = chunk.sum(shared, [&](u32 row, f32* sums) {
         const Vector v = load(x + (u64)row * width + chunk.column);
         for (int i = 0; i < VEC; i++) {
-            const f32 d = widen(v.x[i]) - means[chunk.lane + i];
+            const f32 d = to_f32(v.x[i]) - means[chunk.lane + i];
             sums[i] += d * d;
         }
     });
-    if (f32* place = chunk.place(args.parts, width, SUMS_PER_COLUMN, 0)) *place = means[threadIdx.x];
-    if (f32* place = chunk.place(args.parts, width, SUMS_PER_COLUMN, 1)) *place = square;
+    if (f32* slot = chunk.slot(args.parts, width, SUMS_PER_COLUMN, 0)) *slot = means[threadIdx.x];
+    if (f32* slot = chunk.slot(args.parts, width, SUMS_PER_COLUMN, 1)) *slot = square;
 }
 
 // Number of rows, their mean, and the sum of squared deviations from it (Chan, Golub, LeVeque 1983).
@@ -97,7 +97,7 @@ VZ_DEVICE Moments moments_of(const NormBlock& args, u32 column) {
     Moments all = {0.0, 0.0, 0.0};
     for (u32 chunk = lane; chunk < chunks; chunk += WARP) {
         const f32* part = args.parts + (u64)chunk * SUMS_PER_COLUMN * width + column;
-        all.join((f64)(smaller((chunk + 1) * chunk_rows, rows) - chunk * chunk_rows), (f64)part[0], (f64)part[width]);
+        all.join((f64)(minimum((chunk + 1) * chunk_rows, rows) - chunk * chunk_rows), (f64)part[0], (f64)part[width]);
     }
     for (int distance = WARP / 2; distance > 0; distance /= 2) {
         const f64 n = __shfl_xor_sync(0xFFFFFFFFu, all.count, distance);
@@ -120,7 +120,7 @@ VZ_DEVICE void prepare_norm(const NormBlock& args, u32 column, const Moments& al
     stats[SHIFT * width + column] = used ? args.parameters[maps[width + column]] : 0.0f;
     if (!used) return;
     update_running(args.running[maps[2 * width + column]], all.mean);
-    update_running(args.running[maps[3 * width + column]], variance * (all.count / (larger(all.count, 2.0) - 1.0)));
+    update_running(args.running[maps[3 * width + column]], variance * (all.count / (maximum(all.count, 2.0) - 1.0)));
 }
 
 // Sets `bad_statistic` of the report if a column's running statistics are not finite.
@@ -187,8 +187,8 @@ VZ_DEVICE void normalise_relu(const NormBlock& args) {
         const NormVector norm(args.stats, args.width, (u32)(i % vectors) * VEC);
         Vector v = load(args.x + i * VEC);
         for (int j = 0; j < VEC; j++) {
-            const f32 y = norm.of(j, widen(v.x[j]));
-            v.x[j] = narrow<Element>(y < 0.0f ? 0.0f : y);
+            const f32 y = norm.of(j, to_f32(v.x[j]));
+            v.x[j] = from_f32<Element>(y < 0.0f ? 0.0f : y);
         }
         store(args.out + i * VEC, v);
     }
@@ -207,8 +207,8 @@ VZ_DEVICE void gradient_sums(const NormBlock& args, f32 (&shared)[ROW_SLOTS][GRO
         const u64 at = (u64)row * width + chunk.column;
         const Vector v = load(x + at), g = load(d + at);
         for (int i = 0; i < VEC; i++) {
-            const f32 value = widen(v.x[i]);
-            const f32 dz = norm.relu_gradient(args.gradient_of, i, value, widen(g.x[i]));
+            const f32 value = to_f32(v.x[i]);
+            const f32 dz = norm.relu_gradient(args.gradient_of, i, value, to_f32(g.x[i]));
             sums[i] += dz;
             products[i] += dz * (value - norm.mean.x[i]);
         }
@@ -220,8 +220,8 @@ VZ_DEVICE void gradient_sums(const NormBlock& args, f32 (&shared)[ROW_SLOTS][GRO
     if (threadIdx.x < GROUP) {
         for (int i = 0; i < ROW_SLOTS; i++) product += shared[i][threadIdx.x];
     }
-    if (f32* place = chunk.place(args.parts, width, SUMS_PER_COLUMN, 0)) *place = sum;
-    if (f32* place = chunk.place(args.parts, width, SUMS_PER_COLUMN, 1)) *place = product;
+    if (f32* slot = chunk.slot(args.parts, width, SUMS_PER_COLUMN, 0)) *slot = sum;
+    if (f32* slot = chunk.slot(args.parts, width, SUMS_PER_COLUMN, 1)) *slot = product;
 }
 
 // Totals of `gradient_sums` over a number of rows.
@@ -281,9 +281,9 @@ VZ_DEVICE void input_gradient(const NormBlock& args) {
         const Vector v = load(args.x + i * VEC), g = load(args.d + i * VEC);
         Vector o = args.residual ? load(args.residual + i * VEC) : zeros();
         for (int j = 0; j < VEC; j++) {
-            const f32 value = widen(v.x[j]), dz = norm.relu_gradient(args.gradient_of, j, value, widen(g.x[j]));
+            const f32 value = to_f32(v.x[j]), dz = norm.relu_gradient(args.gradient_of, j, value, to_f32(g.x[j]));
             const f32 dx = dz * norm.scale.x[j] - (value - norm.mean.x[j]) * slope.x[j] - offset.x[j];
-            o.x[j] = narrow<Element>(widen(o.x[j]) + dx);
+            o.x[j] = from_f32<Element>(to_f32(o.x[j]) + dx);
         }
         store(args.out + i * VEC, o);
     }
@@ -296,9 +296,9 @@ VZ_DEVICE void column_sums(
     const Chunk chunk(rows, chunk_rows, width);
     const f32 sum = chunk.sum(shared, [&](u32 row, f32* sums) {
         const Vector v = load(x + (u64)row * width + chunk.column);
-        for (int i = 0; i < VEC; i++) sums[i] += widen(v.x[i]);
+        for (int i = 0; i < VEC; i++) sums[i] += to_f32(v.x[i]);
     });
-    if (f32* place = chunk.place(parts, width, 1, 0)) *place = sum;
+    if (f32* slot = chunk.slot(parts, width, 1, 0)) *slot = sum;
 }
 
 } // namespace train

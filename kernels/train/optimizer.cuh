@@ -6,7 +6,7 @@ namespace train {
 
 // The sum of squares of one part of the gradient per block.
 VZ_DEVICE void square_part(const UpdateBlock& args, f64 (&shared)[BLOCK_WARPS]) {
-    const u32 begin = blockIdx.x * SQUARED, n = smaller(args.num_parameters - begin, SQUARED);
+    const u32 begin = blockIdx.x * SQUARED, n = minimum(args.num_parameters - begin, SQUARED);
     const f64 sum = block_sum(n, shared, [&](u32 i) {
         const f64 g = (f64)args.gradient[begin + i];
         return g * g;

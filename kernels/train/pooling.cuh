@@ -39,22 +39,22 @@ VZ_DEVICE void pool_forward(const PoolingBlock& of, const PoolArrays& arrays) {
     const PoolParams weights(of, arrays.params);
     const PoolParts parts(of, arrays.scratch, board, 0);
     for (u32 channel = threadIdx.x; channel < of.pooled; channel += blockDim.x) {
-        f32 sum = 0.0f, most = 0.0f;
+        f32 sum = 0.0f, largest = 0.0f;
         for (u32 square = 0; square < of.squares; square++) {
-            f32 number = widen(x[((u64)board * of.squares + square) * of.width + channel]);
+            f32 number = to_f32(x[((u64)board * of.squares + square) * of.width + channel]);
             if (stats) {
                 const f32* stat = stats + channel;
                 number = normalised(number, stat[MEAN * of.width], stat[SCALE * of.width], stat[SHIFT * of.width]);
             }
             if (of.statistics == PoolStatistics::ReluMeanMax) number = number < 0.0f ? 0.0f : number;
             sum += number;
-            most = number > most ? number : most;
+            largest = number > largest ? number : largest;
         }
         const f32 mean = sum * of.per_square;
         parts.inputs[channel] = mean;
         if (of.statistics == PoolStatistics::ReluMeanMax) {
             parts.inputs[of.pooled + channel] = mean * of.board_factor;
-            parts.inputs[2 * of.pooled + channel] = most;
+            parts.inputs[2 * of.pooled + channel] = largest;
         }
     }
     __syncthreads();
@@ -74,31 +74,31 @@ VZ_DEVICE void pool_forward(const PoolingBlock& of, const PoolArrays& arrays) {
 
 // out = relu(normalised x + bias), the biases being what `pool_forward` wrote.
 VZ_DEVICE void norm_bias_relu(const PoolingBlock& of, const PoolArrays& arrays) {
-    for_vectors((u64)arrays.boards * of.squares, of.width, [&](u64 row, u32 column, u64 place) {
+    for_vectors((u64)arrays.boards * of.squares, of.width, [&](u64 row, u32 column, u64 offset) {
         const PoolParts parts(of, arrays.scratch, (u32)(row / of.squares), 0);
         const NormVector norm(arrays.stats, of.width, column);
-        Vector v = load(arrays.x + place);
+        Vector v = load(arrays.x + offset);
         for (u32 i = 0; i < VEC; i++) {
             const u32 output = column + i - of.first;
-            f32 y = norm.of((int)i, widen(v.x[i]));
+            f32 y = norm.of((int)i, to_f32(v.x[i]));
             if (column + i >= of.first && output < of.outputs) y += parts.outputs[output];
-            v.x[i] = narrow<Element>(y < 0.0f ? 0.0f : y);
+            v.x[i] = from_f32<Element>(y < 0.0f ? 0.0f : y);
         }
-        store(arrays.out + place, v);
+        store(arrays.out + offset, v);
     });
 }
 
 // out = residual + x scale, the scales being what `pool_forward` wrote.
 VZ_DEVICE void scale_add(const PoolingBlock& of, const PoolArrays& arrays) {
-    for_vectors((u64)arrays.boards * of.squares, of.width, [&](u64 row, u32 column, u64 place) {
+    for_vectors((u64)arrays.boards * of.squares, of.width, [&](u64 row, u32 column, u64 offset) {
         const PoolParts parts(of, arrays.scratch, (u32)(row / of.squares), 0);
-        const Vector v = load(arrays.x + place);
-        Vector y = load(arrays.residual + place);
+        const Vector v = load(arrays.x + offset);
+        Vector y = load(arrays.residual + offset);
         for (u32 i = 0; i < VEC; i++) {
             if (column + i >= of.outputs) continue;
-            y.x[i] = narrow<Element>(widen(y.x[i]) + widen(v.x[i]) * parts.outputs[column + i]);
+            y.x[i] = from_f32<Element>(to_f32(y.x[i]) + to_f32(v.x[i]) * parts.outputs[column + i]);
         }
-        store(arrays.out + place, y);
+        store(arrays.out + offset, y);
     });
 }
 
@@ -135,9 +135,9 @@ VZ_DEVICE void bias_backward(const PoolingBlock& of, const PoolArrays& arrays) {
     for (u32 channel = threadIdx.x; channel < of.width; channel += blockDim.x) {
         f32 sum = 0.0f;
         for (u32 square = 0; square < of.squares; square++) {
-            const u64 place = start + (u64)square * of.width + channel;
-            if (!(widen(active[place]) > 0.0f)) d[place] = narrow<Element>(0.0f);
-            sum += widen(d[place]);
+            const u64 offset = start + (u64)square * of.width + channel;
+            if (!(to_f32(active[offset]) > 0.0f)) d[offset] = from_f32<Element>(0.0f);
+            sum += to_f32(d[offset]);
         }
         if (channel >= of.first && channel - of.first < of.outputs) gradient.outputs[channel - of.first] = sum;
     }
@@ -145,20 +145,20 @@ VZ_DEVICE void bias_backward(const PoolingBlock& of, const PoolArrays& arrays) {
     pool_inner_backward(of, params, parts, gradient);
     for (u32 channel = threadIdx.x; channel < of.pooled; channel += blockDim.x) {
         u32 largest = 0; // the first of equal maxima
-        f32 most = 0.0f;
+        f32 largest = 0.0f;
         for (u32 square = 0; square < of.squares; square++) {
-            const f32 here = widen(active[start + (u64)square * of.width + channel]);
-            if (here > most) {
-                most = here;
+            const f32 here = to_f32(active[start + (u64)square * of.width + channel]);
+            if (here > largest) {
+                largest = here;
                 largest = square;
             }
         }
         const f32 mean = (gradient.inputs[channel] + gradient.inputs[of.pooled + channel] * of.board_factor) * of.per_square;
         for (u32 square = 0; square < of.squares; square++) {
-            const u64 place = start + (u64)square * of.width + channel;
-            if (!(widen(active[place]) > 0.0f)) continue;
+            const u64 offset = start + (u64)square * of.width + channel;
+            if (!(to_f32(active[offset]) > 0.0f)) continue;
             const f32 max = square == largest ? gradient.inputs[2 * of.pooled + channel] : 0.0f;
-            d[place] = narrow<Element>(widen(d[place]) + (mean + max));
+            d[offset] = from_f32<Element>(to_f32(d[offset]) + (mean + max));
         }
     }
 }
@@ -173,8 +173,8 @@ VZ_DEVICE void scale_backward(const PoolingBlock& of, const PoolArrays& arrays) 
     for (u32 channel = threadIdx.x; channel < of.outputs; channel += blockDim.x) {
         f32 sum = 0.0f;
         for (u32 square = 0; square < of.squares; square++) {
-            const u64 place = start + (u64)square * of.width + channel;
-            sum += widen(d[place]) * widen(x[place]);
+            const u64 offset = start + (u64)square * of.width + channel;
+            sum += to_f32(d[offset]) * to_f32(x[offset]);
         }
         const f32 scale = parts.outputs[channel];
         gradient.outputs[channel] = sum * (scale * (1.0f - scale));
@@ -185,8 +185,8 @@ VZ_DEVICE void scale_backward(const PoolingBlock& of, const PoolArrays& arrays) 
         const bool scaled = channel < of.outputs;
         const f32 scale = scaled ? parts.outputs[channel] : 0.0f, mean = scaled ? gradient.inputs[channel] * of.per_square : 0.0f;
         for (u32 square = 0; square < of.squares; square++) {
-            const u64 place = start + (u64)square * of.width + channel;
-            arrays.out[place] = narrow<Element>(widen(d[place]) * scale + mean);
+            const u64 offset = start + (u64)square * of.width + channel;
+            arrays.out[offset] = from_f32<Element>(to_f32(d[offset]) * scale + mean);
         }
     }
 }

@@ -67,7 +67,7 @@ impl RootCache {
 
     /// The tree of the position with this state and these keys of the positions before it.
     pub fn find(&self, state: &[u8], history: &[u64]) -> Option<&CachedTree> {
-        let place = self.trees.binary_search_by(|tree| tree.snapshot.compare(state, history));
-        place.ok().map(|place| &self.trees[place])
+        let index = self.trees.binary_search_by(|tree| tree.snapshot.compare(state, history));
+        index.ok().map(|index| &self.trees[index])
     }
 }

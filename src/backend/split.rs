@@ -62,8 +62,8 @@ impl SplitBackend {
             (device, made.map(|backend| DeviceRows { device, backend, rows, selected: PassStats::default() }))
         });
         let mut parts = all_of(made.collect(), d)?;
-        let by_themselves = parts.iter_mut().map(|part| part.backend.device().map(drop)).collect();
-        all_or_none(by_themselves, "devices that make passes by themselves")?;
+        let device_driven = parts.iter_mut().map(|part| part.backend.device().map(drop)).collect();
+        all_or_none(device_driven, "devices that make passes by themselves")?;
         let sizes = *parts[0].backend.sizes();
         Ok(Self { parts, sizes, rows_per_game: d })
     }

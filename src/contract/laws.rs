@@ -91,7 +91,7 @@ pub(super) fn unknown_options_are_refused<G: Game>(game: &G, _trail: &Trail) -> 
 pub(super) fn play_is_legal_and_ends<G: Game>(game: &G, trail: &Trail) -> Law {
     let sizes = game.sizes();
     walk(game, trail, |position, _| {
-        let (limit, most, bound) = match position.turn {
+        let (limit, max, bound) = match position.turn {
             Turn::Over => return Ok(()),
             Turn::Chance => ("num_chance", sizes.num_chance, sizes.num_chance),
             Turn::Player(player) => {
@@ -105,7 +105,7 @@ pub(super) fn play_is_legal_and_ends<G: Game>(game: &G, trail: &Trail) -> Law {
             "no action is legal though the game is not over:\n{}",
             draw(game, &position.state)
         );
-        holds!(list.len() <= most, "{} actions are legal, more than {limit} = {most}", list.len());
+        holds!(list.len() <= max, "{} actions are legal, more than {limit} = {max}", list.len());
         holds!(list.windows(2).all(|pair| pair[0] < pair[1]), "not ascending: {list:?}");
         holds!(list.iter().all(|&action| usize::from(action) < bound), "not below {bound}: {list:?}");
         Ok(())
@@ -123,8 +123,8 @@ pub(super) fn chance_is_a_distribution<G: Game>(game: &G, trail: &Trail) -> Law 
         let sum: f64 = probs.iter().map(|&p| f64::from(p)).sum();
         holds!((sum - 1.0).abs() < 1e-5, "the probabilities sum to {sum}");
         let run = chance_run(game, position);
-        let most = sizes.max_chance_run;
-        holds!(run <= most, "{run} chance states in a row, max_chance_run is {most}");
+        let max = sizes.max_chance_run;
+        holds!(run <= max, "{run} chance states in a row, max_chance_run is {max}");
         Ok(())
     })
 }

@@ -35,7 +35,7 @@ pub(super) fn views_describe_the_position<G: Game>(game: &G, trail: &Trail) -> L
 
 /// True if the spot is part of the board.
 fn is_on(board: &Board, spot: Spot) -> Result<bool, String> {
-    let places = match board {
+    let num_spots = match board {
         Board::Grid(grid) => {
             let (columns, cells) = (grid.columns.len(), grid.cells.len());
             holds!(columns > 0 && cells.is_multiple_of(columns), "{cells} cells in {columns} columns");
@@ -51,8 +51,8 @@ fn is_on(board: &Board, spot: Spot) -> Result<bool, String> {
     };
     Ok(match (board, spot) {
         (_, Spot::Button) => true,
-        (_, Spot::Place(at)) => usize::from(at) < places,
-        (_, Spot::Move(from, to)) => from != to && usize::from(from.max(to)) < places,
+        (_, Spot::Place(at)) => usize::from(at) < num_spots,
+        (_, Spot::Move(from, to)) => from != to && usize::from(from.max(to)) < num_spots,
         (Board::Graph(graph), Spot::Edge(a, b)) => graph.edges.iter().any(|edge| edge.ends == [a, b]),
         (Board::Cards(_), Spot::Card(_)) => true,
         _ => false,

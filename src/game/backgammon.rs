@@ -31,11 +31,11 @@ use moves::Movers;
 
 device_constants! {
     fn device_constants;
-    /// Places of [`State::board`].
-    pub const PLACES: usize as "int" = 28;
+    /// Length of [`State::board`].
+    pub const BOARD_LEN: usize as "int" = 28;
     /// The mover's bar.
     pub const BAR: usize as "int" = 1;
-    /// The mover's 1-point, the last place before bearing off.
+    /// The mover's 1-point, the last index before bearing off.
     const ACE: usize as "int" = 25;
     /// The other player's bar.
     pub const OTHER_BAR: usize as "int" = 26;
@@ -43,7 +43,7 @@ device_constants! {
     pub const OFF: usize as "int" = 27;
     /// The other player's checkers borne off.
     pub const OTHER_OFF: usize as "int" = 0;
-    /// The first place of the winner's home board, in the winner's direction of travel.
+    /// The first index of the winner's home board, in the winner's direction of travel.
     const HOME: usize as "int" = 20;
     /// Checkers of each player.
     const CHECKERS: i8 = 15;
@@ -84,10 +84,10 @@ const fn rolls() -> [[u8; 2]; NUM_ROLLS] {
 }
 
 /// The standard start from either player's viewpoint.
-const START: [i8; PLACES] =
+const START: [i8; BOARD_LEN] =
     [0, 0, 2, 0, 0, 0, 0, -5, 0, -3, 0, 0, 0, 5, -5, 0, 0, 0, 3, 0, 5, 0, 0, 0, 0, -2, 0, 0];
 /// A later start with contact, bar and blots in reach, for shorter games (the one BGAI trains on).
-const SHORT_START: [i8; PLACES] =
+const SHORT_START: [i8; BOARD_LEN] =
     [0, 0, 0, -1, -3, 0, 2, -3, 0, -3, -2, 0, 0, -1, 1, 0, 0, 2, 3, 0, 3, -2, 0, 3, 1, 0, 0, 0];
 
 section! {
@@ -107,9 +107,9 @@ device_struct! {
     /// One position.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
     pub struct State {
-        /// Checkers in the mover's direction of travel, the mover's positive, the other player's negative: place 1 is the
+        /// Checkers in the mover's direction of travel, the mover's positive, the other player's negative: index 1 is the
         /// mover's bar, 2..=25 the points, 26 the other player's bar, 27 and 0 what the mover and the other have borne off.
-        pub board: [i8; PLACES],
+        pub board: [i8; BOARD_LEN],
         /// Faces still to be played, the higher first, then zeros.
         pub dice: [u8; 4],
         /// The next event: `PHASE_STARTER` or one of the phases after it.
@@ -129,8 +129,8 @@ impl State {
     /// The position with `mover` to roll. `board` as in the field of that name, 15 checkers each.
     ///
     /// # Errors
-    /// [`Error::Config`] if a player does not have 15 checkers, or has one on the other player's bar or off place.
-    pub fn to_roll(board: [i8; PLACES], mover: u8) -> Result<Self> {
+    /// [`Error::Config`] if a player does not have 15 checkers, or has one on the other player's bar or off entry.
+    pub fn to_roll(board: [i8; BOARD_LEN], mover: u8) -> Result<Self> {
         let own: i32 = board.iter().filter(|&&n| n > 0).map(|&n| i32::from(n)).sum();
         let other: i32 = board.iter().filter(|&&n| n < 0).map(|&n| i32::from(n)).sum();
         if own != 15 || other != -15 {
@@ -150,7 +150,7 @@ impl State {
     }
 
     /// The board from the viewpoint of `player`.
-    fn seen_by(&self, player: u8) -> [i8; PLACES] {
+    fn seen_by(&self, player: u8) -> [i8; BOARD_LEN] {
         if player == self.mover { self.board } else { turned(&self.board) }
     }
 
@@ -204,13 +204,13 @@ impl State {
 }
 
 /// The board from the other player's viewpoint.
-fn turned(board: &[i8; PLACES]) -> [i8; PLACES] {
-    std::array::from_fn(|place| -board[PLACES - 1 - place])
+fn turned(board: &[i8; BOARD_LEN]) -> [i8; BOARD_LEN] {
+    std::array::from_fn(|index| -board[BOARD_LEN - 1 - index])
 }
 
 /// Pips that the checkers of the player who counts positive have to travel.
-fn pips(board: &[i8; PLACES]) -> i32 {
-    (BAR..=ACE).map(|place| (26 - place as i32) * i32::from(board[place].max(0))).sum()
+fn pips(board: &[i8; BOARD_LEN]) -> i32 {
+    (BAR..=ACE).map(|index| (26 - index as i32) * i32::from(board[index].max(0))).sum()
 }
 
 impl Game for Backgammon {

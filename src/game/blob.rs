@@ -152,10 +152,10 @@ impl Blob {
     }
 
     fn check(&self) -> Result<()> {
-        let most = 13.min(NUM_CARDS as u32 / self.players);
-        if !(1..=most).contains(&self.cards) {
+        let max = 13.min(NUM_CARDS as u32 / self.players);
+        if !(1..=max).contains(&self.cards) {
             let expected = format!(
-                "a whole number from 1 to {most}, for {} players share {NUM_CARDS} cards",
+                "a whole number from 1 to {max}, for {} players share {NUM_CARDS} cards",
                 self.players
             );
             return Err(Error::config("game.cards", self.cards, expected));

@@ -220,12 +220,13 @@ impl Game for Chess {
         for side in 0..2 {
             for kind in 0..6 {
                 let plane = &mut out[(side * 6 + kind) * 64..][..64];
-                notation::places(view.pieces[kind] & view.sides[side]).for_each(|place| plane[place] = 1.0);
+                notation::obs_squares(view.pieces[kind] & view.sides[side])
+                    .for_each(|square| plane[square] = 1.0);
             }
         }
         if view.en_passant != 0 {
             let square = 1u64 << (view.en_passant - 1);
-            notation::places(square).for_each(|place| out[17 * 64 + place] = 1.0);
+            notation::obs_squares(square).for_each(|square| out[17 * 64 + square] = 1.0);
         }
         let right = |bit: u8| f32::from(u8::from(view.castling & bit != 0));
         let constants = [

@@ -111,7 +111,7 @@ impl Clique {
             .flat_map(|j| (0..j).map(move |i| owned.contains(edge_number(self.n, i, j))))
             .collect();
         let sextets = bits.chunks(6).map(|chunk| {
-            chunk.iter().enumerate().fold(63, |byte, (place, &bit)| byte + (u8::from(bit) << (5 - place)))
+            chunk.iter().enumerate().fold(63, |byte, (index, &bit)| byte + (u8::from(bit) << (5 - index)))
         });
         std::iter::once(63 + self.n as u8).chain(sextets).map(char::from).collect()
     }

@@ -69,16 +69,16 @@ impl View {
         Self::new(Board::Text { text: text.into() }, &Colour::ALL)
     }
 
-    /// The view with `places` of the board as its winning line.
-    pub fn with_line(mut self, places: impl IntoIterator<Item = usize>) -> Self {
-        self.line = places.into_iter().map(|place| Spot::Place(place as u16)).collect();
+    /// The view with `indices` of the board as its winning line.
+    pub fn with_line(mut self, indices: impl IntoIterator<Item = usize>) -> Self {
+        self.line = indices.into_iter().map(|index| Spot::Place(index as u16)).collect();
         self
     }
 
-    /// The view with a mark on each of `places`.
-    pub fn with_marks(mut self, places: impl IntoIterator<Item = usize>, meaning: &'static str) -> Self {
-        let mark = |place| Mark { at: Spot::Place(place as u16), meaning };
-        self.marks.extend(places.into_iter().map(mark));
+    /// The view with a mark on each of `indices`.
+    pub fn with_marks(mut self, indices: impl IntoIterator<Item = usize>, meaning: &'static str) -> Self {
+        let mark = |index| Mark { at: Spot::Place(index as u16), meaning };
+        self.marks.extend(indices.into_iter().map(mark));
         self
     }
 
@@ -209,9 +209,9 @@ pub struct Grid {
 
 impl Grid {
     /// The row, from the top, and the column of a place.
-    pub fn row_and_column(&self, place: u16) -> (usize, usize) {
+    pub fn row_and_column(&self, index: u16) -> (usize, usize) {
         let columns = self.columns.len().max(1);
-        (usize::from(place) / columns, usize::from(place) % columns)
+        (usize::from(index) / columns, usize::from(index) % columns)
     }
 }
 
@@ -280,8 +280,8 @@ pub struct Slots {
 
 impl Slots {
     /// The slot with this number.
-    pub fn slot(&self, place: u16) -> Option<&Slot> {
-        self.rows.iter().flatten().nth(usize::from(place))
+    pub fn slot(&self, index: u16) -> Option<&Slot> {
+        self.rows.iter().flatten().nth(usize::from(index))
     }
 }
 

@@ -43,9 +43,9 @@ fn check_pooling(spec: &NetSpec) -> Result<()> {
             return Err(Error::config(key, found, "0, or net.arch = \"resnet\""));
         }
     }
-    let most = spec.channels.saturating_sub(1);
-    if spec.global_pool > most {
-        let expected = format!("a whole number from 0 to {most} (fewer than net.channels)");
+    let max = spec.channels.saturating_sub(1);
+    if spec.global_pool > max {
+        let expected = format!("a whole number from 0 to {max} (fewer than net.channels)");
         return Err(Error::config("net.global_pool", spec.global_pool, expected));
     }
     Ok(())

@@ -12,7 +12,7 @@ use crate::game::{Target, TargetShape};
 pub struct ModelBuilder {
     layers: Vec<Layer>,
     params: Vec<Param>,
-    places: FlatRanges,
+    ranges: FlatRanges,
 }
 
 impl ModelBuilder {
@@ -33,7 +33,7 @@ impl ModelBuilder {
             kind.output(&shapes).unwrap_or_else(|| panic!("{} does not read {shapes:?}", kind.name()));
         let (name, first) = (name.into(), self.params.len());
         for (part, shape, role) in kind.params(&shapes) {
-            let range = self.places.take(role, &shape);
+            let range = self.ranges.take(role, &shape);
             self.params.push(Param { name: format!("{name}.{part}"), shape, role, range });
         }
         let params = first..self.params.len();

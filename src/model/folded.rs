@@ -200,8 +200,8 @@ impl Fold<'_> {
         let own = self.model.bias_index(layer).map(|index| self.param(index));
         let bias = |output: usize| scale(output) * own.map_or(0.0, |bias| bias[output]) + offset(output);
         let [_, triangle_scale] = self.scales;
-        let weight = |(place, &weight): (usize, &f32)| {
-            let (output, input) = (place / (inputs * taps), place / taps % inputs);
+        let weight = |(element, &weight): (usize, &f32)| {
+            let (output, input) = (element / (inputs * taps), element / taps % inputs);
             let of_triangle = if input < triangle_channels { triangle_scale } else { 1.0 };
             scale(output) * of_triangle * weight
         };

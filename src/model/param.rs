@@ -1,4 +1,4 @@
-//! One parameter of a network: name, shape, role, and its place in one of two flat arrays: parameters that the optimiser moves, and
+//! One parameter of a network: name, shape, role, and its range in one of two flat arrays: parameters that the optimiser moves, and
 //! running statistics.
 
 use super::role::Role;
@@ -13,7 +13,7 @@ pub struct Param {
     pub shape: Vec<usize>,
     /// Its role.
     pub role: Role,
-    /// Its place among the flat parameters, or among the flat statistics.
+    /// Its range among the flat parameters, or among the flat statistics.
     pub range: Range<usize>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct FlatRanges {
 }
 
 impl FlatRanges {
-    /// The next place for a tensor of this shape.
+    /// The next range for a tensor of this shape.
     pub fn take(&mut self, role: Role, shape: &[usize]) -> Range<usize> {
         let end = if role.is_statistic() { &mut self.statistics } else { &mut self.parameters };
         let start = *end;

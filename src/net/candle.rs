@@ -202,7 +202,7 @@ mod tests {
             (logits, values)
         };
         let (logits, values) = evaluate(&obs);
-        // Alone, in chunks filled up with zeros, and at other places of a chunk.
+        // Alone, in chunks filled up with zeros, and at other rows of a chunk.
         for rows in [1, 3, 11] {
             let chunks = obs.chunks(rows * spec.obs.len()).map(&mut evaluate);
             let (l, v): (Vec<_>, Vec<_>) = chunks.unzip();

@@ -183,8 +183,8 @@ pub(super) struct GraphTensors {
     ends: Tensor,
     /// The number of edge (i, j), E on the diagonal. `[n n]`
     number: Tensor,
-    /// The place of edge e in a flat `[n n]`. `[E]`
-    place: Tensor,
+    /// The index of edge e in a flat `[n n]`. `[E]`
+    index: Tensor,
 }
 
 impl GraphTensors {
@@ -198,7 +198,7 @@ impl GraphTensors {
             (ends[edge * n + i], ends[edge * n + j]) = (1.0, 1.0);
             (number[i * n + j], number[j * n + i]) = (edge as u32, edge as u32);
         }
-        let place: Vec<u32> = edges.ends.iter().map(|[i, j]| (i * n + j) as u32).collect();
+        let index: Vec<u32> = edges.ends.iter().map(|[i, j]| (i * n + j) as u32).collect();
         let ends = Tensor::from_vec(ends, (1, count, n), device)?;
         let means = (ends.transpose(1, 2)?.contiguous()? * f64::from(edges.vertex_scale()))?;
         Ok(Self {
@@ -207,7 +207,7 @@ impl GraphTensors {
             means,
             ends,
             number: Tensor::from_vec(number, n * n, device)?,
-            place: Tensor::from_vec(place, count, device)?,
+            index: Tensor::from_vec(index, count, device)?,
         })
     }
 
@@ -234,7 +234,7 @@ impl GraphTensors {
         let matrix = matrix.reshape((boards, channels, self.vertices, self.vertices))?;
         let product = (matrix.matmul(&matrix)? * self.triangle_scale)?;
         let product = product.reshape((boards, channels, ()))?.transpose(1, 2)?.contiguous()?;
-        let triangles = product.index_select(&self.place, 1)?;
+        let triangles = product.index_select(&self.index, 1)?;
         if channels == all {
             return Ok(triangles);
         }

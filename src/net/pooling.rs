@@ -178,14 +178,14 @@ for_each_isa! {
             if shape.statistics == PoolStatistics::ReluMeanMax {
                 for channel in 0..pooled {
                     // The first of equal maxima.
-                    let (mut largest, mut place) = (0.0, 0);
+                    let (mut largest, mut square_of_max) = (0.0, 0);
                     for square in 0..squares {
                         let here = x[at(square, board) + channel];
                         if here > largest {
-                            (largest, place) = (here, square);
+                            (largest, square_of_max) = (here, square);
                         }
                     }
-                    dx[at(place, board) + channel] += d[2 * pooled + channel];
+                    dx[at(square_of_max, board) + channel] += d[2 * pooled + channel];
                 }
             }
         }

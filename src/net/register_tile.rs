@@ -16,7 +16,7 @@ pub(super) trait DotProduct {
     /// acc + the product of units.
     ///
     /// # Safety
-    /// The caller enables the instructions.
+    /// The kernel contract of [`crate::isa`].
     unsafe fn dot(a: Vector<Self>, b: Vector<Self>, acc: Vector<Self>) -> Vector<Self>;
 }
 
@@ -30,7 +30,7 @@ impl<S: Simd> DotProduct for F32<S> {
     type S = S;
 
     /// # Safety
-    /// The caller enables the instructions.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn dot(a: S::F32, b: S::F32, acc: S::F32) -> S::F32 {
         S::mul_add(a, b, acc)
@@ -76,12 +76,12 @@ pub(super) unsafe fn accumulate<F: DotProduct, const MR: usize, const NV: usize>
 ) {
     const { assert!(MR <= RowPointers::MAX_ROWS, "a row without a pointer") };
     // Not unrolled: the compiler would move broadcasts ahead of their step and spill them.
-    let mut places = RowPointers::new(rows);
+    let mut pointers = RowPointers::new(rows);
     let mut start = columns.start;
     for _ in 0..depth {
-        // SAFETY: the caller's promise; this is one of the steps.
-        unsafe { step::<F, MR, NV>(&places, Columns { start, ..columns }, sums) };
-        places.advance(rows.step);
+        // SAFETY: the kernel contract; this is one of the steps.
+        unsafe { step::<F, MR, NV>(&pointers, Columns { start, ..columns }, sums) };
+        pointers.advance(rows.step);
         start = start.wrapping_add(columns.step);
     }
 }
@@ -139,7 +139,7 @@ unsafe fn step<F: DotProduct, const MR: usize, const NV: usize>(
     columns: Columns,
     sums: &mut [[Vector<F>; NV]; MR],
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the kernel contract.
     unsafe {
         let mut b = [F::S::splat(0.0); NV];
         for (j, b) in b.iter_mut().enumerate() {

@@ -321,8 +321,8 @@ mod tests {
         let mut bytes = bytes.to_vec();
         for _ in 0..1 + rng.below(3) {
             let extremes = [0, 1, 127, 128, 255, rng.below(256) as u8];
-            let place = rng.below(bytes.len());
-            bytes[place] = extremes[rng.below(extremes.len())];
+            let index = rng.below(bytes.len());
+            bytes[index] = extremes[rng.below(extremes.len())];
         }
         postcard::from_bytes(&bytes).ok()
     }

@@ -39,8 +39,8 @@ pub fn sized(config: &Config, sizes: &Sizes) -> Result<Config> {
     let SelfPlayConfig { samples_per_epoch, first_epoch, .. } = &mut sized.selfplay;
     if *samples_per_epoch == 0 {
         let samples = EPOCH_SECONDS / sample_seconds(config, sizes)?;
-        let most = (config.replay.capacity / REPLAY_SHARE).max(LEAST);
-        *samples_per_epoch = rounded(samples as usize).clamp(LEAST, most);
+        let max = (config.replay.capacity / REPLAY_SHARE).max(LEAST);
+        *samples_per_epoch = rounded(samples as usize).clamp(LEAST, max);
         if *first_epoch == 0 {
             *first_epoch = (*samples_per_epoch / FIRST_SHARE).max(1);
         }

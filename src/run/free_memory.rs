@@ -124,14 +124,15 @@ struct Mount {
 impl Mount {
     /// A line of `/proc/self/mountinfo`; None for other file systems.
     fn parse(line: &str) -> Option<Self> {
-        let (place, kind) = line.split_once(" - ")?;
-        let (place, kind): (Vec<&str>, Vec<&str>) = (place.split(' ').collect(), kind.split(' ').collect());
+        let (mounted, kind) = line.split_once(" - ")?;
+        let (mounted, kind): (Vec<&str>, Vec<&str>) =
+            (mounted.split(' ').collect(), kind.split(' ').collect());
         let version = match *kind.first()? {
             "cgroup2" => Version::V2,
             "cgroup" if kind.get(2)?.split(',').any(|option| option == "memory") => Version::V1,
             _ => return None,
         };
-        Some(Self { version, root: place.get(3)?.into(), point: place.get(4)?.into() })
+        Some(Self { version, root: mounted.get(3)?.into(), point: mounted.get(4)?.into() })
     }
 
     /// The folders of the process's group and its parents in this mount, with the groups' names. `groups` is the text of

@@ -141,7 +141,7 @@ impl Simd for Avx512 {
     #[inline(always)]
     unsafe fn store_first(p: *mut f32, a: __m512, count: usize) {
         let mask = if count >= 16 { u16::MAX } else { (1 << count) - 1 };
-        // SAFETY: the caller's promise; lanes that the mask leaves out are not touched.
+        // SAFETY: the kernel contract; lanes that the mask leaves out are not touched.
         unsafe { _mm512_mask_storeu_ps(p, mask, a) }
     }
 }

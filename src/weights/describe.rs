@@ -38,12 +38,12 @@ fn random_game(game: &dyn ErasedRules, number: u64) -> Vec<SampledPosition> {
     loop {
         let history = History { played: &played, path: &[] };
         let (turn, legal) = (game.turn(&state), game.legal(&state, history));
-        let place = match turn {
+        let index = match turn {
             Turn::Over => return positions,
             Turn::Chance => rng.weighted(&game.chance_probs(&state, &legal)),
             Turn::Player(_) => rng.below(legal.len()),
         };
-        let action = legal[place];
+        let action = legal[index];
         positions.push(SampledPosition { state: state.clone(), turn, legal });
         let key = sizes.uses_history.then(|| game.history_key(&state));
         game.step(&mut state, action, history);
@@ -63,8 +63,8 @@ pub fn observations(game: &dyn ErasedRules, count: usize) -> Vec<f32> {
     let mut out = vec![0.0; count * features];
     for (number, obs) in out.chunks_exact_mut(features).enumerate() {
         let positions = decisions(game, number as u64);
-        let place = Key::new(1, Purpose::Evaluation).with(number as u64).stream().below(positions.len());
-        game.observe_batch(&positions[place].state, obs);
+        let index = Key::new(1, Purpose::Evaluation).with(number as u64).stream().below(positions.len());
+        game.observe_batch(&positions[index].state, obs);
     }
     out
 }

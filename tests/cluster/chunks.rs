@@ -120,21 +120,21 @@ pub fn replace_body(chunk: &mut Vec<u8>, raw: &[u8]) {
     sign(chunk);
 }
 
-/// Changes one to three bytes at random places.
+/// Changes one to three bytes at random offsets.
 pub fn change(bytes: &mut Vec<u8>, rng: &mut RngStream) {
     for _ in 0..1 + rng.below(3) {
-        let place = rng.below(bytes.len());
-        let extremes = [0, 1, 127, 128, 255, bytes[place] ^ 1 << rng.below(8), rng.below(256) as u8];
+        let index = rng.below(bytes.len());
+        let extremes = [0, 1, 127, 128, 255, bytes[index] ^ 1 << rng.below(8), rng.below(256) as u8];
         match rng.below(12) {
-            0 => bytes.truncate(place.max(1)),
-            1 => bytes.insert(place, extremes[rng.below(7)]),
-            2 => drop((bytes.len() > 1).then(|| bytes.remove(place))),
-            _ => bytes[place] = extremes[rng.below(7)],
+            0 => bytes.truncate(index.max(1)),
+            1 => bytes.insert(index, extremes[rng.below(7)]),
+            2 => drop((bytes.len() > 1).then(|| bytes.remove(index))),
+            _ => bytes[index] = extremes[rng.below(7)],
         }
     }
 }
 
-/// The bytes of a chunk after changes: at any place; in the header or in the body, with a right checksum; or in the games before
+/// The bytes of a chunk after changes: at any offset; in the header or in the body, with a right checksum; or in the games before
 /// compression, with right sizes and checksum.
 pub fn forged(bytes: &[u8], raw: &[u8], rng: &mut RngStream) -> Vec<u8> {
     let mut out = bytes.to_vec();

@@ -128,7 +128,7 @@ impl Sent {
         open(&mut self.reader, bytes, (&self.digest, &self.limits), &self.offer, Self::TASK)
     }
 
-    /// The chunk after changes at any place, or of its content with a right checksum.
+    /// The chunk after changes at any offset, or of its content with a right checksum.
     fn forged(&self, rng: &mut RngStream) -> Vec<u8> {
         let mut out = self.bytes.clone();
         if rng.below(4) == 0 {

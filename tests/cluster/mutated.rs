@@ -183,10 +183,10 @@ fn changed_json(text: &[u8], rng: &mut RngStream) -> Vec<u8> {
     let mut out = text.to_vec();
     for _ in 0..1 + rng.below(4) {
         let digits: Vec<usize> = (0..out.len()).filter(|&i| out[i].is_ascii_digit()).collect();
-        let place = digits[rng.below(digits.len())];
+        let index = digits[rng.below(digits.len())];
         let other = ["7", "-1", "1e9", "1e300", "0.1", "99999999999999999999", "null", "\"\\u001b[2J\""]
             [rng.below(8)];
-        out.splice(place..=place, other.bytes());
+        out.splice(index..=index, other.bytes());
     }
     out
 }

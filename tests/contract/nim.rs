@@ -13,12 +13,12 @@ use vecaz::search::root::Exploration;
 use vecaz::searcher::SearchRequest;
 
 section! {
-    /// One heap; a player takes 1 to `most` stones; the player who takes the last one wins.
+    /// One heap; a player takes 1 to `max_take` stones; the player who takes the last one wins.
     Nim {
         /// Stones at the start.
         stones: u32 [1..=100] = 17,
         /// Maximum number of stones that a player may take.
-        most: u32 [1..=9] = 3,
+        max_take: u32 [1..=9] = 3,
     }
 }
 
@@ -49,10 +49,10 @@ impl Game for Nim {
     }
 
     fn sizes(&self) -> Sizes {
-        let most = self.most as usize;
+        let max_take = self.max_take as usize;
         Sizes {
-            num_actions: most,
-            max_legal: most,
+            num_actions: max_take,
+            max_legal: max_take,
             obs: ObsShape { channels: 1, height: 1, width: 1 },
             max_plies: self.stones as usize,
             ..Sizes::default()
@@ -72,7 +72,7 @@ impl Game for Nim {
     }
 
     fn legal(&self, state: &State, _history: History<'_>, out: &mut [u16]) -> usize {
-        let count = state.stones.min(self.most);
+        let count = state.stones.min(self.max_take);
         out.iter_mut().zip(0..count).for_each(|(out, action)| *out = action as u16);
         count as usize
     }

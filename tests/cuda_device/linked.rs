@@ -30,14 +30,14 @@ fn gpus(num: u32) -> Vec<CudaDevice> {
 fn pair(bytes: [&[u8]; 2]) -> [(CudaDevice, Sums, Buffer); 2] {
     set(&NCCL, "nccl_link_result", 0i32);
     let mut bytes = bytes.into_iter();
-    let places = linked(gpus(2)).expect("linked").into_iter().map(|LinkedDevice { device, sums }| {
+    let linked_devices = linked(gpus(2)).expect("linked").into_iter().map(|LinkedDevice { device, sums }| {
         let bytes = bytes.next().expect("two");
         let mut buffer = device.alloc(bytes.len()).expect("memory");
         device.upload(&mut buffer, 0, bytes).expect("copied");
         (device, sums.expect("of two"), buffer)
     });
-    let places: Vec<_> = places.collect();
-    places.try_into().ok().expect("two")
+    let linked_devices: Vec<_> = linked_devices.collect();
+    linked_devices.try_into().ok().expect("two")
 }
 
 /// Does `work` on both at the same time.

@@ -465,8 +465,8 @@ fn programs_are_compiled_once() {
     let stored = files();
     let [(path, content)] = stored.as_slice() else { panic!("{} files", stored.len()) };
     // What is stored is what is loaded: a program that is no machine code is refused by the driver.
-    let place = content.windows(4).position(|bytes| bytes == b"\x7fELF").expect("machine code");
-    assert!(place > 0);
+    let offset = content.windows(4).position(|bytes| bytes == b"\x7fELF").expect("machine code");
+    assert!(offset > 0);
     std::fs::write(path, &content[..content.len() - 1]).expect("written");
     loaded(store());
     assert_eq!(files(), stored);

@@ -55,11 +55,11 @@ impl ComponentFactory for HostMachine {
         state: Option<&Weights>,
     ) -> Result<Box<dyn Learner>> {
         let first = Trainer::new(spec, &config.train, config.run.seed)?.state();
-        let places = match self.0 {
+        let devices = match self.0 {
             1 => vec![LinkedDevice { device: HostDevice::new(4), sums: None }],
             num => linked(num as usize, 4),
         };
-        learner_on(places, config, game, spec, state.unwrap_or(&first))
+        learner_on(devices, config, game, spec, state.unwrap_or(&first))
     }
 
     fn backend(
@@ -119,7 +119,7 @@ fn config(mode: &str, epochs: u64) -> Config {
 }
 
 /// Goes on to the configuration's end; the records of all epochs.
-fn go(run: Result<Run>) -> Vec<EpochRecord> {
+fn run_to_end(run: Result<Run>) -> Vec<EpochRecord> {
     let mut run = run.expect("there is all that it needs");
     run.run_epochs(&mut Progress::new(Verbosity::Quiet), &Stop::default()).expect("nothing fails");
     let text = fs::read_to_string(run.dir().join("metrics.jsonl")).expect("written");
@@ -128,14 +128,14 @@ fn go(run: Result<Run>) -> Vec<EpochRecord> {
 
 /// The files of a run that say nothing of time, by name.
 fn content(dir: &Path, found: &mut BTreeMap<String, Vec<u8>>) {
-    const TELL_TIME: [&str; 6] =
+    const TIMED_FILES: [&str; 6] =
         ["events.out", "metrics.jsonl", "report.html", "config.toml", "progress.bin", "manifest.jsonl"];
     for entry in fs::read_dir(dir).expect("listed") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         if path.is_dir() {
             content(&path, found);
-        } else if !TELL_TIME.iter().any(|part| name.starts_with(part)) {
+        } else if !TIMED_FILES.iter().any(|part| name.starts_with(part)) {
             found.insert(
                 format!("{}/{name}", dir.file_name().unwrap_or_default().display()),
                 fs::read(&path).expect("read"),
@@ -162,10 +162,10 @@ fn check(devices: u32, mode: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let [whole, parts] = ["run", "parts/run"].map(|name| folder.path().join(name));
     let machine = || Box::new(HostMachine(devices));
-    let records = go(Run::start_on(machine(), config(mode, 4), &whole, 2));
-    go(Run::start_on(machine(), config(mode, 1), &parts, 1));
-    go(Run::resume_on(machine(), config(mode, 3), &parts, 2));
-    let resumed = go(Run::resume_on(machine(), config(mode, 4), &parts, 1));
+    let records = run_to_end(Run::start_on(machine(), config(mode, 4), &whole, 2));
+    run_to_end(Run::start_on(machine(), config(mode, 1), &parts, 1));
+    run_to_end(Run::resume_on(machine(), config(mode, 3), &parts, 2));
+    let resumed = run_to_end(Run::resume_on(machine(), config(mode, 4), &parts, 1));
     let what = format!("{mode} on {devices}");
     assert_same(&whole, &parts, &what);
     let timeless =
@@ -234,7 +234,7 @@ fn training_that_fails_ends_the_run_and_no_epoch_is_lost() {
     for mode in ["in_turns", "overlapped"] {
         let folder = tempfile::tempdir().expect("a folder");
         let [whole, failed] = ["run", "failed/run"].map(|name| folder.path().join(name));
-        let records = go(Run::start(config(mode, 4), &whole, 2));
+        let records = run_to_end(Run::start(config(mode, 4), &whole, 2));
         let until = records[2].updates + 3;
         let mut run = Run::start_on(Box::new(Failing(until)), config(mode, 4), &failed, 2).expect("begins");
         let error = run
@@ -243,18 +243,18 @@ fn training_that_fails_ends_the_run_and_no_epoch_is_lost() {
         assert_eq!(error.to_string(), "device cuda:7: it fell off the bus", "{mode}");
         assert_eq!(run.epoch(), 3, "{mode}");
         drop(run);
-        go(Run::resume(config(mode, 4), &failed, 1));
+        run_to_end(Run::resume(config(mode, 4), &failed, 1));
         assert_same(&whole, &failed, mode);
     }
 }
 
 /// The default components, but a network whose forward of this number fails; updates are counted.
-struct Tiring {
+struct FailingFactory {
     until: usize,
     updates: Arc<AtomicUsize>,
 }
 
-impl ComponentFactory for Tiring {
+impl ComponentFactory for FailingFactory {
     fn learner(
         &self,
         config: &Config,
@@ -305,7 +305,7 @@ impl Network for Tired {
 fn second_epoch(machine: Box<dyn ComponentFactory>, change: &dyn Fn(&mut Config)) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path().join("run");
-    go(Run::start(config("overlapped", 1), &dir, 2));
+    run_to_end(Run::start(config("overlapped", 1), &dir, 2));
     let mut changed = config("overlapped", 2);
     change(&mut changed);
     let mut run = Run::resume_on(machine, changed, &dir, 2).expect("a checkpoint");
@@ -321,7 +321,7 @@ fn where_one_of_self_play_and_training_fails_the_other_ends_too() {
     });
     assert_eq!(of_training, right);
     let updates = Arc::default();
-    let machine = Tiring { until: 9, updates: Arc::clone(&updates) };
+    let machine = FailingFactory { until: 9, updates: Arc::clone(&updates) };
     let of_self_play = second_epoch(Box::new(machine), &|c| c.train.replay_ratio = 1000.0);
     assert_eq!(of_self_play, right);
     let (made, due) = (updates.load(Ordering::Relaxed), 200 * 1000 / 63);

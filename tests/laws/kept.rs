@@ -2,7 +2,7 @@
 
 use super::random::{minimax, random_game};
 use super::support::{finish, io_shape, plan};
-use super::tree_game::Place;
+use super::tree_game::TreeNode;
 use super::{BOTH, config};
 use vecaz::backend::cpu::CpuBackend;
 use vecaz::backend::plan::{BackendPlan, Reuse};
@@ -133,7 +133,7 @@ fn trimmed_trees_prove_nothing_false() {
             let mut state = game.init();
             backend.set_root(1, bytemuck::bytes_of(&state), &[]).expect("on the CPU");
             for ply in 0.. {
-                let Place::Moves(mover, next) = &game.places[state as usize] else { break };
+                let TreeNode::Moves(mover, next) = &game.nodes[state as usize] else { break };
                 let key = RowKey { ply, ..RowKey::default() };
                 let exploration = Exploration::Noisy;
                 let plan = PlyPlan { simulations: config.simulations, exploration, key };

@@ -2,7 +2,7 @@
 
 use super::kept::{Grown, check_tree};
 use super::support::{io_shape, plan, search};
-use super::tree_game::{Place, TreeGame};
+use super::tree_game::{TreeNode, TreeGame};
 use super::{BOTH, algorithm, config, solve};
 use proptest::prelude::*;
 use vecaz::backend::TreeRows;
@@ -14,62 +14,62 @@ use vecaz::rng::{Key, Purpose, RngStream};
 use vecaz::search::root::Exploration;
 use vecaz::searcher::SearchRequest;
 
-/// Grows a random game below a new place and returns the place's number. Real places come first in `places`, so that
+/// Grows a random game below a new node and returns its number. Real nodes come first in `nodes`, so that
 /// adding chance later leaves their numbers, and with them a [`HashNet`]'s outputs, as they are.
-fn random_place(rng: &mut RngStream, players: usize, depth: usize, places: &mut Vec<Place>) -> usize {
-    let here = places.len();
-    places.push(Place::Ends(Vec::new()));
-    if depth == 0 || (places.len() > 1 && rng.uniform() < 0.2) {
+fn random_node(rng: &mut RngStream, players: usize, depth: usize, nodes: &mut Vec<TreeNode>) -> usize {
+    let here = nodes.len();
+    nodes.push(TreeNode::Ends(Vec::new()));
+    if depth == 0 || (nodes.len() > 1 && rng.uniform() < 0.2) {
         let value = [-1.0, -0.5, 0.0, 0.5, 1.0][rng.below(5)];
         let others = -value / (players - 1) as f32;
         let winner = rng.below(players);
-        places[here] = Place::Ends((0..players).map(|p| if p == winner { value } else { others }).collect());
+        nodes[here] = TreeNode::Ends((0..players).map(|p| if p == winner { value } else { others }).collect());
     } else {
         let mover = rng.below(players) as u8;
-        let next = (0..2 + rng.below(3)).map(|_| random_place(rng, players, depth - 1, places)).collect();
-        places[here] = Place::Moves(mover, next);
+        let next = (0..2 + rng.below(3)).map(|_| random_node(rng, players, depth - 1, nodes)).collect();
+        nodes[here] = TreeNode::Moves(mover, next);
     }
     here
 }
 
 pub fn random_game(seed: u64, players: usize, depth: usize) -> TreeGame {
-    let mut places = Vec::new();
-    random_place(&mut Key::new(seed, Purpose::Evaluation).stream(), players, depth, &mut places);
-    TreeGame { players, places }
+    let mut nodes = Vec::new();
+    random_node(&mut Key::new(seed, Purpose::Evaluation).stream(), players, depth, &mut nodes);
+    TreeGame { players, nodes }
 }
 
-/// The same game with a chance node of one outcome before every place below the root.
+/// The same game with a chance node of one outcome before every node below the root.
 fn with_certain_chance(game: &TreeGame) -> TreeGame {
-    let mut places = game.places.clone();
-    for place in &game.places {
-        let Place::Moves(..) = place else { continue };
-        for_each_next(place, |_, next| places.push(Place::Deals(vec![(1.0, next)])));
+    let mut nodes = game.nodes.clone();
+    for node in &game.nodes {
+        let TreeNode::Moves(..) = node else { continue };
+        for_each_next(node, |_, next| nodes.push(TreeNode::Deals(vec![(1.0, next)])));
     }
-    let mut chance = game.places.len();
-    for place in &mut places[..game.places.len()] {
-        if let Place::Moves(_, next) = place {
+    let mut chance = game.nodes.len();
+    for node in &mut nodes[..game.nodes.len()] {
+        if let TreeNode::Moves(_, next) = node {
             next.iter_mut().for_each(|next| {
                 *next = chance;
                 chance += 1;
             });
         }
     }
-    TreeGame { places, ..game.clone() }
+    TreeGame { nodes, ..game.clone() }
 }
 
-fn for_each_next(place: &Place, mut f: impl FnMut(usize, usize)) {
-    if let Place::Moves(_, next) = place {
+fn for_each_next(node: &TreeNode, mut f: impl FnMut(usize, usize)) {
+    if let TreeNode::Moves(_, next) = node {
         next.iter().enumerate().for_each(|(i, &n)| f(i, n));
     }
 }
 
 /// The exact value for player 0 of a two-player game.
 pub fn minimax(game: &TreeGame, at: usize) -> f32 {
-    match &game.places[at] {
-        Place::Ends(returns) => returns[0],
-        Place::Moves(0, next) => next.iter().map(|&n| minimax(game, n)).fold(-1.0, f32::max),
-        Place::Moves(_, next) => next.iter().map(|&n| minimax(game, n)).fold(1.0, f32::min),
-        Place::Deals(next) => next.iter().map(|&(p, n)| p * minimax(game, n)).sum(),
+    match &game.nodes[at] {
+        TreeNode::Ends(returns) => returns[0],
+        TreeNode::Moves(0, next) => next.iter().map(|&n| minimax(game, n)).fold(-1.0, f32::max),
+        TreeNode::Moves(_, next) => next.iter().map(|&n| minimax(game, n)).fold(1.0, f32::min),
+        TreeNode::Deals(next) => next.iter().map(|&(p, n)| p * minimax(game, n)).sum(),
     }
 }
 
@@ -107,7 +107,7 @@ fn what_the_solver_proves_is_the_exact_value() {
         let mut num_proven = 0;
         for seed in 0..150 {
             let game = random_game(seed, 2, 4);
-            let Place::Moves(mover, next) = &game.places[0] else { panic!("the root is a decision") };
+            let TreeNode::Moves(mover, next) = &game.nodes[0] else { panic!("the root is a decision") };
             let config = SearchConfig { leaves: 1 + seed as u32 % 7, ..config(algorithm, 600) };
             let found = solve(&game, &config, &mut HashNet(io_shape(&game.sizes())));
             if !found.proven {

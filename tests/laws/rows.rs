@@ -1,4 +1,4 @@
-//! Rows are independent of their place, of each other, and of threads.
+//! Rows are independent of their index, of each other, and of threads.
 
 use super::support::{io_shape, plan, search};
 use super::{BOTH, algorithm, config};
@@ -166,13 +166,13 @@ fn games_do_not_depend_on_when_the_network_is_evaluated() {
                 Box::new(ByBatches { network: HashNet(shape), batch, batches: batches.clone() })
             };
             assert!(play_polls(&text, threads, 100, make) == whole, "{game} {search}, {batch} at once");
-            let most = batches.lock().expect("no panic").iter().copied().max();
+            let max = batches.lock().expect("no panic").iter().copied().max();
             match determinisations {
                 // As many whole batches as half of the slots fill.
-                1 if threads == 1 && leaves == 1 => assert_eq!(most, Some((10 / batch).max(1) * batch)),
-                1 => assert!(most < Some(21 * leaves)),
+                1 if threads == 1 && leaves == 1 => assert_eq!(max, Some((10 / batch).max(1) * batch)),
+                1 => assert!(max < Some(21 * leaves)),
                 // All rows of a game pass together, at first those of all games.
-                _ => assert!(most > Some(2 * 63 / 3 / threads)),
+                _ => assert!(max > Some(2 * 63 / 3 / threads)),
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Hand-computed values on trees small enough to read.
 
 use super::support::io_shape;
-use super::tree_game::{Place, TreeGame};
+use super::tree_game::{TreeNode, TreeGame};
 use super::{BOTH, config, ends, solve, uniform};
 use vecaz::config::{ChanceRule, SearchConfig};
 use vecaz::game::Game;
@@ -10,9 +10,9 @@ use vecaz::net::{IoShape, Network};
 #[test]
 fn a_chance_node_is_worth_its_expectation() {
     // 0: dice of 1/2, 1/4, 1/4 for 0.5, -0.75 and 0.25, that is 0.125. 1: 0.0625 for sure. 2: the same dice turned round.
-    let dice = |win, lose, rest| Place::Deals(vec![(0.5, win), (0.25, lose), (0.25, rest)]);
-    let places = vec![
-        Place::Moves(0, vec![1, 2, 3]),
+    let dice = |win, lose, rest| TreeNode::Deals(vec![(0.5, win), (0.25, lose), (0.25, rest)]);
+    let nodes = vec![
+        TreeNode::Moves(0, vec![1, 2, 3]),
         dice(4, 5, 6),
         ends(0.0625),
         dice(7, 8, 9),
@@ -23,7 +23,7 @@ fn a_chance_node_is_worth_its_expectation() {
         ends(0.75),
         ends(-0.25),
     ];
-    let game = TreeGame { players: 2, places };
+    let game = TreeGame { players: 2, nodes };
     for algorithm in BOTH {
         let config = SearchConfig { dirichlet_epsilon: 0.0, ..config(algorithm, 2000) };
         let found = solve(&game, &config, &mut uniform(&game));
@@ -43,18 +43,18 @@ fn a_chance_node_is_worth_its_expectation() {
 fn each_of_three_players_maximises_its_own_value() {
     // Player 0 chooses between what player 1 and player 2 then choose: (0.2, 0.7, -0.9) or (0.4, -0.6, 0.2). The prizes of
     // 0.9 for player 0 are never reached, since players 1 and 2 choose other ends.
-    let end = |values: [f32; 3]| Place::Ends(values.to_vec());
-    let places = vec![
-        Place::Moves(0, vec![1, 2]),
-        Place::Moves(1, vec![3, 4]),
-        Place::Moves(2, vec![5, 6, 7]),
+    let end = |values: [f32; 3]| TreeNode::Ends(values.to_vec());
+    let nodes = vec![
+        TreeNode::Moves(0, vec![1, 2]),
+        TreeNode::Moves(1, vec![3, 4]),
+        TreeNode::Moves(2, vec![5, 6, 7]),
         end([0.9, 0.1, -1.0]),
         end([0.2, 0.7, -0.9]),
         end([0.9, -0.1, -0.8]),
         end([0.4, -0.6, 0.2]),
         end([-0.5, 0.6, -0.1]),
     ];
-    let game = TreeGame { players: 3, places };
+    let game = TreeGame { players: 3, nodes };
     for algorithm in BOTH {
         let found = solve(&game, &config(algorithm, 6000), &mut uniform(&game));
         assert_eq!(found.best, 1, "{algorithm:?} {found:?}");
@@ -71,18 +71,18 @@ fn each_of_three_players_maximises_its_own_value() {
 fn a_player_may_move_twice_in_a_row() {
     // Player 0 moves, moves again, and only then player 1: after 1, 0 player 0 has 0.5 whatever player 1 does. A sign that
     // flips with depth would take the second move for the opponent's and prefer action 0.
-    let places = vec![
-        Place::Moves(0, vec![1, 2]),
-        Place::Moves(0, vec![3, 4]),
-        Place::Moves(0, vec![5, 6]),
+    let nodes = vec![
+        TreeNode::Moves(0, vec![1, 2]),
+        TreeNode::Moves(0, vec![3, 4]),
+        TreeNode::Moves(0, vec![5, 6]),
         ends(0.25),
         ends(0.125),
-        Place::Moves(1, vec![7, 8]),
+        TreeNode::Moves(1, vec![7, 8]),
         ends(-0.75),
         ends(0.5),
         ends(0.75),
     ];
-    let game = TreeGame { players: 2, places };
+    let game = TreeGame { players: 2, nodes };
     for algorithm in BOTH {
         let proven = solve(&game, &config(algorithm, 500), &mut uniform(&game));
         assert!(proven.proven && proven.value == [0.5, -0.5] && proven.best == 1, "{algorithm:?} {proven:?}");
@@ -120,9 +120,9 @@ impl Network for Overconfident {
 #[test]
 fn edges_of_prior_zero_are_taken_once_all_others_are_lost() {
     // Action 0 looks won, since player 1's only likely answer loses; player 1's other answer wins.
-    let places =
-        vec![Place::Moves(0, vec![1, 2]), Place::Moves(1, vec![3, 4]), ends(0.25), ends(1.0), ends(-1.0)];
-    let game = TreeGame { players: 2, places };
+    let nodes =
+        vec![TreeNode::Moves(0, vec![1, 2]), TreeNode::Moves(1, vec![3, 4]), ends(0.25), ends(1.0), ends(-1.0)];
+    let game = TreeGame { players: 2, nodes };
     for algorithm in BOTH {
         let mut network = Overconfident(io_shape(&game.sizes()));
         let found = solve(&game, &config(algorithm, 40), &mut network);

@@ -4,26 +4,26 @@ use vecaz::game::{Game, History, ObsShape, Sizes, Turn};
 
 /// A position: who decides, and what follows.
 #[derive(Clone, Debug)]
-pub enum Place {
-    /// This player moves; action i leads to the i-th place.
+pub enum TreeNode {
+    /// This player moves; action i leads to the i-th node.
     Moves(u8, Vec<usize>),
-    /// Outcome i, with its probability, leads to its place.
+    /// Outcome i, with its probability, leads to its node.
     Deals(Vec<(f32, usize)>),
     /// The game is over with these returns.
     Ends(Vec<f32>),
 }
 
-/// A game of `players` players that starts at `places[0]`.
+/// A game of `players` players that starts at `nodes[0]`.
 #[derive(Clone, Debug)]
 pub struct TreeGame {
     pub players: usize,
-    pub places: Vec<Place>,
+    pub nodes: Vec<TreeNode>,
 }
 
 const OBS: usize = 3;
 
 impl Game for TreeGame {
-    /// The place's number.
+    /// The node's number.
     type State = u64;
     const NAME: &'static str = "tree_game";
 
@@ -40,10 +40,10 @@ impl Game for TreeGame {
     }
 
     fn sizes(&self) -> Sizes {
-        let lens = self.places.iter().map(|place| match place {
-            Place::Moves(_, next) => (next.len(), 0),
-            Place::Deals(next) => (0, next.len()),
-            Place::Ends(_) => (0, 0),
+        let lens = self.nodes.iter().map(|node| match node {
+            TreeNode::Moves(_, next) => (next.len(), 0),
+            TreeNode::Deals(next) => (0, next.len()),
+            TreeNode::Ends(_) => (0, 0),
         });
         let (max_legal, num_chance) = lens.fold((0, 0), |(a, b), (c, d)| (a.max(c), b.max(d)));
         Sizes {
@@ -53,7 +53,7 @@ impl Game for TreeGame {
             num_chance,
             max_chance_run: usize::from(num_chance > 0),
             obs: ObsShape { channels: OBS, height: 1, width: 1 },
-            max_plies: self.places.len(),
+            max_plies: self.nodes.len(),
             num_symmetries: 1,
             zero_sum: self.players == 2,
             hidden_information: false,
@@ -66,18 +66,18 @@ impl Game for TreeGame {
     }
 
     fn turn(&self, &s: &u64) -> Turn {
-        match &self.places[s as usize] {
-            Place::Moves(player, _) => Turn::Player(*player),
-            Place::Deals(_) => Turn::Chance,
-            Place::Ends(_) => Turn::Over,
+        match &self.nodes[s as usize] {
+            TreeNode::Moves(player, _) => Turn::Player(*player),
+            TreeNode::Deals(_) => Turn::Chance,
+            TreeNode::Ends(_) => Turn::Over,
         }
     }
 
     fn legal(&self, &s: &u64, _: History<'_>, out: &mut [u16]) -> usize {
-        let n = match &self.places[s as usize] {
-            Place::Moves(_, next) => next.len(),
-            Place::Deals(next) => next.len(),
-            Place::Ends(_) => 0,
+        let n = match &self.nodes[s as usize] {
+            TreeNode::Moves(_, next) => next.len(),
+            TreeNode::Deals(next) => next.len(),
+            TreeNode::Ends(_) => 0,
         };
         out[..n].iter_mut().zip(0..).for_each(|(o, i)| *o = i);
         n
@@ -85,15 +85,15 @@ impl Game for TreeGame {
 
     fn step(&self, s: &mut u64, action: u16, _: History<'_>) {
         let action = usize::from(action);
-        *s = match &self.places[*s as usize] {
-            Place::Moves(_, next) => next[action],
-            Place::Deals(next) => next[action].1,
-            Place::Ends(_) => unreachable!("no action is legal"),
+        *s = match &self.nodes[*s as usize] {
+            TreeNode::Moves(_, next) => next[action],
+            TreeNode::Deals(next) => next[action].1,
+            TreeNode::Ends(_) => unreachable!("no action is legal"),
         } as u64;
     }
 
     fn chance_probs(&self, &s: &u64, outcomes: &[u16], out: &mut [f32]) {
-        if let Place::Deals(next) = &self.places[s as usize] {
+        if let TreeNode::Deals(next) = &self.nodes[s as usize] {
             for (o, &outcome) in out.iter_mut().zip(outcomes) {
                 *o = next[usize::from(outcome)].0;
             }
@@ -105,7 +105,7 @@ impl Game for TreeGame {
     }
 
     fn returns(&self, &s: &u64, out: &mut [f32]) {
-        if let Place::Ends(returns) = &self.places[s as usize] {
+        if let TreeNode::Ends(returns) = &self.nodes[s as usize] {
             out.copy_from_slice(returns);
         }
     }

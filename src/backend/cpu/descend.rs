@@ -112,12 +112,12 @@ impl RowData {
         out: &mut PassStats,
     ) {
         let mut descents = Descents::new();
-        for (place, row) in group.iter().enumerate() {
-            let b = first + place;
+        for (in_group, row) in group.iter().enumerate() {
+            let b = first + in_group;
             if self.roots.simulations_left(b) > 0 && !self.stopped[b] {
                 row.prefetch(ROOT, ROOT_EDGES);
                 self.roots.prefetch(b);
-                descents.push(Descent { place, node: ROOT });
+                descents.push(Descent { in_group, node: ROOT });
             }
         }
         while !descents.is_empty() {
@@ -141,21 +141,21 @@ impl RowData {
     ) {
         let mut choices = [DescentStep::End; GROUP];
         while !descents.is_empty() {
-            for (choice, &Descent { place, node }) in choices.iter_mut().zip(descents.iter()) {
-                *choice = self.choose::<S>(first + place, &group[place], node);
+            for (choice, &Descent { in_group, node }) in choices.iter_mut().zip(descents.iter()) {
+                *choice = self.choose::<S>(first + in_group, &group[in_group], node);
             }
             // The descents that continue move to the front, whose entries have been read before.
             let mut left = 0;
             for (&choice, i) in choices.iter().zip(0..descents.len()) {
-                let Descent { place, node } = descents[i];
-                let row = &mut group[place];
-                match self.take_step(first + place, row, node, choice, out) {
+                let Descent { in_group, node } = descents[i];
+                let row = &mut group[in_group];
+                match self.take_step(first + in_group, row, node, choice, out) {
                     Next::Down(child) => {
-                        descents[left] = Descent { place, node: child };
+                        descents[left] = Descent { in_group, node: child };
                         left += 1;
                     }
                     Next::Expand(edge) => {
-                        expansions.push(NewNode { place, at: NewAt::Below { parent: node, edge } });
+                        expansions.push(NewNode { in_group, at: NewAt::Below { parent: node, edge } });
                     }
                     Next::Nothing => {}
                 }
@@ -178,12 +178,12 @@ impl RowData {
         let mut filled = Filled::new();
         let new = NewNodes { first, group, nodes: expansions, filled: &mut filled };
         self.game.fill_nodes(isa, &mut self.nodes, new);
-        for &FilledNode { place, node, needs } in &filled {
-            let (b, row) = (first + place, &mut group[place]);
+        for &FilledNode { in_group, node, needs } in &filled {
+            let (b, row) = (first + in_group, &mut group[in_group]);
             let needs = match needs {
                 NeedsNetwork::Yes { hash } => self.look_up(b, row, node, hash),
                 _ if row.nodes[node as usize].kind() == NodeKind::Chance => {
-                    descents.push(Descent { place, node });
+                    descents.push(Descent { in_group, node });
                     continue;
                 }
                 needs => needs,
@@ -208,16 +208,16 @@ impl RowData {
 
     #[inline(always)]
     fn push_leaf(&mut self, b: usize, node: i32, needs: NeedsNetwork, out: &mut PassStats) {
-        let place = b * self.plan.params.leaves as usize + self.num_leaves[b] as usize;
+        let index = b * self.plan.params.leaves as usize + self.num_leaves[b] as usize;
         let (slot, hash) = match needs {
-            NeedsNetwork::Yes { hash } => (self.slot_for(b, node, hash, place, out), hash),
+            NeedsNetwork::Yes { hash } => (self.slot_for(b, node, hash, index, out), hash),
             NeedsNetwork::Cached => {
                 out.cached += 1;
                 (-1, 0)
             }
             NeedsNetwork::No => (-1, 0),
         };
-        self.leaves[place] = Leaf { node, slot, hash };
+        self.leaves[index] = Leaf { node, slot, hash };
         out.rows += usize::from(self.num_leaves[b] == 0);
         self.num_leaves[b] += 1;
         out.leaves += 1;
@@ -225,9 +225,9 @@ impl RowData {
 
     /// The index among the M for a leaf: that of an earlier leaf of the pass with the same key, or a new one.
     #[inline(always)]
-    fn slot_for(&mut self, b: usize, node: i32, hash: u64, place: usize, out: &mut PassStats) -> i32 {
+    fn slot_for(&mut self, b: usize, node: i32, hash: u64, index: usize, out: &mut PassStats) -> i32 {
         if self.nodes.cache.is_some()
-            && let FirstOrDuplicate::Duplicate(earlier) = self.leaf_dedup.insert(hash, place)
+            && let FirstOrDuplicate::Duplicate(earlier) = self.leaf_dedup.insert(hash, index)
         {
             let other = self.leaves[earlier];
             let other =
@@ -252,13 +252,13 @@ impl CpuBackend {
         rows.caches = Caches::Warm;
         rows.num_leaves.fill(0);
         let (all, leaves) = (rows.plan.rows, budget.leaves.min(rows.plan.params.leaves as usize));
-        let most = budget.rows.min(all);
+        let row_limit = budget.rows.min(all);
         let mut first = budget.first;
-        while out.visited < most {
+        while out.visited < row_limit {
             // The number of rows that keeps to the budget even if every leaf needs the network.
             let wanted = budget.evaluations.saturating_sub(out.evaluations) / leaves;
             let wanted = if out.visited == 0 { wanted.max(1) } else { wanted };
-            let count = GROUP.min(wanted).min(most - out.visited).min(all - first);
+            let count = GROUP.min(wanted).min(row_limit - out.visited).min(all - first);
             if count == 0 {
                 break;
             }
@@ -292,7 +292,7 @@ enum Next {
 /// A descent in progress: its row's index in the group, and the node that it has reached.
 #[derive(Clone, Copy)]
 pub(super) struct Descent {
-    pub place: usize,
+    pub in_group: usize,
     pub node: i32,
 }
 

@@ -47,10 +47,10 @@ pub(super) struct NodeData {
     probs: Vec<f32>,
 }
 
-/// A node to fill, in row `place` of a group.
+/// A node to fill, in row `in_group` of a group.
 #[derive(Clone, Copy)]
 pub(super) struct NewNode {
-    pub place: usize,
+    pub in_group: usize,
     pub at: NewAt,
 }
 
@@ -63,10 +63,10 @@ pub(super) enum NewAt {
     Below { parent: i32, edge: usize },
 }
 
-/// A node that was filled, in row `place` of the group.
+/// A node that was filled, in row `in_group` of the group.
 #[derive(Clone, Copy)]
 pub(super) struct FilledNode {
-    pub place: usize,
+    pub in_group: usize,
     pub node: i32,
     pub needs: NeedsNetwork,
 }
@@ -247,9 +247,9 @@ impl NodeData {
     #[inline(always)]
     fn fill_nodes<G: Game>(&mut self, game: &G, new: NewNodes<'_, '_>) {
         let NewNodes { first, group, nodes, filled } = new;
-        for &NewNode { place, at } in nodes {
-            let row = &mut group[place];
-            let b = first + place;
+        for &NewNode { in_group, at } in nodes {
+            let row = &mut group[in_group];
+            let b = first + in_group;
             let (node, state) = match at {
                 NewAt::Here(node) => (node, *self.states.get::<G::State>(self.index(b, node))),
                 NewAt::Below { parent, edge } => self.add_child(game, b, row, parent, edge),
@@ -265,7 +265,7 @@ impl NodeData {
                 // The value of a descent that ends here because the tree is full.
                 row.inherit_value(node, parent);
             }
-            filled.push(FilledNode { place, node, needs });
+            filled.push(FilledNode { in_group, node, needs });
         }
     }
 

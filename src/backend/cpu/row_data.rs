@@ -81,7 +81,7 @@ impl RowData {
     /// Starts a new tree in row `b`: a root filled from its state.
     pub(super) fn init_root(&mut self, isa: Isa, b: usize, mut row: RowMut<'_>) {
         row.set_root();
-        let root = NewNode { place: 0, at: NewAt::Here(ROOT) };
+        let root = NewNode { in_group: 0, at: NewAt::Here(ROOT) };
         let new = NewNodes { first: b, group: &mut [row], nodes: &[root], filled: &mut Filled::new() };
         self.game.fill_nodes(isa, &mut self.nodes, new);
         self.deactivate(b);

@@ -58,19 +58,19 @@ impl RowData {
     fn prefetch_paths(&self, first: usize, group: &[RowMut<'_>]) {
         for l in 0..self.plan.params.leaves as usize {
             let mut paths = Descents::new();
-            for place in 0..group.len() {
-                if let Some(leaf) = self.leaves_of(first + place).get(l) {
-                    paths.push(Descent { place, node: leaf.node });
+            for in_group in 0..group.len() {
+                if let Some(leaf) = self.leaves_of(first + in_group).get(l) {
+                    paths.push(Descent { in_group, node: leaf.node });
                 }
             }
             while !paths.is_empty() {
                 // The paths that continue move to the front.
                 let mut left = 0;
                 for i in 0..paths.len() {
-                    let Descent { place, node } = paths[i];
-                    let parent = group[place].prefetch_parent(node);
+                    let Descent { in_group, node } = paths[i];
+                    let parent = group[in_group].prefetch_parent(node);
                     if parent != NO_NODE {
-                        paths[left] = Descent { place, node: parent };
+                        paths[left] = Descent { in_group, node: parent };
                         left += 1;
                     }
                 }

@@ -24,7 +24,7 @@ device_struct! {
         histories: u64 as "u64*",
         /// Plies of each game in progress. `[N]`
         plies: u64 as "u32*",
-        /// Games finished in each place. `[N]`
+        /// Games finished in each slot. `[N]`
         games: u64 as "u64*",
         /// Legal actions or outcomes, ascending. `[N, E]`
         legal: u64 as "u16*",
@@ -57,7 +57,7 @@ pub struct DeviceBatch<D: Device> {
     histories: D::Buffer,
     /// Plies of each game in progress. `[N]`
     plies: D::Buffer,
-    /// Games finished in each place. `[N]`
+    /// Games finished in each slot. `[N]`
     games: D::Buffer,
     /// `[N, E]`
     legal: D::Buffer,
@@ -84,7 +84,7 @@ pub struct LegalLists {
 
 /// The outcome of one ply in N games.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stepped {
+pub struct StepResults {
     /// 1 where the game ended; a new one has begun there. `[N]`
     pub over: Vec<u8>,
     /// The results of the games that ended, 0 elsewhere. `[N, P]`
@@ -157,7 +157,7 @@ impl<D: Device> DeviceBatch<D> {
     ///
     /// # Errors
     /// [`Error::Mismatch`] where there are not N actions; those of the device.
-    pub fn step(&mut self, actions: &[u16]) -> Result<Stepped> {
+    pub fn step(&mut self, actions: &[u16]) -> Result<StepResults> {
         if actions.len() != self.num_games {
             return Err(Error::Mismatch {
                 what: "actions for a batch".into(),
@@ -168,7 +168,7 @@ impl<D: Device> DeviceBatch<D> {
         self.device.upload(&mut self.actions, 0, bytemuck::cast_slice(actions))?;
         self.launch("batch_step", 1)?;
         let returns = self.download(&self.returns, self.sizes.num_players)?;
-        Ok(Stepped { over: self.download(&self.over, 1)?, returns })
+        Ok(StepResults { over: self.download(&self.over, 1)?, returns })
     }
 
     /// The observation of the player to move in every game; player 0's at chance nodes. `[N, obs]`
@@ -207,7 +207,7 @@ impl<D: Device> DeviceBatch<D> {
         self.download(&self.plies, 1)
     }
 
-    /// Games finished in each place. `[N]`
+    /// Games finished in each slot. `[N]`
     ///
     /// # Errors
     /// Those of the device.

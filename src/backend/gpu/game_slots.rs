@@ -101,7 +101,7 @@ device_struct! {
         pub all: u64 as "SlotRow*",
         /// Where hands are hidden: the whole states. `[N]`
         pub positions: u64 as "State*",
-        /// `[2, most passes of a poll, N]`
+        /// `[2, max passes of a poll, N]`
         pub decisions: u64 as "Decision*",
         /// One.
         pub queue: u64 as "DecisionQueue*",
@@ -135,7 +135,7 @@ pub struct DeviceGameSlots<D: Device> {
 }
 
 impl<D: Device> DeviceGameSlots<D> {
-    /// The arrays of `game_slots` on `device`. `schedules` are the places of the schedules of both budgets.
+    /// The arrays of `game_slots` on `device`. `schedules` are the indices of the schedules of both budgets.
     ///
     /// # Errors
     /// Those of the device.
@@ -156,8 +156,8 @@ impl<D: Device> DeviceGameSlots<D> {
         };
         let rows: Vec<SlotRow> = game_slots.iter().map(SlotRow::new).collect();
         let positions: Vec<u8> = game_slots.iter().flat_map(|slot| slot.state).copied().collect();
-        let PackedStarts { trees, places } = starts;
-        let numbers = PlayNumbers::new(plan, schedules, places.len());
+        let PackedStarts { trees, offsets } = starts;
+        let numbers = PlayNumbers::new(plan, schedules, offsets.len());
         let decisions = 2 * max_passes * n * decision_bytes(layout);
         let parts = layout.shape.rows * layout.summary_bytes();
         let bytes = size_of_val(rows.as_slice()) + positions.len() + decisions + parts;
@@ -167,7 +167,7 @@ impl<D: Device> DeviceGameSlots<D> {
         let decisions = device.alloc(decisions)?;
         let queue = device.alloc(size_of::<DecisionQueue>())?;
         let parts = device.alloc(parts)?;
-        let places = filled(bytemuck::cast_slice(places))?;
+        let offsets = filled(bytemuck::cast_slice(offsets))?;
         let trees = filled(trees)?;
         Ok(Self {
             block: GameSlots {
@@ -177,11 +177,11 @@ impl<D: Device> DeviceGameSlots<D> {
                 decisions: device.address(&decisions),
                 queue: device.address(&queue),
                 parts: device.address(&parts),
-                starts: device.address(&places),
+                starts: device.address(&offsets),
                 trees: device.address(&trees),
             },
             decisions,
-            _arrays: [numbers, all, positions, queue, parts, places, trees],
+            _arrays: [numbers, all, positions, queue, parts, offsets, trees],
             polls: Polls::new(device)?,
             num: n,
             determinisations: plan.determinisations,
@@ -237,9 +237,9 @@ fn max_passes(layout: &SearchLayout, n: usize) -> usize {
 
 /// Bytes for the decisions of two polls of `n` game slots, of which whole passes are allocated.
 fn max_decision_bytes(layout: &SearchLayout, n: usize) -> usize {
-    let [least, most] = DECISIONS_BYTES;
+    let [min, max] = DECISIONS_BYTES;
     let pass = 2 * n * decision_bytes(layout);
-    (n * layout.row_bytes().total() / 8).clamp(least, most).clamp(pass, MAX_PASSES * pass)
+    (n * layout.row_bytes().total() / 8).clamp(min, max).clamp(pass, MAX_PASSES * pass)
 }
 
 fn decision_bytes(layout: &SearchLayout) -> usize {
@@ -274,32 +274,32 @@ impl PlayNumbers {
 /// The trees that new games are cloned from, one after the other, and where each begins.
 pub struct PackedStarts {
     trees: Vec<u8>,
-    places: Vec<TreeParts>,
+    offsets: Vec<TreeParts>,
 }
 
 impl PackedStarts {
     /// Packs the trees of `starts`.
     pub fn new(starts: &RootCache) -> Self {
-        let (trees, places) = pack_starts(starts);
-        Self { trees, places }
+        let (trees, offsets) = pack_starts(starts);
+        Self { trees, offsets }
     }
 
-    /// Bytes of all trees and their places.
+    /// Bytes of all trees and their offsets.
     pub fn bytes(&self) -> u64 {
-        (self.trees.len() + size_of_val(self.places.as_slice())) as u64
+        (self.trees.len() + size_of_val(self.offsets.as_slice())) as u64
     }
 }
 
 fn pack_starts(starts: &RootCache) -> (Vec<u8>, Vec<TreeParts>) {
     let mut all = Vec::new();
-    let places = starts.trees().iter().map(|tree| {
+    let offsets = starts.trees().iter().map(|tree| {
         let (bytes, parts) = pack_snapshot(&tree.snapshot);
         let first = all.len() as u64;
         all.extend_from_slice(&bytes);
         parts.offset_by(first)
     });
-    let places = places.collect();
-    (all, places)
+    let offsets = offsets.collect();
+    (all, offsets)
 }
 
 #[cfg(test)]

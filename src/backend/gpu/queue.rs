@@ -67,13 +67,13 @@ impl Queue {
         new: CommandBatch,
     ) -> &mut CommandBatch {
         let after = self.after[b] as usize;
-        let found = self.batches[after..].iter().position(fits).map(|place| after + place);
-        let place = found.unwrap_or_else(|| {
+        let found = self.batches[after..].iter().position(fits).map(|index| after + index);
+        let index = found.unwrap_or_else(|| {
             self.batches.push(new);
             self.batches.len() - 1
         });
-        self.after[b] = place as u32 + 1;
-        &mut self.batches[place]
+        self.after[b] = index as u32 + 1;
+        &mut self.batches[index]
     }
 
     /// Row `b` gets a new root.

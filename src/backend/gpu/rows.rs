@@ -31,7 +31,7 @@ struct HostView {
     is_fresh: bool,
     /// Rows that have begun a ply and were not summarised since. `[B]`
     is_open: Vec<bool>,
-    /// The place of each row's summary in `summaries`. `[B]`
+    /// The index of each row's summary in `summaries`. `[B]`
     summary: Vec<Option<u32>>,
     /// As words, so that summaries are aligned.
     summaries: Vec<u32>,
@@ -40,8 +40,8 @@ struct HostView {
 /// The schedules of sequential halving on the device, one after the other.
 #[derive(Default)]
 struct Schedules {
-    /// Simulations and place of each.
-    places: Vec<(u32, u32)>,
+    /// Simulations and index of each.
+    indices: Vec<(u32, u32)>,
     numbers: Vec<u16>,
 }
 
@@ -167,22 +167,22 @@ impl<D: Device> DeviceRows<D> {
         self.view.is_fresh = false;
     }
 
-    /// The place of the schedule for `simulations`, which is computed and uploaded at its first use.
+    /// The index of the schedule for `simulations`, which is computed and uploaded at its first use.
     pub fn schedule(&mut self, simulations: u32) -> Result<u32> {
         if self.params.algorithm == Algorithm::Puct {
             return Ok(0);
         }
-        if let Some(&(_, place)) = self.schedules.places.iter().find(|(of, _)| *of == simulations) {
-            return Ok(place);
+        if let Some(&(_, index)) = self.schedules.indices.iter().find(|(of, _)| *of == simulations) {
+            return Ok(index);
         }
-        let place = self.schedules.numbers.len() as u32;
+        let index = self.schedules.numbers.len() as u32;
         let halving =
             SequentialHalvingSchedule::new(simulations, self.params.max_num_considered_actions as usize);
-        self.schedules.places.push((simulations, place));
+        self.schedules.indices.push((simulations, index));
         self.schedules.numbers.extend(halving.tables().iter().flatten());
         self.forget_graphs();
         self.arrays.set_schedules(&self.schedules.numbers)?;
-        Ok(place)
+        Ok(index)
     }
 
     /// Launches the commands that wait.
@@ -326,12 +326,12 @@ impl<D: Device> DeviceRows<D> {
             let bytes = bytemuck::cast_slice_mut(&mut self.view.summaries);
             self.arrays.device.download(&self.arrays.summaries, 0, bytes)?;
             self.view.summary.fill(None);
-            for (place, &row) in rows.iter().enumerate() {
-                self.view.summary[row as usize] = Some(place as u32);
+            for (index, &row) in rows.iter().enumerate() {
+                self.view.summary[row as usize] = Some(index as u32);
             }
         }
-        if let Some(place) = self.view.summary[b] {
-            let bytes = &bytemuck::cast_slice(&self.view.summaries)[place as usize * size..][..size];
+        if let Some(index) = self.view.summary[b] {
+            let bytes = &bytemuck::cast_slice(&self.view.summaries)[index as usize * size..][..size];
             self.layout.read_summary(bytes, out);
         }
         Ok(())

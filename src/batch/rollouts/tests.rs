@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// A node of a game given by its tree.
 #[derive(Clone, Copy)]
-enum Place {
+enum TreeNode {
     /// The player to move, and the node after each action.
     Decide(u8, &'static [u32]),
     /// The probability of each outcome, and the node after it.
@@ -18,19 +18,19 @@ enum Place {
     /// The returns of three players.
     End([f32; 3]),
 }
-use Place::{Deal, Decide, End};
+use TreeNode::{Deal, Decide, End};
 
 /// A game for three players given by its tree. All players have equal observations at the nodes `alike`.
 #[derive(Clone)]
 struct Written {
-    tree: &'static [Place],
+    tree: &'static [TreeNode],
     alike: &'static [u32],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 struct At {
-    place: u32,
+    node: u32,
 }
 
 impl Game for Written {
@@ -66,11 +66,11 @@ impl Game for Written {
     }
 
     fn init(&self) -> At {
-        At { place: 0 }
+        At { node: 0 }
     }
 
     fn turn(&self, state: &At) -> Turn {
-        match self.tree[state.place as usize] {
+        match self.tree[state.node as usize] {
             Decide(player, _) => Turn::Player(player),
             Deal(_) => Turn::Chance,
             End(_) => Turn::Over,
@@ -78,7 +78,7 @@ impl Game for Written {
     }
 
     fn legal(&self, state: &At, _history: History<'_>, out: &mut [u16]) -> usize {
-        let n = match self.tree[state.place as usize] {
+        let n = match self.tree[state.node as usize] {
             Decide(_, next) => next.len(),
             Deal(next) => next.len(),
             End(_) => 0,
@@ -88,10 +88,10 @@ impl Game for Written {
     }
 
     fn step(&self, state: &mut At, action: u16, _history: History<'_>) {
-        state.place = match self.tree[state.place as usize] {
+        state.node = match self.tree[state.node as usize] {
             Decide(_, next) => next[usize::from(action)],
             Deal(next) => next[usize::from(action)].1,
-            End(_) => state.place,
+            End(_) => state.node,
         };
     }
 
@@ -100,20 +100,20 @@ impl Game for Written {
     }
 
     fn returns(&self, state: &At, out: &mut [f32]) {
-        if let End(values) = self.tree[state.place as usize] {
+        if let End(values) = self.tree[state.node as usize] {
             out.copy_from_slice(&values);
         }
     }
 
     fn chance_probs(&self, state: &At, outcomes: &[u16], out: &mut [f32]) {
-        if let Deal(next) = self.tree[state.place as usize] {
+        if let Deal(next) = self.tree[state.node as usize] {
             outcomes.iter().zip(out).for_each(|(&o, p)| *p = next[usize::from(o)].0);
         }
     }
 
     fn determinise(&self, state: &At, _player: u8, rng: &mut RngStream) -> At {
-        match self.alike.contains(&state.place) {
-            true => At { place: self.alike[rng.below(self.alike.len())] },
+        match self.alike.contains(&state.node) {
+            true => At { node: self.alike[rng.below(self.alike.len())] },
             false => *state,
         }
     }
@@ -123,10 +123,10 @@ impl Game for Written {
     }
 }
 
-/// Action searched most at `place`, with its mean.
-fn searched(tree: &'static [Place], alike: &'static [u32], place: u32) -> (u16, f32) {
+/// Action searched most at `node`, with its mean.
+fn searched(tree: &'static [TreeNode], alike: &'static [u32], node: u32) -> (u16, f32) {
     let mut player = RolloutPlayer::new(Written { tree, alike }, RolloutSettings::new(4000));
-    let summary = player.search(&At { place }, &[], Key::new(1, Purpose::Rollout));
+    let summary = player.search(&At { node }, &[], Key::new(1, Purpose::Rollout));
     assert_eq!(summary.iter().map(|s| s.1).sum::<u32>(), 4000, "every simulation is counted");
     let best = summary.iter().max_by_key(|s| s.1).unwrap();
     (best.0, best.2 / best.1 as f32)
@@ -135,7 +135,7 @@ fn searched(tree: &'static [Place], alike: &'static [u32], place: u32) -> (u16, 
 #[test]
 fn chance_is_averaged_by_its_probabilities() {
     // Action 1 wins with probability 0.25 and loses otherwise: -0.5. Action 0 has the value -0.3.
-    const UNLIKELY: &[Place] = &[
+    const UNLIKELY: &[TreeNode] = &[
         Decide(0, &[1, 2]),
         End([-0.3, 0.0, 0.0]),
         Deal(&[(0.25, 3), (0.75, 4)]),
@@ -146,7 +146,7 @@ fn chance_is_averaged_by_its_probabilities() {
     assert_eq!(action, 0);
     assert!((mean + 0.3).abs() < 1e-4, "{mean}");
     // Two deals in a row, 0.9 each: wins with probability 0.81, value 0.62.
-    const LIKELY: &[Place] = &[
+    const LIKELY: &[TreeNode] = &[
         Decide(0, &[1, 2]),
         End([-0.3, 0.0, 0.0]),
         Deal(&[(0.9, 5), (0.1, 4)]),
@@ -163,7 +163,7 @@ fn chance_is_averaged_by_its_probabilities() {
 fn each_player_seeks_its_own_return() {
     // After action 0 player 2 takes the end with its higher return, 0.3, where player 0 gets -0.8. The returns of player 1 have no
     // effect. After action 1 player 0 moves again and takes the end with 0.4.
-    const TREE: &[Place] = &[
+    const TREE: &[TreeNode] = &[
         Decide(0, &[1, 2]),
         Decide(2, &[3, 4]),
         Decide(0, &[5, 6]),
@@ -180,16 +180,16 @@ fn each_player_seeks_its_own_return() {
 #[test]
 fn hidden_information_is_not_used() {
     // Nodes 0 and 1 have equal observations. At node 0 action 0 wins, at node 1 it loses; action 1 has the value 0.2 at both.
-    const TREE: &[Place] = &[
+    const TREE: &[TreeNode] = &[
         Decide(0, &[2, 3]),
         Decide(0, &[4, 3]),
         End([1.0, 0.0, 0.0]),
         End([0.2, 0.0, 0.0]),
         End([-1.0, 0.0, 0.0]),
     ];
-    let visits = |place, alike| {
+    let visits = |node, alike| {
         let mut player = RolloutPlayer::new(Written { tree: TREE, alike }, RolloutSettings::new(4000));
-        player.search(&At { place }, &[], Key::new(3, Purpose::Rollout))
+        player.search(&At { node }, &[], Key::new(3, Purpose::Rollout))
     };
     let draws = visits(0, &[0, 1]);
     assert_eq!(draws, visits(1, &[0, 1]), "the search depends on hidden information");

@@ -130,7 +130,7 @@ impl CudaLibrary {
             return Ok(());
         }
         let file = self.file();
-        let places = folders().into_iter().map(|folder| folder.join(&file));
+        let paths = folders().into_iter().map(|folder| folder.join(&file));
         let mut reason = None;
         // SAFETY: the initialisers of NVIDIA's libraries only set up their own state.
         let open = |path: PathBuf| match unsafe { Library::new(&path) } {
@@ -140,7 +140,7 @@ impl CudaLibrary {
                 None
             }
         };
-        let Some(library) = std::iter::once(PathBuf::from(&file)).chain(places).find_map(open) else {
+        let Some(library) = std::iter::once(PathBuf::from(&file)).chain(paths).find_map(open) else {
             let what = self.how_to_get(&match reason {
                 Some(reason) => format!("cannot be loaded: {reason}"),
                 None => "is not found".into(),

@@ -140,16 +140,16 @@ impl Kernel {
         stream.context().bind_to_thread()?;
         self.allow_shared(shape.shared)?;
         // The driver only reads what these point to.
-        let place = |word: &mut ArgumentBytes<'_>| match word {
+        let pointer = |word: &mut ArgumentBytes<'_>| match word {
             ArgumentBytes::Four(x) => ptr::from_mut(x).cast::<c_void>(),
             ArgumentBytes::Eight(x) => ptr::from_mut(x).cast(),
             ArgumentBytes::Bytes(bytes) => bytes.as_ptr().cast_mut().cast(),
         };
-        let mut places: Vec<*mut c_void> = words.iter_mut().map(place).collect();
+        let mut pointers: Vec<*mut c_void> = words.iter_mut().map(pointer).collect();
         let (grid, block) = ((shape.grid, 1, 1), (shape.block, 1, 1));
         let stream = stream.cu_stream();
         // SAFETY: as promised by the caller; the driver copies the arguments before the call is over.
-        unsafe { result::launch_kernel(self.function, grid, block, shape.shared, stream, &mut places) }
+        unsafe { result::launch_kernel(self.function, grid, block, shape.shared, stream, &mut pointers) }
     }
 
     /// Allows it `shared` bytes of dynamic shared memory.

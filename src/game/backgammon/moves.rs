@@ -1,9 +1,9 @@
-//! Legal moves of the dice, by bit masks over the places of the board.
+//! Legal moves of the dice, by bit masks over the indices of the board.
 //!
 //! With doubles, every playable die begins a longest turn: a checker's moves depend only on blocked points, and bearing off stays
 //! possible once it is. So only two different dice need a look-ahead, of one die.
 
-use super::{BAR, NO_MOVE, PLACES};
+use super::{BAR, BOARD_LEN, NO_MOVE};
 use crate::device_struct::device_constants;
 
 device_constants! {
@@ -12,11 +12,11 @@ device_constants! {
     const POINTS: u32 = 0x03FF_FFFC;
     /// Places 2..=19, from where no checker may be left when bearing off.
     const OUTSIDE: u32 = 0x000F_FFFC;
-    /// The bit of the place [`BAR`].
+    /// The bit of the index [`BAR`].
     const BAR_BIT: u32 = 1 << BAR;
 }
 
-/// The mover's checkers and the points that block them; bit i is place i.
+/// The mover's checkers and the points that block them; bit i is index i.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Movers {
     /// Places with at least one of the mover's checkers.
@@ -27,7 +27,7 @@ pub(super) struct Movers {
     blocked: u32,
 }
 
-/// The places from which `die` can be played.
+/// The indices from which `die` can be played.
 #[inline]
 fn sources(own: u32, blocked: u32, die: u8) -> u32 {
     if own & BAR_BIT != 0 {
@@ -44,21 +44,21 @@ fn sources(own: u32, blocked: u32, die: u8) -> u32 {
 
 impl Movers {
     #[inline]
-    pub(super) fn of(board: &[i8; PLACES]) -> Self {
+    pub(super) fn of(board: &[i8; BOARD_LEN]) -> Self {
         let (mut own, mut single, mut blocked) = (0, 0, 0);
-        for (place, &n) in board.iter().enumerate().take(26).skip(1) {
-            own |= u32::from(n > 0) << place;
-            single |= u32::from(n == 1) << place;
-            blocked |= u32::from(n < -1) << place;
+        for (index, &n) in board.iter().enumerate().take(26).skip(1) {
+            own |= u32::from(n > 0) << index;
+            single |= u32::from(n == 1) << index;
+            blocked |= u32::from(n < -1) << index;
         }
         Self { own, single, blocked }
     }
 
-    /// Of the places `from` where `die` can be played, those after which `then` can be played.
+    /// Of the indices `from` where `die` can be played, those after which `then` can be played.
     #[inline]
     fn followed(&self, from: u32, die: u8, then: u32, then_die: u8) -> u32 {
         if then & (then.wrapping_sub(1)) != 0 {
-            return from; // `then` can be played from two places, of which the first die empties at most one
+            return from; // `then` can be played from two indices, of which the first die empties at most one
         }
         let mut kept = 0;
         let mut rest = from;
@@ -73,7 +73,7 @@ impl Movers {
         kept
     }
 
-    /// The places from which the higher and the lower of two different dice can be played so that the turn uses as many
+    /// The indices from which the higher and the lower of two different dice can be played so that the turn uses as many
     /// dice as possible, or the higher where only one can be used.
     fn first_of_two(&self, high: u8, low: u8) -> [u32; 2] {
         let from_high = sources(self.own, self.blocked, high);
@@ -106,14 +106,14 @@ impl Movers {
         }
         let mut n = 0;
         while rest != 0 {
-            let place = rest.trailing_zeros();
+            let index = rest.trailing_zeros();
             rest &= rest - 1;
-            if from_low >> place & 1 != 0 {
-                out[n] = (place * 6) as u16 + u16::from(low) - 1;
+            if from_low >> index & 1 != 0 {
+                out[n] = (index * 6) as u16 + u16::from(low) - 1;
                 n += 1;
             }
-            if from_high >> place & 1 != 0 {
-                out[n] = (place * 6) as u16 + u16::from(high) - 1;
+            if from_high >> index & 1 != 0 {
+                out[n] = (index * 6) as u16 + u16::from(high) - 1;
                 n += 1;
             }
         }

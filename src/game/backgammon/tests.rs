@@ -11,8 +11,8 @@ fn generated_header_is_up_to_date() {
 
 /// A board from points as the mover counts them (25 = own bar); the other player's checkers by the same count (0 = their
 /// bar). The rest of the 15 checkers has been borne off.
-fn board(own: &[(usize, i8)], other: &[(usize, i8)]) -> [i8; PLACES] {
-    let mut board = [0; PLACES];
+fn board(own: &[(usize, i8)], other: &[(usize, i8)]) -> [i8; BOARD_LEN] {
+    let mut board = [0; BOARD_LEN];
     own.iter().for_each(|&(point, n)| board[26 - point] += n);
     other.iter().for_each(|&(point, n)| board[26 - point] -= n);
     board[OFF] = CHECKERS - own.iter().map(|&(_, n)| n).sum::<i8>();

@@ -2,9 +2,9 @@
 
 use super::{BAR, OTHER_BAR, PHASE_MOVE, PHASE_OPENING_ROLL, PHASE_ROLL, PHASE_STARTER, ROLLS, State};
 
-/// The point of a place, counted by the player to move: 24 down to 1, 25 for the bar, 0 and below for off.
-fn point(place: u16) -> i32 {
-    26 - i32::from(place)
+/// The point of a index, counted by the player to move: 24 down to 1, 25 for the bar, 0 and below for off.
+fn point(index: u16) -> i32 {
+    26 - i32::from(index)
 }
 
 /// The name of a legal action or outcome.
@@ -18,9 +18,9 @@ pub(super) fn name(s: &State, action: u16) -> String {
             return format!("{high}-{low}");
         }
     }
-    let (place, die) = (action / 6, action % 6 + 1);
-    let from = if usize::from(place) == BAR { "bar".into() } else { point(place).to_string() };
-    match point(place + die) {
+    let (index, die) = (action / 6, action % 6 + 1);
+    let from = if usize::from(index) == BAR { "bar".into() } else { point(index).to_string() };
+    match point(index + die) {
         0 => format!("{from}/off"),
         to if to < 0 => format!("{from}/off({die})"),
         to => format!("{from}/{to}"),
@@ -54,8 +54,8 @@ pub(super) fn position_id(s: &State) -> String {
     let mut bit = 0;
     for player in [s.mover ^ 1, s.mover] {
         let board = s.seen_by(player);
-        for place in (BAR..OTHER_BAR).rev() {
-            for _ in 0..board[place].max(0) {
+        for index in (BAR..OTHER_BAR).rev() {
+            for _ in 0..board[index].max(0) {
                 key[bit / 8] |= 1 << (bit % 8);
                 bit += 1;
             }

@@ -105,10 +105,10 @@ impl Pile {
 
     /// Removes a uniformly random card.
     fn draw(&mut self, rng: &mut RngStream) -> u8 {
-        let place = rng.below(self.len);
+        let index = rng.below(self.len);
         self.len -= 1;
-        let card = self.cards[place];
-        self.cards[place] = self.cards[self.len];
+        let card = self.cards[index];
+        self.cards[index] = self.cards[self.len];
         card
     }
 
@@ -160,9 +160,9 @@ impl Groups {
     /// Adds a hand of `size` cards of `player`.
     fn add(&mut self, player: usize, voids: u32, size: u8) {
         let found = self.list().iter().position(|group| group.voids == voids);
-        let place = found.unwrap_or(self.len);
-        self.len = self.len.max(place + 1);
-        let group = &mut self.groups[place];
+        let index = found.unwrap_or(self.len);
+        self.len = self.len.max(index + 1);
+        let group = &mut self.groups[index];
         group.voids = voids;
         group.players |= 1 << player;
         group.size += size;
@@ -244,15 +244,15 @@ fn below(n: u128, rng: &mut RngStream) -> u128 {
 
 /// Calls `visit` with every way to make up the cards of `group` from the classes it may hold, out of `left`.
 fn for_each_split(group: &HandGroup, left: Counts, mut visit: impl FnMut(Counts) -> ControlFlow<()>) {
-    let most: Counts = std::array::from_fn(|c| if group.classes >> c & 1 == 1 { left[c] } else { 0 });
+    let limits: Counts = std::array::from_fn(|c| if group.classes >> c & 1 == 1 { left[c] } else { 0 });
     // The fewest and the most of a class, with `need` cards wanted of it and the `after` later classes.
-    let range = |class: usize, need: u8, after: u8| need.saturating_sub(after)..=need.min(most[class]);
+    let range = |class: usize, need: u8, after: u8| need.saturating_sub(after)..=need.min(limits[class]);
     let size = group.size;
-    for a in range(0, size, most[1] + most[2] + most[3]) {
-        for b in range(1, size - a, most[2] + most[3]) {
-            for c in range(2, size - a - b, most[3]) {
+    for a in range(0, size, limits[1] + limits[2] + limits[3]) {
+        for b in range(1, size - a, limits[2] + limits[3]) {
+            for c in range(2, size - a - b, limits[3]) {
                 let d = size - a - b - c;
-                if d <= most[3] && visit([a, b, c, d]).is_break() {
+                if d <= limits[3] && visit([a, b, c, d]).is_break() {
                     return;
                 }
             }
@@ -319,7 +319,7 @@ impl<'a> Ways<'a> {
 
     fn entry(&self, g: usize, left: Counts) -> usize {
         let (start, extents) = self.layout[g];
-        (0..3).fold(0, |place, c| place * extents[c] + usize::from(self.start[c] - left[c])) + start
+        (0..3).fold(0, |index, c| index * extents[c] + usize::from(self.start[c] - left[c])) + start
     }
 }
 

@@ -18,8 +18,8 @@ pub(super) fn view(game: &Blob, s: &State, viewer: Viewer) -> View {
         trump_name(game.trump_in(round)),
         game.dealer_in(round),
     );
-    let played = |(place, &card): (usize, &u8)| PlayedCard {
-        player: game.seat_after(usize::from(s.leader), place) as u8,
+    let played = |(index, &card): (usize, &u8)| PlayedCard {
+        player: game.seat_after(usize::from(s.leader), index) as u8,
         card: card_of(u16::from(card)),
     };
     let table = Cards {

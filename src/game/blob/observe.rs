@@ -112,7 +112,7 @@ fn hand_size(game: &Blob, s: &State, player: usize) -> usize {
     match s.phase() {
         Phase::Deal => (usize::from(s.count) + players - 1 - player) / players,
         Phase::Bid => cards,
-        Phase::Play => cards - tricks_made(s) - usize::from(place_in_trick(game, s, player).is_some()),
+        Phase::Play => cards - tricks_made(s) - usize::from(index_in_trick(game, s, player).is_some()),
         Phase::Over => 0,
     }
 }
@@ -122,13 +122,13 @@ fn tricks_made(s: &State) -> usize {
 }
 
 /// The index of `player`'s card in the current trick, if it has played one.
-fn place_in_trick(game: &Blob, s: &State, player: usize) -> Option<usize> {
-    let place = game.seat_after(player, game.num_players() - usize::from(s.leader));
-    (place < s.trick().len()).then_some(place)
+fn index_in_trick(game: &Blob, s: &State, player: usize) -> Option<usize> {
+    let in_trick = game.seat_after(player, game.num_players() - usize::from(s.leader));
+    (in_trick < s.trick().len()).then_some(in_trick)
 }
 
 fn write_seat(game: &Blob, s: &State, player: usize, w: &mut Writer) {
-    let card = place_in_trick(game, s, player).map(|place| s.trick[place]);
+    let card = index_in_trick(game, s, player).map(|in_trick| s.trick[in_trick]);
     w.one_hot(card.map(suit_of), 4);
     w.share(card.map_or(0, |card| usize::from(card % 13) + 1), 13);
     w.bits(u64::from(card.is_some() && game.trick_winner(s) == player), 1);
@@ -172,11 +172,11 @@ fn best_of_trick(game: &Blob, s: &State) -> u64 {
     if s.trick().is_empty() {
         return 0;
     }
-    let place = game.seat_after(game.trick_winner(s), game.num_players() - usize::from(s.leader));
-    1 << s.trick[place]
+    let in_trick = game.seat_after(game.trick_winner(s), game.num_players() - usize::from(s.leader));
+    1 << s.trick[in_trick]
 }
 
-/// The hands and the best card of the trick, each card by its place in its suit among all of these.
+/// The hands and the best card of the trick, each card by its index in its suit among all of these.
 fn write_deal(game: &Blob, s: &State, observer: usize, w: &mut Writer) {
     let best = best_of_trick(game, s);
     let live = s.hands.iter().fold(best, |all, hand| all | hand);

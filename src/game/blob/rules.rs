@@ -76,8 +76,8 @@ pub(super) fn suit_of(card: u8) -> usize {
 #[inline]
 pub(super) fn list_cards(mut cards: u64, out: &mut [u16]) -> usize {
     let n = cards.count_ones() as usize;
-    for place in &mut out[..n] {
-        *place = cards.trailing_zeros() as u16;
+    for index in &mut out[..n] {
+        *index = cards.trailing_zeros() as u16;
         cards &= cards - 1;
     }
     n
@@ -148,19 +148,19 @@ impl Blob {
         }
         let cards = self.cards_in(round);
         let tricks: usize = s.tricks.iter().map(|&n| usize::from(n)).sum();
-        let (most, tricks_begun) = match s.phase() {
+        let (max, tricks_begun) = match s.phase() {
             Phase::Deal => (players * cards, tricks),
             Phase::Bid => (players, tricks),
             Phase::Play => (players, tricks + usize::from(s.count > 0)),
             Phase::Over => (1, tricks),
         };
-        usize::from(s.count) < most
+        usize::from(s.count) < max
             && tricks_begun <= cards
             && s.bids.iter().all(|&bid| bid == NO_BID || usize::from(bid) <= NUM_CARDS / 4)
             && s.trick.iter().all(|&card| usize::from(card) < NUM_CARDS)
     }
 
-    /// The player `steps` (at most P) places after `player`.
+    /// The player `steps` (at most P) seats after `player`.
     #[inline]
     pub(super) fn seat_after(&self, player: usize, steps: usize) -> usize {
         let seat = player + steps;
@@ -243,13 +243,13 @@ impl Blob {
             let is_trump = trump != Trump::None && suit == trump as usize;
             32 * u8::from(is_trump) + 16 * u8::from(suit == led) + card % 13
         };
-        let (mut best, mut place) = (strength(trick[0]), 0);
+        let (mut best, mut index) = (strength(trick[0]), 0);
         for (i, &card) in trick.iter().enumerate().skip(1) {
             if strength(card) > best {
-                (best, place) = (strength(card), i);
+                (best, index) = (strength(card), i);
             }
         }
-        self.seat_after(usize::from(s.leader), place)
+        self.seat_after(usize::from(s.leader), index)
     }
 
     fn finish_trick(&self, s: &mut State) {

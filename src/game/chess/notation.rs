@@ -241,7 +241,7 @@ pub fn view(s: &State) -> View {
         cells: (0..64).map(piece).collect(),
     };
     let (_, in_check) = s.has_move_and_check();
-    let king = places(white.pieces[KING] & white.sides[usize::from(s.colour)]);
+    let king = obs_squares(white.pieces[KING] & white.sides[usize::from(s.colour)]);
     View::new(Board::Grid(grid), &[Colour::White, Colour::Black])
         .with_marks(king.filter(|_| in_check), "check")
         .with_note(to_fen(s))
@@ -321,7 +321,7 @@ fn kind_of(letter: &str) -> Option<usize> {
     LETTERS.iter().position(|l| l.to_ascii_uppercase() == first)
 }
 
-/// The squares of `board` as rows of an observation, the farthest rank first: place = (7 - rank) * 8 + file.
-pub fn places(board: u64) -> impl Iterator<Item = usize> {
+/// The squares of `board` as rows of an observation, the farthest rank first: index = (7 - rank) * 8 + file.
+pub fn obs_squares(board: u64) -> impl Iterator<Item = usize> {
     squares(board).map(|square| ((7 - square % 8) * 8 + square / 8) as usize)
 }

@@ -336,12 +336,12 @@ impl ConnectFourSolver {
                 continue;
             }
             let threats = self.board.winning_cells(p.own | cell, p.taken | cell).count_ones();
-            let mut place = count;
-            while place > 0 && ordered[place - 1].0 < threats {
-                ordered[place] = ordered[place - 1];
-                place -= 1;
+            let mut index = count;
+            while index > 0 && ordered[index - 1].0 < threats {
+                ordered[index] = ordered[index - 1];
+                index -= 1;
             }
-            ordered[place] = (threats, cell);
+            ordered[index] = (threats, cell);
             count += 1;
         }
         (ordered, count)

@@ -38,8 +38,8 @@ fn winner_by_text(side: i32, s: &State, rule: Rule) -> Option<char> {
         [(0, 'X'), (1, 'O')].into_iter().find(|&(c, _)| s.stones[c].contains(cell)).map_or('.', |(_, m)| m)
     };
     let inside = |&(row, column): &(i32, i32)| (0..side).contains(&row) && (0..side).contains(&column);
-    let read = |place: &dyn Fn(i32) -> (i32, i32)| -> String {
-        (-side..2 * side).map(place).filter(inside).map(|(row, column)| mark(row, column)).collect()
+    let read = |cell_at: &dyn Fn(i32) -> (i32, i32)| -> String {
+        (-side..2 * side).map(cell_at).filter(inside).map(|(row, column)| mark(row, column)).collect()
     };
     let lines = (-side..2 * side)
         .flat_map(|k| [read(&|i| (k, i)), read(&|i| (i, k)), read(&|i| (i, i + k)), read(&|i| (i, k - i))]);

@@ -110,7 +110,7 @@ impl TileAddrs {
 #[inline(always)]
 unsafe fn step<F: Multiply, const ROWS: usize, const VECTORS: usize>(at: TileAddrs) {
     let row_bytes = at.x_row * size_of::<f32>();
-    // SAFETY: the caller's promise.
+    // SAFETY: the kernel contract.
     unsafe {
         load::<4>(at.x, row_bytes);
         load_nontemporal::<6>(at.weights, LINE_BYTES);
@@ -177,7 +177,7 @@ macro_rules! kernels {
                 /// As for [`begin`], which this thread has called; reads and writes are whole tiles inside their arrays.
                 #[inline(always)]
                 unsafe fn product<const S: usize, const X: usize, const W: usize>() {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the kernel contract.
                     unsafe {
                         asm!(concat!($dot, " tmm{s}, tmm{x}, tmm{w}"), s = const S, x = const X, w = const W,
                             options(nostack, preserves_flags));
@@ -194,7 +194,7 @@ macro_rules! kernels {
                     context: &StripContext<'_, Self, E, VECTORS>,
                     task: TileTask<'_>,
                 ) {
-                    // SAFETY: the caller's promise, and this function enables the instructions.
+                    // SAFETY: the kernel contract; this function enables the instructions.
                     unsafe { C::run(context, task) }
                 }
             }
@@ -205,7 +205,7 @@ macro_rules! kernels {
             unsafe fn kernel<const ROWS: usize, const VECTORS: usize>(t: &Tile<'_>) {
                 let mut sums = MaybeUninit::<SumBuffer>::uninit();
                 let sums: *mut f32 = sums.as_mut_ptr().cast();
-                // SAFETY: the caller's promise; sums are stored before they are read.
+                // SAFETY: the kernel contract; sums are stored before they are read.
                 unsafe {
                     amx_tile::zero();
                     for tap in t.taps {
@@ -224,7 +224,7 @@ macro_rules! kernels {
             /// As for [`begin`], which this thread has called; reads and writes are whole tiles inside their arrays.
             #[target_feature(enable = $features)]
             unsafe fn strip<const VECTORS: usize>(s: &Strip<'_>) {
-                // SAFETY: the caller's promise, and this function enables the instructions.
+                // SAFETY: the kernel contract; this function enables the instructions.
                 unsafe { amx_strip::strip::<$format, VECTORS>(s) }
             }
 
@@ -277,7 +277,7 @@ impl<F: Format<S = Avx512>, const ROWS: usize, const VECTORS: usize> Sums<F> for
     unsafe fn each(self, f: impl Fn(&Tile<'_>, Vector<F>, usize, usize)) {
         for row in self.rows {
             for j in 0..VECTORS {
-                // SAFETY: the caller's promise; the tile has the row and the vector.
+                // SAFETY: the kernel contract; the tile has the row and the vector.
                 let sum = unsafe { Avx512::load(self.sums.add((j * ROWS * TILE_ROWS + row) * TILE_ROWS)) };
                 f(self.t, sum, row, j * TILE_ROWS);
             }

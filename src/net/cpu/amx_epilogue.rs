@@ -21,7 +21,7 @@ impl<F: Format<S = Avx512>, const VECTORS: usize> Channels<F, VECTORS> {
     /// The machine has AVX-512, and the constants of `t` are padded to VECTORS vectors.
     #[inline(always)]
     pub(super) unsafe fn of(t: &TileColumns) -> Self {
-        // SAFETY: the caller's promise; constants are padded to whole vectors.
+        // SAFETY: the kernel contract; constants are padded to whole vectors.
         unsafe {
             let zeros = [Avx512::splat(0.0); VECTORS];
             let mut all = Self { bias: zeros, dequant_scale: zeros, scale: zeros, offset: zeros };
@@ -47,7 +47,7 @@ impl<F: Format<S = Avx512>, const VECTORS: usize> Channels<F, VECTORS> {
     /// The machine has the format's instructions, and `out` holds VECTORS vectors of activations.
     #[inline(always)]
     unsafe fn store_norm(&self, out: *mut f32, mut x: [Vector<F>; VECTORS]) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the kernel contract.
         unsafe {
             for (j, x) in x.iter_mut().enumerate() {
                 *x = Avx512::mul_add(*x, self.scale[j], self.offset[j]);
@@ -63,7 +63,7 @@ impl<F: Format<S = Avx512>, const VECTORS: usize> Channels<F, VECTORS> {
 /// The machine has the format's instructions, and `out` holds VECTORS vectors of activations.
 #[inline(always)]
 unsafe fn store_relu<F: Format<S = Avx512>, const VECTORS: usize>(out: *mut f32, x: [Vector<F>; VECTORS]) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the kernel contract.
     unsafe {
         match x.as_slice() {
             &[a, b] => F::store_pair(out, relu::<Avx512>(a), relu::<Avx512>(b)),
@@ -113,16 +113,16 @@ epilogue_ops!(StemBnRelu ResidualAddBnRelu BiasRelu BiasReluF32 BiasF32);
 pub(super) unsafe fn end<F: Format<S = Avx512>, E: EpilogueOp, const VECTORS: usize>(
     t: &TileColumns,
     channels: &Channels<F, VECTORS>,
-    place: TileOutputs,
+    outputs: TileOutputs,
     row: usize,
     mut sums: [Vector<F>; VECTORS],
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the kernel contract.
     unsafe {
         for (j, sum) in sums.iter_mut().enumerate() {
             let lane = j * LANES;
-            let stream = place.stream.wrapping_add(row * CHANNEL_BLOCK + j * t.stream_block_stride);
-            let number = place.out.wrapping_add(row * place.out_row + lane);
+            let stream = outputs.stream.wrapping_add(row * CHANNEL_BLOCK + j * t.stream_block_stride);
+            let number = outputs.out.wrapping_add(row * outputs.out_row + lane);
             let dequant_scale = channels.dequant_scale[j];
             *sum = match E::IS {
                 Epilogue::ResidualAddBnRelu => F::add_to_stream(Avx512::load(stream), *sum, dequant_scale),
@@ -135,7 +135,7 @@ pub(super) unsafe fn end<F: Format<S = Avx512>, E: EpilogueOp, const VECTORS: us
                 Epilogue::BiasRelu | Epilogue::VertexAddRelu => (),
             }
         }
-        let activations = place.out.wrapping_add(row * CHANNEL_BLOCK);
+        let activations = outputs.out.wrapping_add(row * CHANNEL_BLOCK);
         match E::IS {
             Epilogue::StemBnRelu | Epilogue::ResidualAddBnRelu => channels.store_norm(activations, sums),
             Epilogue::BiasRelu => store_relu::<F, VECTORS>(activations, sums),

@@ -37,7 +37,7 @@ impl OperandAddrs {
 /// The machine has AMX, this thread the tiles' configuration, and `reads` two matrices of rows and VECTORS of weights.
 #[inline(always)]
 pub(super) unsafe fn load_first<const VECTORS: usize>(reads: OperandAddrs) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the kernel contract.
     unsafe {
         load_nontemporal::<4>(reads.x, LINE_BYTES);
         load_nontemporal::<5>(reads.x.wrapping_add(reads.below), LINE_BYTES);
@@ -56,7 +56,7 @@ pub(super) unsafe fn load_first<const VECTORS: usize>(reads: OperandAddrs) {
 #[inline(always)]
 pub(super) unsafe fn mma_step<F: Multiply, const VECTORS: usize, const PART: usize>(next: OperandAddrs) {
     let below = next.x.wrapping_add(next.below);
-    // SAFETY: the caller's promise.
+    // SAFETY: the kernel contract.
     unsafe {
         match (VECTORS, PART) {
             (_, 0) => F::product::<0, 4, 6>(),
@@ -91,7 +91,7 @@ pub(super) unsafe fn first_mma_step<F: Multiply, const VECTORS: usize, const PAR
     next: OperandAddrs,
     sums: *mut f32,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the kernel contract.
     unsafe {
         if PART < 2 * VECTORS {
             flush::<PART>(sums.wrapping_add(PART / 2 * 2 * TILE + PART % 2 * next.below));
@@ -106,7 +106,7 @@ pub(super) unsafe fn first_mma_step<F: Multiply, const VECTORS: usize, const PAR
 /// The machine has AMX, and this thread the tiles' configuration; `sums` has capacity for all sums.
 #[inline(always)]
 pub(super) unsafe fn store_all(sums: *mut f32, below: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the kernel contract.
     unsafe {
         store::<0>(sums);
         store::<1>(sums.wrapping_add(below));

@@ -31,7 +31,7 @@ struct Cursor {
 /// A tile whose epilogue is due; of no rows at the start of a strip.
 #[derive(Clone, Copy)]
 struct PendingTile {
-    place: TileOutputs,
+    outputs: TileOutputs,
     rows: usize,
 }
 
@@ -89,13 +89,13 @@ macro_rules! tile_schedules {
     ($($schedule:ident<$(const $number:ident),+> as $method:ident;)*) => {
         $(impl<$(const $number: usize),+> TileSchedule for $schedule<$($number),+> {
             /// # Safety
-            /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
+            /// The kernel contract of [`crate::isa`].
             #[inline(always)]
             unsafe fn run<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize>(
                 context: &StripContext<'_, F, E, VECTORS>,
                 task: TileTask<'_>,
             ) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the kernel contract.
                 unsafe { context.copy().$method::<$($number),+>(task) }
             }
         })*
@@ -129,12 +129,12 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
     /// Computes all tiles.
     ///
     /// # Safety
-    /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn run(&self) {
         let mut now = Cursor { run: 0, i: 0, row: 0 };
-        let mut pending = PendingTile { place: self.place(now), rows: 0 };
-        // SAFETY: the caller's promise; a layer has a run, and every run a position.
+        let mut pending = PendingTile { outputs: self.outputs(now), rows: 0 };
+        // SAFETY: the kernel contract; a layer has a run, and every run a position.
         unsafe {
             load_first::<VECTORS>(self.first(now));
             while let Some(run) = self.s.runs.get(now.run) {
@@ -142,12 +142,12 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
                 // The operands loaded after the last tile are not used.
                 let loaded = if next.run < self.s.runs.len() { next } else { now };
                 self.tile(TileTask { taps: &run.taps, x: self.x(now), next: self.first(loaded), pending });
-                pending = PendingTile { place: self.place(now), rows: self.rows };
+                pending = PendingTile { outputs: self.outputs(now), rows: self.rows };
                 now = next;
             }
             store_all(self.sums, self.below);
             for row in 0..pending.rows {
-                self.finish(pending.place, row);
+                self.finish(pending.outputs, row);
             }
         }
     }
@@ -183,7 +183,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
     }
 
     #[inline(always)]
-    fn place(&self, at: Cursor) -> TileOutputs {
+    fn outputs(&self, at: Cursor) -> TileOutputs {
         let Strip { start, stream_position, out_position, .. } = *self.s;
         TileOutputs {
             stream: start.stream.wrapping_add(self.words(at, stream_position, CHANNEL_BLOCK)),
@@ -195,11 +195,11 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
     /// Runs a task by the schedule that fits it.
     ///
     /// # Safety
-    /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn tile(&self, task: TileTask<'_>) {
         let (depth, taps, rows) = (self.columns.depth / TILE_ROWS, task.taps.len(), task.pending.rows);
-        // SAFETY: the caller's promise.
+        // SAFETY: the kernel contract.
         unsafe {
             if E::UNROLL && rows > 0 {
                 match (depth, taps) {
@@ -227,7 +227,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
     /// During each multiplication but the first, ROWS_PER_MMA rows are finished.
     ///
     /// # Safety
-    /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn unrolled<const DEPTH: usize, const TAPS: usize, const ROWS_PER_MMA: usize>(
         &self,
@@ -243,7 +243,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
         macro_rules! multiplications {
             ($($n:literal)*) => { $(self.nth::<$n, ROWS_PER_MMA>(TAPS * DEPTH, reads($n + 1), pending);)* };
         }
-        // SAFETY: the caller's promise; the sums of the pending tile are stored in the first multiplication.
+        // SAFETY: the kernel contract; the sums of the pending tile are stored in the first multiplication.
         unsafe {
             self.begin(reads(1));
             multiplications!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17);
@@ -252,14 +252,14 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
             ((TAPS * DEPTH - 1) * ROWS_PER_MMA).min(pending.rows / ROWS_PER_MMA * ROWS_PER_MMA)..pending.rows
         {
             // SAFETY: as above.
-            unsafe { self.finish(pending.place, row) }
+            unsafe { self.finish(pending.outputs, row) }
         }
     }
 
     /// Multiplication N, counted from 0, with its rows of the pending tile; does nothing if N >= `count`.
     ///
     /// # Safety
-    /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn nth<const N: usize, const ROWS_PER_MMA: usize>(
         &self,
@@ -268,15 +268,15 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
         pending: PendingTile,
     ) {
         let row = (N - 1) * ROWS_PER_MMA;
-        // SAFETY: the caller's promise.
+        // SAFETY: the kernel contract.
         unsafe {
             if N >= count {
                 return;
             }
             if row + ROWS_PER_MMA <= pending.rows {
-                self.step::<ROWS_PER_MMA>(next, pending.place, row);
+                self.step::<ROWS_PER_MMA>(next, pending.outputs, row);
             } else {
-                self.step::<0>(next, pending.place, row);
+                self.step::<0>(next, pending.outputs, row);
             }
         }
     }
@@ -285,7 +285,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
     /// enough are left.
     ///
     /// # Safety
-    /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn generic<const ROWS_PER_MMA: usize>(&self, TileTask { taps, x, next, pending }: TileTask<'_>) {
         let t = &self.columns;
@@ -302,45 +302,45 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
             rest.len().min(pending.rows / (ROWS_PER_MMA * depth))
         });
         let mut row = 0;
-        // SAFETY: the caller's promise; the sums of the pending tile are stored in the first multiplication.
+        // SAFETY: the kernel contract; the sums of the pending tile are stored in the first multiplication.
         unsafe {
             self.begin(second);
             let mut reads = second;
             for _ in 2..depth {
                 reads = reads.later(t, 1);
-                self.step::<0>(reads, pending.place, row);
+                self.step::<0>(reads, pending.outputs, row);
             }
             for tap in busy {
                 let mut reads = OperandAddrs::new(t, x, self.below, tap);
                 for _ in 0..depth {
-                    self.step::<ROWS_PER_MMA>(reads, pending.place, row);
+                    self.step::<ROWS_PER_MMA>(reads, pending.outputs, row);
                     (row, reads) = (row + ROWS_PER_MMA, reads.later(t, 1));
                 }
             }
             for tap in others {
                 let mut reads = OperandAddrs::new(t, x, self.below, tap);
                 for _ in 0..depth {
-                    self.step::<0>(reads, pending.place, row);
+                    self.step::<0>(reads, pending.outputs, row);
                     reads = reads.later(t, 1);
                 }
             }
             if taps.len() * depth > 1 {
-                self.step::<0>(next, pending.place, row);
+                self.step::<0>(next, pending.outputs, row);
             }
         }
         for row in row..pending.rows {
             // SAFETY: as above.
-            unsafe { self.finish(pending.place, row) }
+            unsafe { self.finish(pending.outputs, row) }
         }
     }
 
     /// The first multiplication of a tile.
     ///
     /// # Safety
-    /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn begin(&self, next: OperandAddrs) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the kernel contract.
         unsafe {
             first_mma_step::<F, VECTORS, 0>(next, self.sums);
             first_mma_step::<F, VECTORS, 1>(next, self.sums);
@@ -352,51 +352,51 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
     /// A further multiplication, and ROWS_PER_MMA rows of the pending tile from `row` on.
     ///
     /// # Safety
-    /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
-    unsafe fn step<const ROWS_PER_MMA: usize>(&self, next: OperandAddrs, place: TileOutputs, row: usize) {
-        // SAFETY: the caller's promise.
+    unsafe fn step<const ROWS_PER_MMA: usize>(&self, next: OperandAddrs, outputs: TileOutputs, row: usize) {
+        // SAFETY: the kernel contract.
         unsafe {
             mma_step::<F, VECTORS, 0>(next);
-            self.finish_part::<ROWS_PER_MMA, 0>(place, row);
+            self.finish_part::<ROWS_PER_MMA, 0>(outputs, row);
             mma_step::<F, VECTORS, 1>(next);
-            self.finish_part::<ROWS_PER_MMA, 1>(place, row);
+            self.finish_part::<ROWS_PER_MMA, 1>(outputs, row);
             mma_step::<F, VECTORS, 2>(next);
-            self.finish_part::<ROWS_PER_MMA, 2>(place, row);
+            self.finish_part::<ROWS_PER_MMA, 2>(outputs, row);
             mma_step::<F, VECTORS, 3>(next);
-            self.finish_part::<ROWS_PER_MMA, 3>(place, row);
+            self.finish_part::<ROWS_PER_MMA, 3>(outputs, row);
         }
     }
 
     /// The rows that follow `mma_step` PART of a multiplication: ROWS_PER_MMA rows in four parts, the first ones being the larger.
     ///
     /// # Safety
-    /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn finish_part<const ROWS_PER_MMA: usize, const PART: usize>(
         &self,
-        place: TileOutputs,
+        outputs: TileOutputs,
         row: usize,
     ) {
         for i in (ROWS_PER_MMA * PART).div_ceil(4)..(ROWS_PER_MMA * (PART + 1)).div_ceil(4) {
-            // SAFETY: the caller's promise.
-            unsafe { self.finish(place, row + i) }
+            // SAFETY: the kernel contract.
+            unsafe { self.finish(outputs, row + i) }
         }
     }
 
     /// Applies the epilogue to a row of stored sums.
     ///
     /// # Safety
-    /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
-    unsafe fn finish(&self, place: TileOutputs, row: usize) {
-        // SAFETY: the caller's promise; the sums are stored.
+    unsafe fn finish(&self, outputs: TileOutputs, row: usize) {
+        // SAFETY: the kernel contract; the sums are stored.
         unsafe {
             let mut sums = [Avx512::splat(0.0); VECTORS];
             for (j, sum) in sums.iter_mut().enumerate() {
                 *sum = Avx512::load(self.sums.add((j * ROWS + row) * TILE_ROWS));
             }
-            end::<F, E, VECTORS>(&self.columns, &self.channels, place, row, sums);
+            end::<F, E, VECTORS>(&self.columns, &self.channels, outputs, row, sums);
         }
     }
 }
@@ -409,7 +409,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
 unsafe fn strip_to<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize>(s: &Strip<'_>) {
     let mut sums = MaybeUninit::<SumBuffer>::uninit();
     let (columns, sums) = (*s.start.columns, sums.as_mut_ptr().cast());
-    // SAFETY: the caller's promise; sums are stored before they are read.
+    // SAFETY: the kernel contract; sums are stored before they are read.
     unsafe {
         let rows = 2 * s.rows;
         let below = s.rows * CHANNEL_BLOCK;
@@ -432,7 +432,7 @@ unsafe fn strip_to<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize>(s: &
 /// As for [`super::kernels::StripFn`].
 #[inline(always)]
 pub(super) unsafe fn strip<F: ScheduledFormat, const VECTORS: usize>(s: &Strip<'_>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the kernel contract.
     unsafe {
         match s.start.epilogue {
             Epilogue::StemBnRelu => strip_to::<F, StemBnRelu, VECTORS>(s),

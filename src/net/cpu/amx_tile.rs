@@ -21,7 +21,7 @@ pub(super) struct SumBuffer(pub [f32; 4 * TILE]);
 /// The machine has AMX, and this thread the tiles' configuration.
 #[inline(always)]
 pub(super) unsafe fn zero() {
-    // SAFETY: the caller's promise.
+    // SAFETY: the kernel contract.
     unsafe {
         asm!(
             "tilezero tmm0",
@@ -39,7 +39,7 @@ pub(super) unsafe fn zero() {
 /// As for [`zero`]; the rows are there.
 #[inline(always)]
 pub(super) unsafe fn load<const T: usize>(from: *const f32, row_bytes: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the kernel contract.
     unsafe {
         asm!("tileloadd tmm{t}, [{p} + {s}]", t = const T, p = in(reg) from, s = in(reg) row_bytes,
             options(nostack, preserves_flags));
@@ -52,7 +52,7 @@ pub(super) unsafe fn load<const T: usize>(from: *const f32, row_bytes: usize) {
 /// As for [`load`].
 #[inline(always)]
 pub(super) unsafe fn load_nontemporal<const T: usize>(from: *const f32, row_bytes: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the kernel contract.
     unsafe {
         asm!("tileloaddt1 tmm{t}, [{p} + {s}]", t = const T, p = in(reg) from, s = in(reg) row_bytes,
             options(nostack, preserves_flags));
@@ -65,7 +65,7 @@ pub(super) unsafe fn load_nontemporal<const T: usize>(from: *const f32, row_byte
 /// As for [`zero`]; `to` has capacity for a tile of sums.
 #[inline(always)]
 pub(super) unsafe fn store<const T: usize>(to: *mut f32) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the kernel contract.
     unsafe {
         asm!("tilestored [{p} + {s}], tmm{t}", t = const T, p = in(reg) to, s = in(reg) LINE_BYTES,
             options(nostack, preserves_flags));
@@ -79,7 +79,7 @@ pub(super) unsafe fn store<const T: usize>(to: *mut f32) {
 /// As for [`store`].
 #[inline(always)]
 pub(super) unsafe fn flush<const T: usize>(to: *mut f32) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the kernel contract.
     unsafe {
         store::<T>(to);
         asm!("tilezero tmm{t}", t = const T, options(nostack, preserves_flags));

@@ -32,7 +32,7 @@ impl DotProduct for PortableBf16 {
     type S = Portable;
 
     /// # Safety
-    /// The caller enables the instructions.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn dot(a: Vector, b: Vector, acc: Vector) -> Vector {
         std::array::from_fn(|i| (acc[i] + high(a[i]) * high(b[i])) + low(a[i]) * low(b[i]))
@@ -43,20 +43,20 @@ impl Format for PortableBf16 {
     const OUT: usize = 2;
 
     /// # Safety
-    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn store_units(p: *mut f32, a: Vector) {
         for (i, &x) in a.iter().enumerate() {
-            // SAFETY: the caller's promise; LANES numbers of 16 bits are LANES / 2 words.
+            // SAFETY: the kernel contract; LANES numbers of 16 bits are LANES / 2 words.
             unsafe { p.cast::<u16>().add(i).write(bf16_bits(x) as u16) };
         }
     }
 }
 
 /// # Safety
-/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
+/// The kernel contract of [`crate::isa`].
 unsafe fn portable<const MR: usize, const NV: usize>(t: &Tile<'_>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the kernel contract.
     unsafe { tile::<PortableBf16, MR, NV>(t) }
 }
 

@@ -16,15 +16,19 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    /// Cuts `rows` boards into as few chunks of at most `most` as possible.
-    pub(super) fn new(rows: usize, most: usize, batch_multiple: usize, tail_limit: usize) -> Self {
-        if rows > most && (1..=tail_limit).contains(&(rows % most)) {
-            return Self { rows, each: most };
+    /// Cuts `rows` boards into as few chunks of at most `max_boards` as possible.
+    pub(super) fn new(rows: usize, max_boards: usize, batch_multiple: usize, tail_limit: usize) -> Self {
+        if rows > max_boards && (1..=tail_limit).contains(&(rows % max_boards)) {
+            return Self { rows, each: max_boards };
         }
-        let each = rows.div_ceil(rows.div_ceil(most).max(1));
+        let each = rows.div_ceil(rows.div_ceil(max_boards).max(1));
         Self {
             rows,
-            each: if rows > batch_multiple { each.next_multiple_of(batch_multiple).min(most) } else { each },
+            each: if rows > batch_multiple {
+                each.next_multiple_of(batch_multiple).min(max_boards)
+            } else {
+                each
+            },
         }
     }
 }
@@ -149,16 +153,20 @@ impl Net {
     fn max_boards(&self) -> usize {
         let layout = self.layout();
         let words = |boards| layout.words(boards).iter().sum::<usize>();
-        let most = (self.kernel_set.chunk_words() / (words(1) - words(0))).clamp(1, MAX_BOARDS);
+        let max_boards = (self.kernel_set.chunk_words() / (words(1) - words(0))).clamp(1, MAX_BOARDS);
         match self.packed.messages {
             // Whole tiles gain more than a chunk that fits the cache.
             None => {
                 let rows = self.kernel_set.tower.tile_rows();
-                (most / rows * rows).max(rows)
+                (max_boards / rows * rows).max(rows)
             }
             Some(_) => {
                 let batch_multiple = self.batch_multiple();
-                if most > batch_multiple { most / batch_multiple * batch_multiple } else { most }
+                if max_boards > batch_multiple {
+                    max_boards / batch_multiple * batch_multiple
+                } else {
+                    max_boards
+                }
             }
         }
     }

@@ -22,11 +22,11 @@ impl Net {
         rows: MessageRows,
     ) {
         let packed = &self.packed;
-        let place =
+        let buffers =
             |source: RowLayout, out: RowLayout| Buffers { source, stream: out, out, ends: RowLayout::NONE };
-        // SAFETY: the caller's promise.
+        // SAFETY: the kernel contract.
         unsafe {
-            packed.policy.run(boards, place(a, rows.logits));
+            packed.policy.run(boards, buffers(a, rows.logits));
             let edges = messages.edges.len();
             let by_edge: &[f32] = slice(rows.logits, edges, boards);
             let by_board: &mut [f32] = slice(logits, 1, boards);
@@ -34,8 +34,8 @@ impl Net {
                 by_board[edge..].iter_mut().step_by(edges).zip(logits).for_each(|(to, from)| *to = *from);
             }
             messages.pool(boards, self.activations(), a, rows.pooled);
-            packed.hidden.run(boards, place(rows.pooled, hidden));
-            packed.value.run(boards, place(hidden, out));
+            packed.hidden.run(boards, buffers(rows.pooled, hidden));
+            packed.value.run(boards, buffers(hidden, out));
         }
     }
 }

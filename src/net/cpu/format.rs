@@ -14,7 +14,7 @@ pub(super) trait Format: DotProduct {
     /// A sum as f32 plus its bias. A sum of byte products is multiplied by its channel's `dequant_scale` first.
     ///
     /// # Safety
-    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn with_bias(sum: Vector<Self>, _dequant_scale: Vector<Self>, bias: Vector<Self>) -> Vector<Self> {
         Self::S::add(sum, bias)
@@ -22,7 +22,7 @@ pub(super) trait Format: DotProduct {
     /// The residual stream plus a sum.
     ///
     /// # Safety
-    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn add_to_stream(
         stream: Vector<Self>,
@@ -34,15 +34,15 @@ pub(super) trait Format: DotProduct {
     /// Writes the lanes as activations: LANES / OUT words.
     ///
     /// # Safety
-    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
+    /// The kernel contract of [`crate::isa`].
     unsafe fn store_units(p: *mut f32, a: Vector<Self>);
     /// Writes the lanes of `a`, then those of `b`.
     ///
     /// # Safety
-    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn store_pair(p: *mut f32, a: Vector<Self>, b: Vector<Self>) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the kernel contract.
         unsafe {
             Self::store_units(p, a);
             Self::store_units(p.add(Self::S::LANES / Self::OUT), b);
@@ -60,10 +60,10 @@ impl<S: Simd> Format for F32<S> {
     const OUT: usize = 1;
 
     /// # Safety
-    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn store_units(p: *mut f32, a: S::F32) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the kernel contract.
         unsafe { S::store(p, a) }
     }
 }
@@ -74,7 +74,7 @@ impl<S: Simd> Format for F32<S> {
 /// The machine has F's instructions.
 #[inline(always)]
 pub(super) unsafe fn peak<F: Format, const CHAINS: usize>(rounds: usize) -> f32 {
-    // SAFETY: the caller's promise; loads and stores are of a local array of at least LANES numbers.
+    // SAFETY: the kernel contract; loads and stores are of a local array of at least LANES numbers.
     unsafe {
         let mut numbers = std::hint::black_box([0.5_f32; 16]);
         let factor = F::S::load(numbers.as_ptr());

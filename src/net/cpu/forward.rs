@@ -84,7 +84,7 @@ impl Net {
         let boards = obs.len() / self.model.obs().len();
         let [planes, stream, a, b, heads, hidden, out, sums, ends, pooled, by_edge, numbers, scratch] =
             arrays;
-        // SAFETY: the caller's promise; the arrays are distinct.
+        // SAFETY: the kernel contract; the arrays are distinct.
         unsafe {
             let at = |array: &mut [f32], row| RowLayout::whole(array, boards, row);
             // Messages between the layers of an edge network read whole rows.
@@ -156,7 +156,7 @@ impl Net {
     ) {
         let ends = message_rows.ends;
         let words = self.layout().positions * a.position;
-        // SAFETY: the caller's promise; the output of a layer is never its input; `a` and `b` hold `words` words.
+        // SAFETY: the kernel contract; the output of a layer is never its input; `a` and `b` hold `words` words.
         unsafe {
             // From the first layer on that reads the blocked layout, all layers that multiply matrices run in strips.
             let tower = self.kernel_set.tower;
@@ -189,20 +189,20 @@ impl Net {
     /// As for `tower`.
     unsafe fn heads(&self, boards: usize, [a, heads, hidden, logits, out]: [RowLayout; 5]) {
         let packed = &self.packed;
-        let place = |source, out| Buffers { source, stream: out, out, ends: RowLayout::NONE };
-        // SAFETY: the caller's promise; value channels follow the policy channels in a row of `heads`.
+        let buffers = |source, out| Buffers { source, stream: out, out, ends: RowLayout::NONE };
+        // SAFETY: the kernel contract; value channels follow the policy channels in a row of `heads`.
         unsafe {
             let (policy, value) = match (&packed.head, self.tower.heads) {
                 (Some(head), Some([policy, _])) => {
-                    head.run(boards, place(a, heads));
+                    head.run(boards, buffers(a, heads));
                     let start = heads.start.add(self.model.outputs(policy.conv));
                     (heads, RowLayout { start, ..heads })
                 }
                 _ => (a, a),
             };
-            packed.policy.run(boards, place(policy, logits));
-            packed.hidden.run(boards, place(value, hidden));
-            packed.value.run(boards, place(hidden, out));
+            packed.policy.run(boards, buffers(policy, logits));
+            packed.hidden.run(boards, buffers(value, hidden));
+            packed.value.run(boards, buffers(hidden, out));
         }
     }
 

@@ -6,16 +6,15 @@ use super::tile::Tile;
 /// A kernel of fixed shape.
 ///
 /// # Safety
-/// The machine has the kernel's instructions, and every pointer of the tile is valid for the accesses of MR rows, NV vectors, the taps,
-/// the depth and the epilogue.
+/// The kernel contract of [`crate::isa`], for MR rows, NV vectors, the taps, the depth and the epilogue.
 pub(super) type TileFn = unsafe fn(&Tile<'_>);
 
-/// Cuts `count` rows into as few tiles of at most `most` rows as possible, as equal as multiples of `multiple` allow. Yields each
+/// Cuts `count` rows into as few tiles of at most `max` rows as possible, as equal as multiples of `multiple` allow. Yields each
 /// tile's first row and number of rows.
 #[inline(always)]
-pub(super) fn row_tiles(count: usize, most: usize, multiple: usize) -> impl Iterator<Item = (usize, usize)> {
+pub(super) fn row_tiles(count: usize, max: usize, multiple: usize) -> impl Iterator<Item = (usize, usize)> {
     let parts = count.div_ceil(multiple);
-    let tiles = parts.div_ceil(most / multiple);
+    let tiles = parts.div_ceil(max / multiple);
     let (each, longer) = (parts / tiles.max(1), parts % tiles.max(1));
     let mut row = 0;
     (0..tiles).map(move |n| {

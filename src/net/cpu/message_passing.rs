@@ -35,7 +35,7 @@ pub(super) struct MessageRows {
 /// The rows lie inside their array, hold elements of type T, and nothing else refers to them.
 pub(super) unsafe fn slice<'a, T>(rows: RowLayout, positions: usize, boards: usize) -> &'a mut [T] {
     let words = positions * boards * rows.row;
-    // SAFETY: the caller's promise; T is a plain number no larger than a word.
+    // SAFETY: the kernel contract; T is a plain number no larger than a word.
     unsafe { std::slice::from_raw_parts_mut(rows.start.cast(), words * size_of::<f32>() / size_of::<T>()) }
 }
 
@@ -53,7 +53,7 @@ impl EdgeMessages {
         rows: MessageRows,
     ) {
         let (edges, n) = (&self.edges, self.edges.vertices);
-        // SAFETY: the caller's promise.
+        // SAFETY: the kernel contract.
         unsafe {
             match format {
                 Activations::F32 => {
@@ -77,7 +77,7 @@ impl EdgeMessages {
     /// As for [`EdgeMessages::send`].
     pub(super) unsafe fn mix(&self, number: usize, boards: usize, format: Activations, b: RowLayout) {
         let shape = |width| TriangleColumns { width, columns: self.triangle_channels[number], scale: 1.0 };
-        // SAFETY: the caller's promise.
+        // SAFETY: the kernel contract.
         unsafe {
             match format {
                 Activations::F32 => {
@@ -108,7 +108,7 @@ impl EdgeMessages {
     /// As for [`EdgeMessages::send`].
     pub(super) unsafe fn pool(&self, boards: usize, format: Activations, a: RowLayout, pooled: RowLayout) {
         let edges = &self.edges;
-        // SAFETY: the caller's promise; a row of `pooled` has as many elements as one of `a`.
+        // SAFETY: the kernel contract; a row of `pooled` has as many elements as one of `a`.
         unsafe {
             let out = slice(pooled, 1, boards);
             match format {

@@ -57,7 +57,7 @@ impl FusedPooling {
         buffers: Buffers,
         rows: PoolingRows,
     ) {
-        // SAFETY: the caller's promise; a layer without an epilogue of its own writes whole rows of f32.
+        // SAFETY: the kernel contract; a layer without an epilogue of its own writes whole rows of f32.
         unsafe {
             let Some(pooled) = pooled else { return layer.run(boards, buffers) };
             layer.run(boards, Buffers { out: rows.numbers, ..buffers });
@@ -72,18 +72,18 @@ impl FusedPooling {
     unsafe fn finish(&self, squares: usize, boards: usize, buffers: Buffers, rows: PoolingRows) {
         let PoolingRows { numbers, scratch } = rows;
         let words = |rows: RowLayout| squares * rows.position;
-        // SAFETY: the caller's promise: each array has all rows of its positions, and nothing else refers to it.
+        // SAFETY: the kernel contract: each array has all rows of its positions, and nothing else refers to it.
         unsafe {
             let x = std::slice::from_raw_parts_mut(numbers.start, words(numbers));
             let scratch = std::slice::from_raw_parts_mut(scratch.start, boards * scratch.row);
             let out = std::slice::from_raw_parts_mut(buffers.out.start, words(buffers.out));
             self.layer.forward(self.isa, pooling::BoardRows { boards, width: numbers.row }, x, scratch);
-            let places = PooledRows { boards, numbers, stream: buffers.stream, out: buffers.out };
+            let rows_of = PooledRows { boards, numbers, stream: buffers.stream, out: buffers.out };
             match &self.norm {
-                None => activate(self.isa, self, places, x, out),
+                None => activate(self.isa, self, rows_of, x, out),
                 Some(norm) => {
                     let stream = std::slice::from_raw_parts_mut(buffers.stream.start, words(buffers.stream));
-                    activate_sum(self.isa, self, norm, places, (x, stream), out);
+                    activate_sum(self.isa, self, norm, rows_of, (x, stream), out);
                 }
             }
         }
@@ -129,10 +129,10 @@ impl PooledRows {
 
 for_each_isa! {
     /// Activations of relu(x).
-    fn activate(pooled: &FusedPooling, places: PooledRows, x: &[f32], out: &mut [f32]) {
-        for [from, _, to] in places.rows(x.len()) {
+    fn activate(pooled: &FusedPooling, rows_of: PooledRows, x: &[f32], out: &mut [f32]) {
+        for [from, _, to] in rows_of.rows(x.len()) {
             for (first, channels) in blocks(pooled.width) {
-                let to = to + in_row(first / pooled.per_word, places.out.block_stride);
+                let to = to + in_row(first / pooled.per_word, rows_of.out.block_stride);
                 pooled.store(&x[from + first..][..channels], &mut out[to..][..channels / pooled.per_word]);
             }
         }
@@ -144,22 +144,22 @@ for_each_isa! {
     fn activate_sum(
         pooled: &FusedPooling,
         norm: &Affine,
-        places: PooledRows,
+        rows_of: PooledRows,
         arrays: (&[f32], &mut [f32]),
         out: &mut [f32],
     ) {
         let (x, stream) = arrays;
-        for [from, at, to] in places.rows(x.len()) {
+        for [from, at, to] in rows_of.rows(x.len()) {
             for (first, channels) in blocks(pooled.width) {
                 let x = &x[from + first..][..channels];
-                let stream = &mut stream[at + in_row(first, places.stream.block_stride)..][..channels];
+                let stream = &mut stream[at + in_row(first, rows_of.stream.block_stride)..][..channels];
                 let (scale, offset) = (&norm.scale[first..][..channels], &norm.offset[first..][..channels]);
                 let mut y = [0.0; CHANNEL_BLOCK];
                 for i in 0..channels {
                     stream[i] += x[i];
                     y[i] = stream[i] * scale[i] + offset[i];
                 }
-                let to = to + in_row(first / pooled.per_word, places.out.block_stride);
+                let to = to + in_row(first / pooled.per_word, rows_of.out.block_stride);
                 pooled.store(&y[..channels], &mut out[to..][..channels / pooled.per_word]);
             }
         }

@@ -10,9 +10,9 @@ use crate::simd::Simd;
 pub(super) type Portable = crate::simd::Portable<4>;
 
 /// # Safety
-/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
+/// The kernel contract of [`crate::isa`].
 unsafe fn portable<const MR: usize, const NV: usize>(t: &Tile<'_>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the kernel contract.
     unsafe { tile::<F32<Portable>, MR, NV>(t) }
 }
 

@@ -360,7 +360,7 @@ fn observations_that_are_nan_are_reported() {
     }
 }
 
-/// The arrays have other places in batches of another size: values that a refused batch left may then lie in the padding of rows.
+/// The arrays have other offsets in batches of another size: values that a refused batch left may then lie in the padding of rows.
 #[test]
 fn a_refused_batch_changes_no_later_output() {
     for spec in [spec(Arch::Mlp, [70, 1, 1], 40), spec(Arch::Resnet, [3, 5, 5], 40), edge_spec(5, 40)] {
@@ -448,18 +448,23 @@ fn chunks_hold_all_rows_and_are_batch_multiples_but_for_the_last() {
         .into_iter()
         .flat_map(|batch_multiple| [0, 3].map(|tail_limit| (batch_multiple, tail_limit)))
     {
-        for (rows, most) in (0..300).flat_map(|rows| [1, 16, 32, 96, 192].map(|most| (rows, most))) {
+        for (rows, max_boards) in
+            (0..300).flat_map(|rows| [1, 16, 32, 96, 192].map(|max_boards| (rows, max_boards)))
+        {
             let chunks: Vec<usize> =
-                super::chunk::Chunks::new(rows, most, batch_multiple, tail_limit).collect();
+                super::chunk::Chunks::new(rows, max_boards, batch_multiple, tail_limit).collect();
             assert_eq!(chunks.iter().sum::<usize>(), rows);
-            assert!(chunks.iter().all(|boards| (1..=most).contains(boards)), "{rows} {most}: {chunks:?}");
+            assert!(
+                chunks.iter().all(|boards| (1..=max_boards).contains(boards)),
+                "{rows} {max_boards}: {chunks:?}"
+            );
             let whole = chunks
                 .iter()
                 .rev()
                 .skip(1)
-                .all(|boards| boards % batch_multiple == 0 || most < batch_multiple);
-            assert!(whole || chunks[0] < batch_multiple, "{rows} {most}: {chunks:?}");
-            assert!(chunks.len() <= rows.div_ceil(most), "{rows} {most}: {chunks:?}");
+                .all(|boards| boards % batch_multiple == 0 || max_boards < batch_multiple);
+            assert!(whole || chunks[0] < batch_multiple, "{rows} {max_boards}: {chunks:?}");
+            assert!(chunks.len() <= rows.div_ceil(max_boards), "{rows} {max_boards}: {chunks:?}");
         }
     }
 }

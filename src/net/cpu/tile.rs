@@ -113,7 +113,7 @@ impl Tile<'_> {
     /// The tile has the row and the channel.
     #[inline(always)]
     unsafe fn out_at<F: Format>(&self, row: usize, lane: usize) -> *mut f32 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the kernel contract.
         unsafe { self.out.add(row * self.out_row + in_row(lane / F::OUT, self.out_block_stride)) }
     }
 
@@ -123,7 +123,7 @@ impl Tile<'_> {
     /// The tile has the row and the channel.
     #[inline(always)]
     unsafe fn stream_at(&self, row: usize, lane: usize) -> *mut f32 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the kernel contract.
         unsafe { self.stream.add(row * self.stream_row + in_row(lane, self.stream_block_stride)) }
     }
 }
@@ -134,7 +134,7 @@ impl Tile<'_> {
 /// As for [`super::kernels::TileFn`].
 #[inline(always)]
 pub(super) unsafe fn tile<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) {
-    // SAFETY: the caller's promise covers every row, vector and tap.
+    // SAFETY: the kernel contract.
     unsafe {
         let sums = sums_of_taps::<F, MR, NV>(t);
         finish::<F, _>(t.epilogue, (t, sums));
@@ -170,7 +170,7 @@ impl<F: Format, const MR: usize, const NV: usize> Sums<F> for (&Tile<'_>, [[Vect
 /// As for [`super::kernels::TileFn`], of the tiles that the sums are of.
 #[inline(always)]
 pub(super) unsafe fn finish<F: Format, S: Sums<F>>(epilogue: Epilogue, sums: S) {
-    // SAFETY: the caller's promise covers every row and vector below.
+    // SAFETY: the kernel contract.
     unsafe {
         match epilogue {
             Epilogue::StemBnRelu => sums.each(|t, p, row, lane| {
@@ -210,7 +210,7 @@ pub(super) unsafe fn finish<F: Format, S: Sums<F>>(epilogue: Epilogue, sums: S) 
 /// [`Format::with_bias`] with the constants of the channels from `lane`.
 ///
 /// # Safety
-/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
+/// The kernel contract of [`crate::isa`].
 #[inline(always)]
 unsafe fn with_bias_of<F: Format>(t: &Tile<'_>, sum: Vector<F>, lane: usize) -> Vector<F> {
     // SAFETY: dequant_scale and bias are padded to whole vectors.
@@ -218,7 +218,7 @@ unsafe fn with_bias_of<F: Format>(t: &Tile<'_>, sum: Vector<F>, lane: usize) -> 
 }
 
 /// # Safety
-/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
+/// The kernel contract of [`crate::isa`].
 #[inline(always)]
 unsafe fn store_norm<F: Format>(t: &Tile<'_>, x: Vector<F>, row: usize, lane: usize) {
     // SAFETY: scale and offset are padded to whole vectors; out holds the row.
@@ -231,10 +231,10 @@ unsafe fn store_norm<F: Format>(t: &Tile<'_>, x: Vector<F>, row: usize, lane: us
 /// Sums of products over taps and units, in that order.
 ///
 /// # Safety
-/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
+/// The kernel contract of [`crate::isa`].
 #[inline(always)]
 unsafe fn sums_of_taps<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) -> [[Vector<F>; NV]; MR] {
-    // SAFETY: the caller's promise; x and weights hold `depth` units for every tap.
+    // SAFETY: the kernel contract; x and weights hold `depth` units for every tap.
     unsafe {
         let mut sums = [[F::S::splat(0.0); NV]; MR];
         let step = t.block_vectors * F::S::LANES;

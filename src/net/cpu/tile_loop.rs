@@ -19,7 +19,7 @@ impl PackedLayer {
         for first in (0..self.vectors).step_by(2 * BLOCK) {
             let columns = [first, first + BLOCK].map(|vector| self.columns(boards, &buffers, vector));
             let walk = TileLoop { layer: self, buffers: &buffers, columns: &columns, first };
-            // SAFETY: the caller's promise.
+            // SAFETY: the kernel contract.
             unsafe { walk.run() }
         }
     }
@@ -47,7 +47,7 @@ impl<'a> TileLoop<'a> {
     /// # Safety
     /// As for [`PackedLayer::run`].
     unsafe fn run(&self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the kernel contract.
         unsafe {
             match (&self.layer.kernels.matrices, self.strip_rows()) {
                 (Some(matrices), Some(rows)) => self.by_columns(matrices, rows),
@@ -106,7 +106,7 @@ impl<'a> TileLoop<'a> {
     ///
     /// # Safety
     /// As for [`PackedLayer::run`].
-    unsafe fn rows(&self, place: RunPosition<'a>, count: usize) {
+    unsafe fn rows(&self, position: RunPosition<'a>, count: usize) {
         let mut vector = self.first;
         while vector < self.end() {
             let class = self.width_class(self.layer.vectors - vector, count);
@@ -114,7 +114,7 @@ impl<'a> TileLoop<'a> {
             let batch_multiple = self.layer.kernels.batch_multiple();
             for (row, rows) in row_tiles(count, kernels.len(), batch_multiple) {
                 // SAFETY: `row + rows` and `vector + 2^class` stay inside the caller's arrays and the packed weights.
-                unsafe { kernels[rows - 1](&self.tile(place, vector, row, rows)) };
+                unsafe { kernels[rows - 1](&self.tile(position, vector, row, rows)) };
             }
             vector += 1 << class;
         }
@@ -129,7 +129,7 @@ impl<'a> TileLoop<'a> {
         }
     }
 
-    /// The tile of `rows` rows from `row` on, counted from the first row of `place`. Pointers to arrays that the layer does not
+    /// The tile of `rows` rows from `row` on, counted from the first row of `position`. Pointers to arrays that the layer does not
     /// access keep their channel offset at 0.
     #[inline]
     fn tile(

@@ -20,15 +20,15 @@ macro_rules! avx512_tiles {
 pub(super) use avx512_tiles;
 
 /// # Safety
-/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
+/// The kernel contract of [`crate::isa`].
 #[target_feature(enable = "avx512f")]
 unsafe fn avx512<const MR: usize, const NV: usize>(t: &Tile<'_>) {
-    // SAFETY: the caller's promise, and this function enables the instructions.
+    // SAFETY: the kernel contract; this function enables the instructions.
     unsafe { tile::<F32<Avx512>, MR, NV>(t) }
 }
 
 /// # Safety
-/// The machine has these instructions.
+/// The kernel contract of [`crate::isa`].
 #[target_feature(enable = "avx512f")]
 unsafe fn avx512_peak(rounds: usize) -> f32 {
     // SAFETY: this function enables the instructions.
@@ -47,15 +47,15 @@ pub(super) static AVX512: Kernels = Kernels {
 };
 
 /// # Safety
-/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
+/// The kernel contract of [`crate::isa`].
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2<const MR: usize, const NV: usize>(t: &Tile<'_>) {
-    // SAFETY: the caller's promise, and this function enables the instructions.
+    // SAFETY: the kernel contract; this function enables the instructions.
     unsafe { tile::<F32<Avx2>, MR, NV>(t) }
 }
 
 /// # Safety
-/// The machine has these instructions.
+/// The kernel contract of [`crate::isa`].
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2_peak(rounds: usize) -> f32 {
     // SAFETY: this function enables the instructions.

@@ -17,10 +17,10 @@ impl DotProduct for Avx512Bf16 {
     type S = Avx512;
 
     /// # Safety
-    /// The caller enables the instructions.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn dot(a: __m512, b: __m512, acc: __m512) -> __m512 {
-        // SAFETY: the caller's promise; both types are 512 plain bits.
+        // SAFETY: the kernel contract; both types are 512 plain bits.
         unsafe { _mm512_dpbf16_ps(acc, transmute::<__m512, __m512bh>(a), transmute::<__m512, __m512bh>(b)) }
     }
 }
@@ -29,32 +29,32 @@ impl Format for Avx512Bf16 {
     const OUT: usize = 2;
 
     /// # Safety
-    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn store_units(p: *mut f32, a: __m512) {
-        // SAFETY: the caller's promise; both types are 256 plain bits.
+        // SAFETY: the kernel contract; both types are 256 plain bits.
         unsafe { _mm256_storeu_si256(p.cast(), transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(a))) }
     }
 
     /// # Safety
-    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn store_pair(p: *mut f32, a: __m512, b: __m512) {
-        // SAFETY: the caller's promise; both types are 512 plain bits.
+        // SAFETY: the kernel contract; both types are 512 plain bits.
         unsafe { _mm512_storeu_si512(p.cast(), transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(b, a))) }
     }
 }
 
 /// # Safety
-/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
+/// The kernel contract of [`crate::isa`].
 #[target_feature(enable = "avx512f,avx512bf16")]
 unsafe fn avx512<const MR: usize, const NV: usize>(t: &Tile<'_>) {
-    // SAFETY: the caller's promise, and this function enables the instructions.
+    // SAFETY: the kernel contract; this function enables the instructions.
     unsafe { tile::<Avx512Bf16, MR, NV>(t) }
 }
 
 /// # Safety
-/// The machine has these instructions.
+/// The kernel contract of [`crate::isa`].
 #[target_feature(enable = "avx512f,avx512bf16")]
 unsafe fn avx512_peak(rounds: usize) -> f32 {
     // SAFETY: this function enables the instructions.
@@ -79,10 +79,10 @@ impl DotProduct for Avx2Bf16 {
     type S = Avx2;
 
     /// # Safety
-    /// The caller enables the instructions.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn dot(a: __m256, b: __m256, acc: __m256) -> __m256 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the kernel contract.
         unsafe {
             let mask = _mm256_castsi256_ps(_mm256_set1_epi32(0xFFFF_0000_u32 as i32));
             let high = |x| _mm256_and_ps(x, mask);
@@ -96,10 +96,10 @@ impl Format for Avx2Bf16 {
     const OUT: usize = 2;
 
     /// # Safety
-    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn store_units(p: *mut f32, a: __m256) {
-        // SAFETY: the caller's promise; eight numbers of 16 bits are four words.
+        // SAFETY: the kernel contract; eight numbers of 16 bits are four words.
         unsafe {
             let mut numbers = [0.0; 8];
             _mm256_storeu_ps(numbers.as_mut_ptr(), a);
@@ -110,15 +110,15 @@ impl Format for Avx2Bf16 {
 }
 
 /// # Safety
-/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
+/// The kernel contract of [`crate::isa`].
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2<const MR: usize, const NV: usize>(t: &Tile<'_>) {
-    // SAFETY: the caller's promise, and this function enables the instructions.
+    // SAFETY: the kernel contract; this function enables the instructions.
     unsafe { tile::<Avx2Bf16, MR, NV>(t) }
 }
 
 /// # Safety
-/// The machine has these instructions.
+/// The kernel contract of [`crate::isa`].
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2_peak(rounds: usize) -> f32 {
     // SAFETY: this function enables the instructions.

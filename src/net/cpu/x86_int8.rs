@@ -22,7 +22,7 @@ pub(super) struct Bytes;
 /// The machine has AVX-512F; p holds four words.
 #[inline(always)]
 unsafe fn store_bytes(p: *mut f32, a: __m512) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the kernel contract.
     unsafe { _mm_storeu_si128(p.cast(), _mm512_cvtusepi32_epi8(_mm512_cvtps_epi32(a))) }
 }
 
@@ -30,7 +30,7 @@ impl DotProduct for FloatToBytes {
     type S = Avx512;
 
     /// # Safety
-    /// The caller enables the instructions.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn dot(a: __m512, b: __m512, acc: __m512) -> __m512 {
         Avx512::mul_add(a, b, acc)
@@ -41,10 +41,10 @@ impl Format for FloatToBytes {
     const OUT: usize = 4;
 
     /// # Safety
-    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn store_units(p: *mut f32, a: __m512) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the kernel contract.
         unsafe { store_bytes(p, a) }
     }
 }
@@ -53,10 +53,10 @@ impl DotProduct for Bytes {
     type S = Avx512;
 
     /// # Safety
-    /// The caller enables the instructions.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn dot(a: __m512, b: __m512, acc: __m512) -> __m512 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the kernel contract.
         unsafe {
             let (a, b, acc) = (_mm512_castps_si512(a), _mm512_castps_si512(b), _mm512_castps_si512(acc));
             _mm512_castsi512_ps(_mm512_dpbusd_epi32(acc, a, b))
@@ -68,40 +68,40 @@ impl Format for Bytes {
     const OUT: usize = 4;
 
     /// # Safety
-    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn add_to_stream(stream: __m512, sum: __m512, dequant_scale: __m512) -> __m512 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the kernel contract.
         unsafe { Self::with_bias(sum, dequant_scale, stream) }
     }
 
     /// # Safety
-    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn with_bias(sum: __m512, dequant_scale: __m512, bias: __m512) -> __m512 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the kernel contract.
         unsafe { Avx512::mul_add(_mm512_cvtepi32_ps(_mm512_castps_si512(sum)), dequant_scale, bias) }
     }
 
     /// # Safety
-    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
+    /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn store_units(p: *mut f32, a: __m512) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the kernel contract.
         unsafe { store_bytes(p, a) }
     }
 }
 
 /// # Safety
-/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
+/// The kernel contract of [`crate::isa`].
 #[target_feature(enable = "avx512f")]
 unsafe fn stem<const MR: usize, const NV: usize>(t: &Tile<'_>) {
-    // SAFETY: the caller's promise, and this function enables the instructions.
+    // SAFETY: the kernel contract; this function enables the instructions.
     unsafe { tile::<FloatToBytes, MR, NV>(t) }
 }
 
 /// # Safety
-/// The machine has these instructions.
+/// The kernel contract of [`crate::isa`].
 #[target_feature(enable = "avx512f")]
 unsafe fn stem_peak(rounds: usize) -> f32 {
     // SAFETY: this function enables the instructions.
@@ -120,15 +120,15 @@ pub(super) static STEM: Kernels = Kernels {
 };
 
 /// # Safety
-/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
+/// The kernel contract of [`crate::isa`].
 #[target_feature(enable = "avx512f,avx512vnni")]
 unsafe fn bytes<const MR: usize, const NV: usize>(t: &Tile<'_>) {
-    // SAFETY: the caller's promise, and this function enables the instructions.
+    // SAFETY: the kernel contract; this function enables the instructions.
     unsafe { tile::<Bytes, MR, NV>(t) }
 }
 
 /// # Safety
-/// The machine has these instructions.
+/// The kernel contract of [`crate::isa`].
 #[target_feature(enable = "avx512f,avx512vnni")]
 unsafe fn bytes_peak(rounds: usize) -> f32 {
     // SAFETY: this function enables the instructions.

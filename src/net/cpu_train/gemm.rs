@@ -115,20 +115,20 @@ pub fn product(
 }
 
 /// # Safety
-/// The machine has these instructions. Views lie inside their arrays.
+/// The kernel contract of [`crate::isa`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
 unsafe fn product_avx512(product: &Product<'_>, out: ViewMut<'_>) {
-    // SAFETY: passed on to the caller.
+    // SAFETY: the kernel contract.
     unsafe { product.run::<Avx512, 12>(out) }
 }
 
 /// # Safety
-/// The machine has these instructions. Views lie inside their arrays.
+/// The kernel contract of [`crate::isa`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn product_avx2(product: &Product<'_>, out: ViewMut<'_>) {
-    // SAFETY: passed on to the caller.
+    // SAFETY: the kernel contract.
     unsafe { product.run::<Avx2, 6>(out) }
 }
 
@@ -294,20 +294,20 @@ pub fn weight_gradient(
 }
 
 /// # Safety
-/// The machine has these instructions. Views lie inside their arrays.
+/// The kernel contract of [`crate::isa`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
 unsafe fn weight_gradient_avx512(product: &WeightGradient<'_>, out: &mut [f32]) {
-    // SAFETY: passed on to the caller.
+    // SAFETY: the kernel contract.
     unsafe { product.run::<Avx512, 8>(out) }
 }
 
 /// # Safety
-/// The machine has these instructions. Views lie inside their arrays.
+/// The kernel contract of [`crate::isa`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn weight_gradient_avx2(product: &WeightGradient<'_>, out: &mut [f32]) {
-    // SAFETY: passed on to the caller.
+    // SAFETY: the kernel contract.
     unsafe { product.run::<Avx2, 4>(out) }
 }
 

@@ -51,8 +51,8 @@ impl BatchSplit {
     /// The first column of every position of `[positions, rows, columns]` in chunks, as `[B, positions]`.
     pub fn gather_rows(&self, data: &[f32], positions: usize, columns: usize) -> Vec<f32> {
         let mut out = vec![0.0; self.boards * positions];
-        for (place, &x) in self.row_places(positions).zip(data.iter().step_by(columns)) {
-            out[place] = x;
+        for (offset, &x) in self.row_offsets(positions).zip(data.iter().step_by(columns)) {
+            out[offset] = x;
         }
         out
     }
@@ -60,14 +60,14 @@ impl BatchSplit {
     /// The reverse of [`BatchSplit::gather_rows`], 0 in the other columns.
     pub fn scatter_rows(&self, rows: &[f32], positions: usize, columns: usize) -> Vec<f32> {
         let mut out = vec![0.0; rows.len() * columns];
-        for (place, x) in self.row_places(positions).zip(out.iter_mut().step_by(columns)) {
-            *x = rows[place];
+        for (offset, x) in self.row_offsets(positions).zip(out.iter_mut().step_by(columns)) {
+            *x = rows[offset];
         }
         out
     }
 
     /// The index in `[B, positions]` of every row in the chunks' order.
-    fn row_places(&self, positions: usize) -> impl Iterator<Item = usize> {
+    fn row_offsets(&self, positions: usize) -> impl Iterator<Item = usize> {
         let chunks = self.partitions.iter().flat_map(|partition| self.chunks(partition));
         chunks.flat_map(move |boards| {
             (0..positions).flat_map(move |p| boards.clone().map(move |board| board * positions + p))

@@ -241,8 +241,8 @@ impl CpuTrainNet {
             let mut rest = part;
             for boards in split.chunks(partition) {
                 let (chunk, after) = rest.split_at_mut(boards.len() * floats);
-                for (place, row) in chunk.chunks_exact_mut(channels).enumerate() {
-                    let (position, board) = (place / boards.len(), boards.start + place % boards.len());
+                for (index, row) in chunk.chunks_exact_mut(channels).enumerate() {
+                    let (position, board) = (index / boards.len(), boards.start + index % boards.len());
                     for (channel, x) in row.iter_mut().enumerate() {
                         *x = obs[board * floats + channel * positions + position];
                     }
@@ -304,10 +304,10 @@ impl CpuTrainNet {
                     .map(|boards| {
                         let rows = boards.len();
                         let x = &x[done * x_floats..(done + rows) * x_floats];
-                        let places = done * y_floats..(done + rows) * y_floats;
-                        let y = &mut y[places.clone()];
+                        let range = done * y_floats..(done + rows) * y_floats;
+                        let y = &mut y[range.clone()];
                         let unscaled = &mut unscaled[done * unscaled_floats..(done + rows) * unscaled_floats];
-                        let stream = stream.map(|stream| &stream[places]);
+                        let stream = stream.map(|stream| &stream[range]);
                         layer.forward(*isa, rows, (x, stream), [unscaled, &mut *y], scratch);
                         done += rows;
                         chunk_moments(*isa, y, linear.columns)

@@ -7,7 +7,7 @@ use super::forward_plan::{ActivationBuffers, ForwardPlan, WorkBytes};
 use super::layer::ForwardLayer;
 use super::layers::ForwardLayers;
 use super::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
-use super::pack::{self, LayerPlace, PackedParameters};
+use super::pack::{self, LayerOffsets, PackedParameters};
 use crate::device::{Arg, Device, LaunchShape, WARP};
 use crate::error::{Error, Result};
 use crate::model::{ActivationShape, LayerKind, NetSpec, Weights, taps_on_board};
@@ -22,7 +22,7 @@ pub struct DeviceForward<D: Device> {
     pub(super) layers: ForwardLayers,
     pub(super) module: D::Module,
     pub(super) slots: usize,
-    pub(super) places: PackedParameters,
+    pub(super) offsets: PackedParameters,
     pub(super) parameters: D::Buffer,
     pub(super) work: ActivationBuffers<D::Buffer>,
 }
@@ -47,10 +47,10 @@ impl<D: Device> DeviceForward<D> {
     /// # Errors
     /// [`Error::Device`] where there is no buffer or the kernels do not compile.
     pub fn planned(device: &D, plan: ForwardPlan) -> Result<Self> {
-        let ForwardPlan { spec, arithmetic, layers, slots, places, program } = plan;
+        let ForwardPlan { spec, arithmetic, layers, slots, offsets, program } = plan;
         let module = device.module(&program)?;
-        let mut parameters = device.alloc(places.bytes.len())?;
-        device.upload(&mut parameters, 0, &places.bytes)?;
+        let mut parameters = device.alloc(offsets.bytes.len())?;
+        device.upload(&mut parameters, 0, &offsets.bytes)?;
         let boards = layers.boards;
         let bytes = WorkBytes::new(arithmetic.element_type, &layers);
         let work = ActivationBuffers {
@@ -65,7 +65,7 @@ impl<D: Device> DeviceForward<D> {
             hidden: device.alloc(boards * bytes.hidden)?,
             not_finite: device.alloc(4)?,
         };
-        Ok(Self { spec, arithmetic, layers, module, slots, places, parameters, work })
+        Ok(Self { spec, arithmetic, layers, module, slots, offsets, parameters, work })
     }
 
     /// True where this is the network of `spec` in this arithmetic, with any weights.
@@ -78,8 +78,8 @@ impl<D: Device> DeviceForward<D> {
     /// # Errors
     /// As for [`DeviceForward::new`]; the old weights then stay.
     pub fn set_weights(&mut self, device: &D, weights: &Weights) -> Result<()> {
-        self.places = pack::pack(weights, &self.layers)?;
-        device.upload(&mut self.parameters, 0, &self.places.bytes)
+        self.offsets = pack::pack(weights, &self.layers)?;
+        device.upload(&mut self.parameters, 0, &self.offsets.bytes)
     }
 
     /// The number format in use.
@@ -136,15 +136,15 @@ impl<D: Device> DeviceForward<D> {
     pub(super) fn block(
         &self,
         device: &D,
-        place: LayerPlace,
+        offsets: LayerOffsets,
         (input, part): (&D::Buffer, BoardRange<'_, D::Buffer>),
     ) -> LayerBlock {
         LayerBlock {
             input: device.address(input),
-            weights: self.parameter(device, place.weights),
-            bias: self.parameter(device, place.bias),
-            scale: self.parameter(device, place.scale),
-            offset: self.parameter(device, place.offset),
+            weights: self.parameter(device, offsets.weights),
+            bias: self.parameter(device, offsets.bias),
+            scale: self.parameter(device, offsets.scale),
+            offset: self.parameter(device, offsets.offset),
             messages: 0,
             stream: 0,
             output: 0,
@@ -183,13 +183,13 @@ impl<D: Device> DeviceForward<D> {
         &self,
         device: &D,
         kernel: &'static str,
-        (layer, place): (&ForwardLayer, LayerPlace),
+        (layer, offsets): (&ForwardLayer, LayerOffsets),
         source: (&D::Buffer, BoardRange<'_, D::Buffer>),
     ) -> Result<()> {
         let block = LayerBlock {
             stream: device.address(&self.work.stream),
             output: device.address(&self.work.a),
-            ..self.block(device, place, source)
+            ..self.block(device, offsets, source)
         };
         self.layer(device, kernel, layer, &block)
     }
@@ -197,9 +197,9 @@ impl<D: Device> DeviceForward<D> {
     /// The blocks of a residual network or perceptron.
     fn tower(&self, device: &D, part: BoardRange<'_, D::Buffer>) -> Result<()> {
         let (tower, work) = (&self.layers.tower, &self.work);
-        for (block, [first_layer, last_layer]) in self.places.blocks.iter().enumerate() {
+        for (block, [first_layer, last_layer]) in self.offsets.blocks.iter().enumerate() {
             let [first_pooling, last_pooling] = [0, 1].map(|layer| self.layers.pooling(block, layer));
-            let [bias, scale] = self.places.pooling[block];
+            let [bias, scale] = self.offsets.pooling[block];
             if let Some(pooling) = first_pooling {
                 self.pool_relu(device, pooling, [*first_layer, bias], part)?;
             } else {
@@ -219,13 +219,13 @@ impl<D: Device> DeviceForward<D> {
 
     /// Evaluates one part of the batch.
     fn part(&self, device: &D, part: BoardRange<'_, D::Buffer>, slots: &Slots<'_, D::Buffer>) -> Result<()> {
-        let (layers, work, places, spec) = (&self.layers, &self.work, &self.places, &self.spec);
+        let (layers, work, offsets, spec) = (&self.layers, &self.work, &self.offsets, &self.spec);
         let BoardRange { first, .. } = part;
         let logits_at = 4 * first * spec.num_actions;
         let logits = device.address(slots.logits) + logits_at as u64;
         let values = device.address(slots.values) + (4 * first * spec.num_players) as u64;
         self.observe(device, part, slots.obs)?;
-        self.stream_layer(device, "stem", (&layers.stem, places.stem), (&work.planes, part))?;
+        self.stream_layer(device, "stem", (&layers.stem, offsets.stem), (&work.planes, part))?;
         let board = match (&layers.head, &layers.graph) {
             (_, Some(graph)) => {
                 self.edge_tower(device, graph, part)?;
@@ -235,7 +235,7 @@ impl<D: Device> DeviceForward<D> {
             (Some(head), None) => {
                 self.tower(device, part)?;
                 let output = device.address(&work.heads);
-                let block = LayerBlock { output, ..self.block(device, places.head, (&work.a, part)) };
+                let block = LayerBlock { output, ..self.block(device, offsets.head, (&work.a, part)) };
                 self.layer(device, "head", head, &block)?;
                 &work.heads
             }
@@ -245,12 +245,12 @@ impl<D: Device> DeviceForward<D> {
             }
         };
         let hidden = device.address(&work.hidden);
-        let block = LayerBlock { logits, hidden, ..self.block(device, places.dense, (board, part)) };
+        let block = LayerBlock { logits, hidden, ..self.block(device, offsets.dense, (board, part)) };
         self.layer(device, "dense", &layers.dense, &block)?;
         let block = ValuesBlock {
             hidden,
-            weights: self.parameter(device, places.values.weights),
-            bias: self.parameter(device, places.values.bias),
+            weights: self.parameter(device, offsets.values.weights),
+            bias: self.parameter(device, offsets.values.bias),
             logits,
             values,
             not_finite: device.address(&work.not_finite),

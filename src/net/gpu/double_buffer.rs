@@ -21,14 +21,14 @@ struct BatchBuffers<D: Device> {
     device: D,
     forward: DeviceForward<D>,
     /// The most leaves.
-    most: usize,
+    max_leaves: usize,
     /// M: leaves in the batch.
     leaves: usize,
-    /// `[most, F]`
+    /// `[max_leaves, F]`
     obs: D::Buffer,
-    /// `[most, A]`
+    /// `[max_leaves, A]`
     logits: D::Buffer,
-    /// `[most, P]`
+    /// `[max_leaves, P]`
     values: D::Buffer,
     /// The same in pinned host memory.
     host: HostArrays<D::Pinned>,
@@ -43,28 +43,31 @@ struct HostArrays<P> {
 }
 
 impl<D: Device> DoubleBufferedForward<D> {
-    /// The network of `parts` for batches of at most `most` leaves, each on a device that `open` opens.
+    /// The network of `parts` for batches of at most `max_leaves` leaves, each on a device that `open` opens.
     ///
     /// # Errors
     /// As [`DeviceForward::new`], and what `open` says.
-    pub(super) fn new(parts: &NetworkDesc, most: usize, open: impl Fn() -> Result<D>) -> Result<Self> {
+    pub(super) fn new(parts: &NetworkDesc, max_leaves: usize, open: impl Fn() -> Result<D>) -> Result<Self> {
         Ok(Self {
-            batches: [BatchBuffers::new(open()?, parts, most)?, BatchBuffers::new(open()?, parts, most)?],
+            batches: [
+                BatchBuffers::new(open()?, parts, max_leaves)?,
+                BatchBuffers::new(open()?, parts, max_leaves)?,
+            ],
             io: parts.spec.io(),
         })
     }
 }
 
 impl<D: Device> BatchBuffers<D> {
-    fn new(device: D, parts: &NetworkDesc, most: usize) -> Result<Self> {
+    fn new(device: D, parts: &NetworkDesc, max_leaves: usize) -> Result<Self> {
         let IoShape { obs_len, num_actions, num_players } = parts.spec.io();
         let arithmetic = Arithmetic::of(parts.precision, parts.tensor_cores, device.limits()?.capability)?;
-        let forward = DeviceForward::new(&device, &parts.spec, &parts.weights, arithmetic, most)?;
-        let obs = element_bytes(forward.format()) * most * obs_len;
-        let [logits, values] = [4 * most * num_actions, 4 * most * num_players];
+        let forward = DeviceForward::new(&device, &parts.spec, &parts.weights, arithmetic, max_leaves)?;
+        let obs = element_bytes(forward.format()) * max_leaves * obs_len;
+        let [logits, values] = [4 * max_leaves * num_actions, 4 * max_leaves * num_players];
         Ok(Self {
             forward,
-            most,
+            max_leaves,
             leaves: 0,
             obs: device.alloc(obs)?,
             logits: device.alloc(logits)?,
@@ -91,11 +94,11 @@ fn element_bytes(format: ObsFormat) -> usize {
 impl<D: Device> DoubleBufferedNetwork for DoubleBufferedForward<D> {
     fn input_buffer(&mut self, batch: usize, leaves: usize) -> Result<ObsBuffer<'_>> {
         let batch = &mut self.batches[batch];
-        if leaves > batch.most {
+        if leaves > batch.max_leaves {
             return Err(Error::Mismatch {
                 what: "leaves of a batch".into(),
                 found: leaves.to_string(),
-                expected: format!("at most {}", batch.most),
+                expected: format!("at most {}", batch.max_leaves),
             });
         }
         batch.leaves = leaves;
@@ -109,10 +112,14 @@ impl<D: Device> DoubleBufferedNetwork for DoubleBufferedForward<D> {
 
     fn start(&mut self, batch: usize) -> Result<()> {
         let IoShape { obs_len, num_actions, num_players } = self.io;
-        let BatchBuffers { device, forward, most, leaves, obs, logits, values, host } =
+        let BatchBuffers { device, forward, max_leaves, leaves, obs, logits, values, host } =
             &mut self.batches[batch];
         device.start_upload(obs, &mut host.obs, element_bytes(forward.format()) * *leaves * obs_len)?;
-        forward.forward_first(device, Slots { num: *most, live: None, obs, logits, values }, *leaves)?;
+        forward.forward_first(
+            device,
+            Slots { num: *max_leaves, live: None, obs, logits, values },
+            *leaves,
+        )?;
         device.start_download(logits, &mut host.logits, 4 * *leaves * num_actions)?;
         device.start_download(values, &mut host.values, 4 * *leaves * num_players)?;
         device.start_download(&forward.work.not_finite, &mut host.not_finite, 4)

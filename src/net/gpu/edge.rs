@@ -18,9 +18,9 @@ impl<D: Device> DeviceForward<D> {
     ) -> Result<()> {
         let (tower, work) = (&self.layers.tower, &self.work);
         let messages = device.address(&work.vertices);
-        for ([first_layer, last_layer], place) in self.places.blocks.iter().zip(&self.places.vertices) {
+        for ([first_layer, last_layer], offsets) in self.offsets.blocks.iter().zip(&self.offsets.vertices) {
             let input = (&work.a, part);
-            let block = LayerBlock { output: messages, ..self.block(device, *place, input) };
+            let block = LayerBlock { output: messages, ..self.block(device, *offsets, input) };
             self.layer(device, "vertices", &graph.layer, &block)?;
             let output = device.address(&work.b);
             let block = LayerBlock { messages, output, ..self.block(device, *first_layer, input) };
@@ -38,7 +38,7 @@ impl<D: Device> DeviceForward<D> {
         logits: (&D::Buffer, usize),
     ) -> Result<()> {
         let (work, boards) = (&self.work, part.boards(device));
-        let weights = Arg::Buffer(&self.parameters, self.places.policy.weights);
+        let weights = Arg::Buffer(&self.parameters, self.offsets.policy.weights);
         let args = [Arg::Buffer(&work.a, 0), weights, Arg::Buffer(logits.0, logits.1), Arg::of(&boards)];
         self.launch_threads(device, "logits", (boards, self.layers.squares), &args)?;
         let words = self.layers.dense.spec.inputs / self.element_type().per_word();

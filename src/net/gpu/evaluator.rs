@@ -139,9 +139,9 @@ impl<D: Device + 'static> Network for DeviceEvaluator<D> {
         Ok(())
     }
 
-    fn double_buffered(&self, most: usize) -> Result<Option<Box<dyn DoubleBufferedNetwork>>> {
+    fn double_buffered(&self, max_leaves: usize) -> Result<Option<Box<dyn DoubleBufferedNetwork>>> {
         let open = || (self.open)();
-        Ok(Some(Box::new(DoubleBufferedForward::new(&self.parts, most, open)?)))
+        Ok(Some(Box::new(DoubleBufferedForward::new(&self.parts, max_leaves, open)?)))
     }
 
     fn network_desc_for(&self, devices: &Devices) -> Option<&NetworkDesc> {

@@ -15,7 +15,7 @@ pub struct ForwardPlan {
     pub(super) arithmetic: Arithmetic,
     pub(super) layers: ForwardLayers,
     pub(super) slots: usize,
-    pub(super) places: PackedParameters,
+    pub(super) offsets: PackedParameters,
     pub(super) program: Program,
 }
 
@@ -33,15 +33,15 @@ impl ForwardPlan {
     ) -> Result<Self> {
         let arithmetic = arithmetic.into();
         let layers = ForwardLayers::new(spec, arithmetic, slots, limits)?;
-        let places = pack::pack(weights, &layers)?;
+        let offsets = pack::pack(weights, &layers)?;
         let program = program(spec, arithmetic, slots, limits)?;
-        Ok(Self { spec: spec.clone(), arithmetic, layers, slots, places, program })
+        Ok(Self { spec: spec.clone(), arithmetic, layers, slots, offsets, program })
     }
 
     /// The memory that it needs on the device.
     pub fn need(&self) -> NetworkNeed {
         NetworkNeed {
-            parameters: self.places.bytes.len() as u64,
+            parameters: self.offsets.bytes.len() as u64,
             board: WorkBytes::new(self.arithmetic.element_type, &self.layers).board() as u64,
             max_boards: self.layers.max_boards(),
         }

@@ -202,20 +202,20 @@ impl ForwardLayer {
     }
 
     /// The word of the packed weights, and the element in it, of output channel `output`, tap `tap`, input channel `input`.
-    /// Twin of `weight_place`.
-    pub fn place(&self, output: usize, tap: usize, input: usize) -> (usize, usize) {
+    /// Twin of `weight_offset`.
+    pub fn word_offset(&self, output: usize, tap: usize, input: usize) -> (usize, usize) {
         let per_word = self.spec.element_type.per_word();
         let (word, part) = (input / per_word, input % per_word);
         let n_tiles = self.tile.n_tiles();
         let (block, sixteen, within) =
             (output / (MMA_TILE * n_tiles), output / MMA_TILE % n_tiles, output % MMA_TILE);
         let (k_tile, step, k) = (word / self.k_tile_words, word % self.k_tile_words / STEP, word % STEP);
-        let place = match self.spec.cores {
+        let word_offset = match self.spec.cores {
             TensorCores::Mma => fragment_offset(within, k),
             TensorCores::Wgmma => core_matrix_offset(within, k),
         };
         let tile = (block * self.k_tiles() + k_tile) * self.spec.taps + tap;
-        (tile * self.weight_tile_words() + (step * n_tiles + sixteen) * 128 + place, part)
+        (tile * self.weight_tile_words() + (step * n_tiles + sixteen) * 128 + word_offset, part)
     }
 
     /// The packed weights; `weight(output, tap, input)` for input channels up to `inputs`, 0 past them.
@@ -225,7 +225,7 @@ impl ForwardLayer {
         for output in 0..self.spec.outputs {
             for tap in 0..self.spec.taps {
                 for input in 0..inputs {
-                    let (word, part) = self.place(output, tap, input);
+                    let (word, part) = self.word_offset(output, tap, input);
                     words[word] |= element_type.bits(weight(output, tap, input)) << (16 * part);
                 }
             }
@@ -268,8 +268,8 @@ fn core_matrix_offset(column: usize, k: usize) -> usize {
 /// depend on the batch or the tile.
 fn k_tile_words(spec: LayerSpec, limits: Limits) -> usize {
     let words = spec.inputs / spec.element_type.per_word();
-    let most = if limits.shared < 96 << 10 { 2 * STEP } else { 4 * STEP };
-    let chunks = words.div_ceil(most);
+    let max = if limits.shared < 96 << 10 { 2 * STEP } else { 4 * STEP };
+    let chunks = words.div_ceil(max);
     words.div_ceil(chunks).next_multiple_of(STEP)
 }
 

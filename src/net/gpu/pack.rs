@@ -1,4 +1,4 @@
-//! A folded network's weights as the kernels read them: in the order of [`ForwardLayer::place`], all in one array.
+//! A folded network's weights as the kernels read them: in the order of [`ForwardLayer::offsets`], all in one array.
 //!
 //! `net/cpu/pack.rs` does the same for the CPU.
 
@@ -14,7 +14,7 @@ const ALIGNMENT: usize = 256;
 
 /// Where one layer's arrays begin, in bytes from the beginning of all parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct LayerPlace {
+pub(super) struct LayerOffsets {
     pub weights: usize,
     pub bias: usize,
     /// The BatchNorm that reads the residual stream after it.
@@ -25,17 +25,17 @@ pub(super) struct LayerPlace {
 /// All parameters.
 pub(super) struct PackedParameters {
     pub bytes: Vec<u8>,
-    pub stem: LayerPlace,
-    pub blocks: Vec<[LayerPlace; 2]>,
+    pub stem: LayerOffsets,
+    pub blocks: Vec<[LayerOffsets; 2]>,
     /// The parameters of the pooling layers after the layers of each block.
-    pub pooling: Vec<[LayerPlace; 2]>,
+    pub pooling: Vec<[LayerOffsets; 2]>,
     /// The layer at vertices of each block, without bias (edge).
-    pub vertices: Vec<LayerPlace>,
-    pub head: LayerPlace,
+    pub vertices: Vec<LayerOffsets>,
+    pub head: LayerOffsets,
     /// The weights of the logits of edges, 32-bit floats (edge).
-    pub policy: LayerPlace,
-    pub dense: LayerPlace,
-    pub values: LayerPlace,
+    pub policy: LayerOffsets,
+    pub dense: LayerOffsets,
+    pub values: LayerOffsets,
 }
 
 /// Packs `weights` for `layers`.
@@ -58,11 +58,11 @@ pub(super) fn pack(weights: &Weights, layers: &ForwardLayers) -> Result<PackedPa
     }
     let head = match (&layers.head, &folded.heads) {
         (Some(layer), Some(heads)) => packer.layer(layer, heads),
-        _ => LayerPlace::default(),
+        _ => LayerOffsets::default(),
     };
     let policy = match &layers.graph {
         Some(_) => packer.logits_of_edges(&folded.policy, layers.tower.spec.inputs),
-        None => LayerPlace::default(),
+        None => LayerOffsets::default(),
     };
     let dense = packer.dense(layers, &folded);
     let values = packer.values(&folded.values);
@@ -83,37 +83,37 @@ impl Packer {
     }
 
     /// Weights and bias of `folded` as `layer` reads them.
-    fn layer(&mut self, layer: &ForwardLayer, folded: &FoldedLayer) -> LayerPlace {
+    fn layer(&mut self, layer: &ForwardLayer, folded: &FoldedLayer) -> LayerOffsets {
         let words = layer.pack(folded.inputs, |output, tap, input| folded.weight(output, tap, input));
-        let place = LayerPlace { weights: self.push(&words), ..LayerPlace::default() };
-        LayerPlace { bias: self.push(&layer.by_channel(&folded.bias)), ..place }
+        let offsets = LayerOffsets { weights: self.push(&words), ..LayerOffsets::default() };
+        LayerOffsets { bias: self.push(&layer.by_channel(&folded.bias)), ..offsets }
     }
 
     /// The same with the BatchNorm that reads the residual stream after it.
-    fn stream_layer(&mut self, layer: &ForwardLayer, folded: &FoldedLayer, norm: &Affine) -> LayerPlace {
-        let place = self.layer(layer, folded);
+    fn stream_layer(&mut self, layer: &ForwardLayer, folded: &FoldedLayer, norm: &Affine) -> LayerOffsets {
+        let offsets = self.layer(layer, folded);
         let (scale, offset) = (layer.by_channel(&norm.scale), layer.by_channel(&norm.offset));
-        LayerPlace { scale: self.push(&scale), offset: self.push(&offset), ..place }
+        LayerOffsets { scale: self.push(&scale), offset: self.push(&offset), ..offsets }
     }
 
     /// The parameters of a pooling layer; nowhere if there is none.
-    fn pooling(&mut self, layer: Option<&FoldedPooling>) -> LayerPlace {
+    fn pooling(&mut self, layer: Option<&FoldedPooling>) -> LayerOffsets {
         let params = layer.map(|layer| packed_params(layer.pooling, &layer.params));
         let weights = params.map_or(0, |params| self.push(&params));
-        LayerPlace { weights, ..LayerPlace::default() }
+        LayerOffsets { weights, ..LayerOffsets::default() }
     }
 
     /// One weight a channel, 0 past the last.
-    fn logits_of_edges(&mut self, policy: &FoldedLayer, channels: usize) -> LayerPlace {
+    fn logits_of_edges(&mut self, policy: &FoldedLayer, channels: usize) -> LayerOffsets {
         let mut weights = policy.matrix().to_vec();
         weights.resize(channels, 0.0);
-        LayerPlace { weights: self.push(&weights), ..LayerPlace::default() }
+        LayerOffsets { weights: self.push(&weights), ..LayerOffsets::default() }
     }
 
     /// Policy layer and value head's hidden layer as one on a whole board: input p R + c is channel c of square p, in rows of
     /// R channels; policy channels come before value channels (resnet), or both read the same (perceptron). An edge network's
     /// has no logits and reads one row, the mean over all edges.
-    fn dense(&mut self, layers: &ForwardLayers, folded: &FoldedTower) -> LayerPlace {
+    fn dense(&mut self, layers: &ForwardLayers, folded: &FoldedTower) -> LayerOffsets {
         let (layer, logits) = (&layers.dense, layers.dense_logits);
         let FoldedTower { heads, policy, hidden, .. } = folded;
         let first_of_hidden = if heads.is_some() { policy.inputs } else { 0 };
@@ -132,13 +132,13 @@ impl Packer {
         };
         let words = layer.pack(layer.spec.inputs, weight);
         let bias = [&policy.bias[..logits], &hidden.bias[..]].concat();
-        let place = LayerPlace { weights: self.push(&words), ..LayerPlace::default() };
-        LayerPlace { bias: self.push(&layer.by_channel(&bias)), ..place }
+        let offsets = LayerOffsets { weights: self.push(&words), ..LayerOffsets::default() };
+        LayerOffsets { bias: self.push(&layer.by_channel(&bias)), ..offsets }
     }
 
-    fn values(&mut self, values: &FoldedLayer) -> LayerPlace {
+    fn values(&mut self, values: &FoldedLayer) -> LayerOffsets {
         let (weights, bias) = (self.push(values.matrix()), self.push(&values.bias));
-        LayerPlace { weights, bias, ..LayerPlace::default() }
+        LayerOffsets { weights, bias, ..LayerOffsets::default() }
     }
 }
 

@@ -5,7 +5,7 @@ use super::blocks::{LayerBlock, PoolArrays};
 use super::board_range::BoardRange;
 use super::device_forward::{BLOCK, DeviceForward};
 use super::layers::ForwardLayers;
-use super::pack::LayerPlace;
+use super::pack::LayerOffsets;
 use super::pooling_block::PoolingBlock;
 use crate::device::{Arg, Device};
 use crate::error::Result;
@@ -30,18 +30,18 @@ impl<D: Device> DeviceForward<D> {
         PoolingBlock::new(pooling, self.layers.squares, self.layers.tower.spec.inputs)
     }
 
-    /// Runs the tower's layer at `place` with f32 output, then the pooling layer with these parameters that reads it, board by board.
+    /// Runs the tower's layer at `offsets` with f32 output, then the pooling layer with these parameters that reads it, board by board.
     /// Returns the arrays for the kernel that completes the layer.
     fn pool(
         &self,
         device: &D,
         layer: &PoolingBlock,
-        [place, params]: [LayerPlace; 2],
+        [offsets, params]: [LayerOffsets; 2],
         source: (&D::Buffer, BoardRange<'_, D::Buffer>),
     ) -> Result<PoolArrays> {
         let (work, layers) = (&self.work, &self.layers);
         let block =
-            LayerBlock { output: device.address(&work.pooling_input), ..self.block(device, place, source) };
+            LayerBlock { output: device.address(&work.pooling_input), ..self.block(device, offsets, source) };
         self.layer(device, "conv_f32", &layers.tower, &block)?;
         let values = device.address(&work.pooling);
         let arrays = PoolArrays {
@@ -65,11 +65,11 @@ impl<D: Device> DeviceForward<D> {
         &self,
         device: &D,
         pooling: GlobalPooling,
-        places: [LayerPlace; 2],
+        offsets: [LayerOffsets; 2],
         part: BoardRange<'_, D::Buffer>,
     ) -> Result<()> {
         let (work, layer) = (&self.work, self.pooling_block(pooling));
-        let arrays = self.pool(device, &layer, places, (&work.a, part))?;
+        let arrays = self.pool(device, &layer, offsets, (&work.a, part))?;
         let arrays = PoolArrays { output: device.address(&work.b), ..arrays };
         let args = [Arg::of(&layer), Arg::of(&arrays)];
         self.launch_threads(device, "pool_relu", (arrays.boards, self.tower_words()), &args)
@@ -80,11 +80,11 @@ impl<D: Device> DeviceForward<D> {
         &self,
         device: &D,
         pooling: GlobalPooling,
-        places: [LayerPlace; 2],
+        offsets: [LayerOffsets; 2],
         part: BoardRange<'_, D::Buffer>,
     ) -> Result<()> {
         let (work, layer) = (&self.work, self.pooling_block(pooling));
-        let arrays = self.pool(device, &layer, places, (&work.b, part))?;
+        let arrays = self.pool(device, &layer, offsets, (&work.b, part))?;
         let arrays = PoolArrays { output: device.address(&work.a), ..arrays };
         let args = [Arg::of(&layer), Arg::of(&arrays)];
         self.launch_threads(device, "pool_residual_add", (arrays.boards, self.tower_words()), &args)

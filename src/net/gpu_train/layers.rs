@@ -156,7 +156,7 @@ fn padded(columns: usize) -> usize {
     columns.next_multiple_of(VEC)
 }
 
-/// Tap and input of every row of a layer's matrix, which is the order of its sums. Twin of `Depth` in kernels/train/factors.cuh.
+/// Tap and input of every row of a layer's matrix, which is the order of its sums. Twin of `Depth` in kernels/train/operands.cuh.
 fn order(mode: Connectivity, taps: usize, inputs: usize) -> impl Iterator<Item = (usize, usize)> {
     let chunk = if mode == Connectivity::Conv3x3 { CHUNK } else { inputs };
     let of_chunk =
@@ -225,7 +225,7 @@ impl TrainLayers {
         Ok(layers)
     }
 
-    /// Moves the maps of biases and normalisations to their place after the packed numbers.
+    /// Moves the maps of biases and normalisations to their offset after the packed numbers.
     fn place_maps(&mut self) {
         let packed = self.packed;
         self.linears_mut().filter_map(|linear| linear.bias.as_mut()).for_each(|(_, map)| *map += packed);

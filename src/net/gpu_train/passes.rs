@@ -370,7 +370,7 @@ impl<D: Device> TrainPass<'_, D> {
         self.sum_parts(chunks, columns, map)
     }
 
-    /// Adds the sums of `num` parts of `count` numbers to the places in the gradient that the map names from `map` on.
+    /// Adds the sums of `num` parts of `count` numbers to the elements of the gradient that the map names from `map` on.
     fn sum_parts(&self, num: usize, count: usize, map: usize) -> Result<()> {
         let args = [
             Arg::Buffer(&self.arrays.parts, 0),

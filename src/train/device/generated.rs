@@ -20,7 +20,7 @@ typedef f32 Element;
 #else
 struct Element;
 #endif
-struct LinearShape; // factors.cuh
+struct LinearShape; // operands.cuh
 ";
 
 #[test]

@@ -70,9 +70,9 @@ impl Game for Pig {
     }
 
     fn observe(&self, s: &State, _: u8, out: &mut [f32]) {
-        let most = [FULL_SCORE * self.rounds, FULL_SCORE, MAX_ROLLS, self.rounds];
+        let max = [FULL_SCORE * self.rounds, FULL_SCORE, MAX_ROLLS, self.rounds];
         let seen = [s.score, s.points, s.rolls, s.rounds_left];
-        out.iter_mut().zip(seen.iter().zip(most)).for_each(|(out, (&x, most))| *out = x as f32 / most as f32);
+        out.iter_mut().zip(seen.iter().zip(max)).for_each(|(out, (&x, max))| *out = x as f32 / max as f32);
     }
 
     fn returns(&self, s: &State, out: &mut [f32]) {

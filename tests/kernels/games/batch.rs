@@ -5,7 +5,7 @@ use crate::host_compiler::Effort;
 use crate::host_device::HostDevice;
 use bytemuck::cast_slice;
 use vecaz::backend::AnyGame;
-use vecaz::backend::gpu::batch::{DeviceBatch, Stepped};
+use vecaz::backend::gpu::batch::{DeviceBatch, StepResults};
 use vecaz::batch::GameBatch;
 use vecaz::game::{Game, Turn};
 use vecaz::registry::any_game;
@@ -54,11 +54,11 @@ impl<G: Game> Pair<G> {
         }
     }
 
-    /// One ply by the actions in Rust, with what it ends told as [`Stepped`] does.
-    fn step_in_rust(&mut self, game: &G, actions: &[u16]) -> Stepped {
+    /// One ply by the actions in Rust, with what it ends told as [`StepResults`] does.
+    fn step_in_rust(&mut self, game: &G, actions: &[u16]) -> StepResults {
         self.rust.step(actions);
         let players = self.any.sizes().num_players;
-        let mut stepped = Stepped { over: vec![0; NUM_GAMES], returns: vec![0.0; NUM_GAMES * players] };
+        let mut stepped = StepResults { over: vec![0; NUM_GAMES], returns: vec![0.0; NUM_GAMES * players] };
         for (slot, state) in self.rust.states().iter().enumerate() {
             if game.turn(state) == Turn::Over {
                 stepped.over[slot] = 1;

@@ -42,7 +42,7 @@ fn play_one<G: Game>(game: &G, kernel: &Kernel<G>, number: u64) -> usize {
     assert_eq!(kernel.init(), state, "init");
     for ply in 0.. {
         let mut rng = Key::new(SEED, Purpose::Evaluation).with(number).with(ply).stream();
-        let context = Context { game, kernel, place: [SEED, number, ply] };
+        let context = Context { game, kernel, seeds: [SEED, number, ply] };
         context.compare_position(&state, &mut rng);
         if game.turn(&state) == Turn::Over {
             return ply as usize;
@@ -65,13 +65,13 @@ struct Context<'a, G: Game> {
     game: &'a G,
     kernel: &'a Kernel<G>,
     /// Seed, game, ply.
-    place: [u64; 3],
+    seeds: [u64; 3],
 }
 
 impl<G: Game> Context<'_, G> {
-    /// Panics with the place where two outputs differ.
+    /// Panics with the game, seed and ply where two outputs differ.
     fn same<T: PartialEq + std::fmt::Debug>(&self, what: &str, kernel: T, rust: T) {
-        let [_, number, ply] = self.place;
+        let [_, number, ply] = self.seeds;
         assert!(kernel == rust, "{what}: game {number} ply {ply}: kernel {kernel:?}, Rust {rust:?}");
     }
 
@@ -92,7 +92,7 @@ impl<G: Game> Context<'_, G> {
             game.returns(state, &mut returns);
             self.same_floats("returns", &kernel.returns(state), &returns);
         }
-        if self.place[2].is_multiple_of(observe_every(game)) || game.turn(state) == Turn::Over {
+        if self.seeds[2].is_multiple_of(observe_every(game)) || game.turn(state) == Turn::Over {
             (0..sizes.num_players as u8).for_each(|player| self.compare_observed(state, player));
         }
         let symmetry = rng.below(sizes.num_symmetries as usize) as u64;
@@ -112,11 +112,11 @@ impl<G: Game> Context<'_, G> {
             return;
         }
         let player = rng.below(self.game.sizes().num_players) as u8;
-        let [seed, number, ply] = self.place;
+        let [seed, number, ply] = self.seeds;
         let mut stream = Key::new(seed, Purpose::Determinise).with(number).with(ply).stream();
         let drawn = self.game.determinise(state, player, &mut stream);
         let expected = (drawn, stream.next_u64());
-        self.same("determinise", self.kernel.determinise(state, player, self.place), expected);
+        self.same("determinise", self.kernel.determinise(state, player, self.seeds), expected);
     }
 
     fn compare_legal(&self, state: &G::State, history: History<'_>, rng: &mut RngStream) -> Vec<u16> {

@@ -198,8 +198,8 @@ fn bit_operations_are_those_of_rust() {
     for number in 0..2_000 {
         let x = (rng.next_u64() >> (number % 64)).max(1);
         let by = 1 + rng.below(63) as i32;
-        let mut places = [0; 64];
-        let n = board::write_bits(x, 7, &mut places);
+        let mut bits = [0; 64];
+        let n = board::write_bits(x, 7, &mut bits);
         let rust = [
             u64::from(x.count_ones()),
             u64::from((x as u32).count_ones()),
@@ -209,7 +209,7 @@ fn bit_operations_are_those_of_rust() {
             x.swap_bytes(),
             x.rotate_left(by as u32),
             ((u128::from(x) * u128::from(!x)) >> 64) as u64,
-            places[..n].iter().fold(0, |hash: u64, &p| hash.wrapping_mul(131).wrapping_add(u64::from(p))),
+            bits[..n].iter().fold(0, |hash: u64, &p| hash.wrapping_mul(131).wrapping_add(u64::from(p))),
         ];
         let mut kernel = [0; 9];
         // SAFETY: the type is that of twins.cpp, which writes nine numbers.

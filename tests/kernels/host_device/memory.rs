@@ -57,8 +57,8 @@ impl HostBuffer {
     }
 
     /// Where it is, for work that is recorded.
-    pub fn place(&self) -> HostPlace {
-        HostPlace { start: self.start, bytes: self.bytes }
+    pub fn address_range(&self) -> HostRange {
+        HostRange { start: self.start, bytes: self.bytes }
     }
 }
 
@@ -72,15 +72,15 @@ pub fn guards_are_whole(buffers: &Buffers) -> bool {
 
 /// The memory of a [`HostBuffer`] that outlives it.
 #[derive(Clone, Copy)]
-pub struct HostPlace {
+pub struct HostRange {
     start: NonNull<u8>,
     bytes: usize,
 }
 
 // SAFETY: it is used by one thread at a time, that of the device.
-unsafe impl Send for HostPlace {}
+unsafe impl Send for HostRange {}
 
-impl HostPlace {
+impl HostRange {
     /// The bytes.
     pub fn bytes(&self) -> &'static [u8] {
         // SAFETY: as for the buffer, which a graph does not outlive.

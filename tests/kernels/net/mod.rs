@@ -218,9 +218,9 @@ fn check_rounded(case: &Case, device: &HostDevice, element_type: ElementType) {
 
 fn check_outputs(case: &Case, element_type: ElementType, (l, v): &Outputs) {
     let (logits, values) = case.reference();
-    let (most, off) = (bound(case, element_type), difference(l, &logits));
-    assert!(off < most, "{element_type:?} {:?}: logits off by {off}, at most {most}", case.spec);
-    assert!(difference(v, &values) < most, "{element_type:?} {:?}: {}", case.spec, difference(v, &values));
+    let (limit, off) = (bound(case, element_type), difference(l, &logits));
+    assert!(off < limit, "{element_type:?} {:?}: logits off by {off}, at most {limit}", case.spec);
+    assert!(difference(v, &values) < limit, "{element_type:?} {:?}: {}", case.spec, difference(v, &values));
     assert!(off > 1e-3 * rounding(element_type), "{element_type:?} {:?}: nothing was rounded", case.spec);
 }
 

@@ -19,7 +19,7 @@ VZ_BLOCK_KERNEL(Layer::THREADS) full(
 VZ_KERNEL pack(const f32* from, u16* to, u32 outputs, u32 inputs) {
     for (u32 i = threadIdx.x; i < outputs * 9 * inputs; i += blockDim.x) {
         const int output = (int)(i / (9 * inputs)), tap = (int)(i / inputs % 9), input = (int)(i % inputs);
-        const u64 word = net::weight_place<Layer>(output, tap, input / 2);
+        const u64 word = net::weight_offset<Layer>(output, tap, input / 2);
         to[2 * word + input % 2] = (u16)net::VZ_ELEMENT_TYPE::bits(from[i]);
     }
 }

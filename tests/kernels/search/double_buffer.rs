@@ -58,8 +58,8 @@ impl Network for DoubleBuffered {
         panic!("evaluated by whole shards")
     }
 
-    fn double_buffered(&self, most: usize) -> Result<Option<Box<dyn DoubleBufferedNetwork>>> {
-        let batches = self.network.double_buffered(most)?.expect("a network on a device has batches");
+    fn double_buffered(&self, max_leaves: usize) -> Result<Option<Box<dyn DoubleBufferedNetwork>>> {
+        let batches = self.network.double_buffered(max_leaves)?.expect("a network on a device has batches");
         Ok(Some(Box::new(Noting { batches, calls: self.calls.clone() })))
     }
 

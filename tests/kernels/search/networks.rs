@@ -30,9 +30,9 @@ impl<N: Network + Clone + 'static> DeviceNetwork<HostDevice> for OnDevice<N> {
     fn forward(&mut self, device: &HostDevice, slots: Slots<'_, HostBuffer>) -> Result<()> {
         self.forwards += 1;
         let (network, format, num) = (self.network.clone(), self.format, slots.num);
-        let [obs, logits, outputs] = [slots.obs, &*slots.logits, &*slots.values].map(HostBuffer::place);
+        let [obs, logits, outputs] = [slots.obs, &*slots.logits, &*slots.values].map(HostBuffer::range);
         assert_eq!(slots.live.is_some(), self.order == SlotOrder::Compact);
-        let live = slots.live.map(HostBuffer::place);
+        let live = slots.live.map(HostBuffer::range);
         device.work(move || {
             let mut network = network.clone();
             let shape = network.shape();
@@ -44,7 +44,7 @@ impl<N: Network + Clone + 'static> DeviceNetwork<HostDevice> for OnDevice<N> {
                 }
             };
             let [logits, outputs] =
-                [logits, outputs].map(|place| bytemuck::cast_slice_mut(place.bytes_mut()));
+                [logits, outputs].map(|range| bytemuck::cast_slice_mut(range.bytes_mut()));
             let live = live.map_or(num, |live| bytemuck::cast_slice::<u8, u32>(live.bytes())[0] as usize);
             // What is given for the other slots must not matter.
             let (logits, other_logits) = logits.split_at_mut(live * shape.num_actions);

@@ -137,8 +137,8 @@ pub fn assert_same(found: &Facts, right: &Facts, whose: &str) {
     for (i, name) in ["nodes", "edges", "actions", "values", "states"].into_iter().enumerate() {
         let (found, right) = (&found.tree[i], &right.tree[i]);
         assert_eq!(found.len(), right.len(), "bytes of {name}, {whose}");
-        let place = found.iter().zip(right).position(|(found, right)| found != right);
-        assert_eq!(place, None, "the first byte of {name} that differs, {whose}");
+        let index = found.iter().zip(right).position(|(found, right)| found != right);
+        assert_eq!(index, None, "the first byte of {name} that differs, {whose}");
     }
     assert_eq!(found, right, "{whose}");
 }

@@ -55,9 +55,9 @@ fn casts_round_to_the_nearest() {
         let from = numbers();
         let mut parameters = device.alloc(4 * from.len()).expect("memory");
         device.upload(&mut parameters, 0, bytemuck::cast_slice(&from)).expect("a copy");
-        let places: Vec<u32> = (0..from.len() as u32).collect();
+        let indices: Vec<u32> = (0..from.len() as u32).collect();
         let mut map = device.alloc(4 * from.len()).expect("memory");
-        device.upload(&mut map, 0, bytemuck::cast_slice(&places)).expect("a copy");
+        device.upload(&mut map, 0, bytemuck::cast_slice(&indices)).expect("a copy");
         let out = device.alloc(2 * from.len()).expect("memory");
         let args = [
             Arg::Buffer(&parameters, 0),

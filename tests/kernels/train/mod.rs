@@ -117,7 +117,7 @@ fn on_device(spec: &NetSpec, config: &TrainConfig, state: &Weights) -> DeviceTra
 fn difference(a: &Array, b: &Array) -> f32 {
     assert_eq!(a.shape, b.shape);
     let largest = |numbers: &mut dyn Iterator<Item = f32>| {
-        numbers.fold(0.0f32, |most, x| if x.is_nan() || x > most { x } else { most })
+        numbers.fold(0.0f32, |max, x| if x.is_nan() || x > max { x } else { max })
     };
     let apart = largest(&mut a.data.iter().zip(&b.data).map(|(a, b)| (a - b).abs()));
     apart / largest(&mut b.data.iter().map(|x| x.abs())).max(1e-6)

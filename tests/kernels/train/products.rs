@@ -169,14 +169,14 @@ impl Case {
         out
     }
 
-    /// The output where `finish` makes it of the sum, the column and the place in the output; `beside` elsewhere.
+    /// The output where `finish` makes it of the sum, the column and the index in the output; `beside` elsewhere.
     fn output(&self, beside: &[f32], finish: impl Fn(f32, usize, usize) -> f32) -> Vec<f32> {
         let [columns, width, offset] =
             [self.shape.columns, self.shape.out_width, self.shape.out_offset].map(|n| n as usize);
         let mut out = beside.to_vec();
         for (i, &sum) in self.sums().iter().enumerate() {
-            let place = i / columns * width + offset + i % columns;
-            out[place] = finish(sum, i % columns, place);
+            let index = i / columns * width + offset + i % columns;
+            out[index] = finish(sum, i % columns, index);
         }
         out
     }
@@ -206,11 +206,11 @@ impl Case {
         let [width, bytes] = [self.shape.out_width as usize, bytes_of(self.precision)];
         let round = |x: f32| rounded(self.precision, x);
         let beside = vec![round(0.25); self.rows() * width];
-        let forward = self.output(&beside, |sum, column, place| {
-            round((self.biased(sum, column) + self.added[place]).max(0.0))
+        let forward = self.output(&beside, |sum, column, index| {
+            round((self.biased(sum, column) + self.added[index]).max(0.0))
         });
-        let backward = self.output(&self.added, |sum, _, place| {
-            if self.opened[place] > 0.0 { round(sum + self.added[place]) } else { 0.0 }
+        let backward = self.output(&self.added, |sum, _, index| {
+            if self.opened[index] > 0.0 { round(sum + self.added[index]) } else { 0.0 }
         });
         let parts = self.gradient(3);
         let mut wrong = Vec::new();

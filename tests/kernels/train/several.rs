@@ -128,24 +128,24 @@ impl Collective<HostDevice> for HostSums {
 
 /// Devices that are linked.
 pub fn linked(num: usize, seed: u64) -> Vec<LinkedDevice<HostDevice>> {
-    places(num, seed, Fault::None)
+    linked_devices(num, seed, Fault::None)
 }
 
 /// The same, whose threads run in orders drawn from `seed`; `fault` is that of the second.
-fn places(num: usize, seed: u64, fault: Fault) -> Vec<LinkedDevice<HostDevice>> {
+fn linked_devices(num: usize, seed: u64, fault: Fault) -> Vec<LinkedDevice<HostDevice>> {
     let sum = Mutex::new(Sum { given: vec![None; num], ..Sum::default() });
     let link = Arc::new(Link { size: num, sum, changed: Condvar::new() });
-    let place = |rank| {
+    let device_of = |rank| {
         let fault = if rank == 1 { fault } else { Fault::None };
         let sums = HostSums { link: link.clone(), rank, num_calls: AtomicUsize::new(0), fault };
         let sums: Arc<dyn Collective<HostDevice>> = Arc::new(sums);
         LinkedDevice { device: HostDevice::new(seed + rank as u64), sums: Some(sums) }
     };
-    (0..num).map(place).collect()
+    (0..num).map(device_of).collect()
 }
 
 fn several(num: usize, spec: &NetSpec, config: &TrainConfig, state: &Weights) -> DeviceTrainer<HostDevice> {
-    DeviceTrainer::on_devices(places(num, 3, Fault::None), spec, config, None, state).expect("a trainer")
+    DeviceTrainer::on_devices(linked_devices(num, 3, Fault::None), spec, config, None, state).expect("a trainer")
 }
 
 fn first_state(spec: &NetSpec, config: &TrainConfig) -> Weights {
@@ -221,9 +221,9 @@ fn any_order_of_threads_gives_the_same_bits_and_a_state_goes_on() {
     let spec = NetSpec { channels: 12, ..spec(Arch::Resnet) };
     let start = first_state(&spec, &config());
     let run = |seed: u64, state: &Weights, updates: std::ops::Range<u64>| {
-        let places = places(3, seed, Fault::None);
+        let linked_devices = linked_devices(3, seed, Fault::None);
         let mut trainer =
-            DeviceTrainer::on_devices(places, &spec, &config(), None, state).expect("a trainer");
+            DeviceTrainer::on_devices(linked_devices, &spec, &config(), None, state).expect("a trainer");
         for i in updates {
             trainer.step(&batch(&spec, 20, i)).expect("finite");
         }
@@ -245,8 +245,8 @@ fn batches_are_drawn_from_the_replay_on_every_device() {
     let state = Trainer::new(&spec, &config, 4).expect("a trainer").state();
     let (mut plies, mut replay) = (Plies::new(&game), Replay::new(game.as_ref(), CAPACITY));
     let trainer = || {
-        let places = places(3, 5, Fault::None);
-        DeviceTrainer::on_devices(places, &spec, &config, Some(game.as_ref()), &state).expect("a trainer")
+        let linked_devices = linked_devices(3, 5, Fault::None);
+        DeviceTrainer::on_devices(linked_devices, &spec, &config, Some(game.as_ref()), &state).expect("a trainer")
     };
     let (mut found, mut right) = (trainer(), trainer());
     let share = (BATCH / 2).div_ceil(3);
@@ -289,9 +289,9 @@ fn a_device_that_fails_or_differs_ends_the_update_on_all() {
     let spec = NetSpec { channels: 8, ..spec(Arch::Resnet) };
     let state = first_state(&spec, &config());
     let broken = |fault| {
-        let places = places(3, 1, fault);
+        let linked_devices = linked_devices(3, 1, fault);
         let mut trainer =
-            DeviceTrainer::on_devices(places, &spec, &config(), None, &state).expect("a trainer");
+            DeviceTrainer::on_devices(linked_devices, &spec, &config(), None, &state).expect("a trainer");
         let error = trainer.step(&batch(&spec, 12, 1)).expect_err("broken").to_string();
         (trainer, error)
     };
@@ -323,15 +323,15 @@ fn devices_without_samples_or_links_are_refused() {
     let few = trainer.step(&batch(&spec, 2, 1)).expect_err("two samples").to_string();
     let part = "samples in each of train.accumulate parts of a batch: found 2, expected at least 3";
     assert_eq!(few, format!("{part}, one for each device"));
-    let refused = |places| {
-        let refused = DeviceTrainer::on_devices(places, &spec, &config(), None, &state).err();
+    let refused = |linked_devices| {
+        let refused = DeviceTrainer::on_devices(linked_devices, &spec, &config(), None, &state).err();
         refused.expect("refused").to_string()
     };
-    let mut two_of_three = places(3, 1, Fault::None);
+    let mut two_of_three = linked_devices(3, 1, Fault::None);
     two_of_three.pop();
     let link = "ranks of devices that train together: found ";
     assert!(refused(two_of_three).starts_with(link));
-    let mut swapped = places(2, 1, Fault::None);
+    let mut swapped = linked_devices(2, 1, Fault::None);
     swapped.reverse();
     assert!(refused(swapped).starts_with(link));
     assert!(refused(Vec::new()).starts_with(link));

@@ -129,13 +129,13 @@ fn late_positions_of_real_games_are_uniform() {
 fn count_card_by_card(groups: &[HandGroup], left: Counts) -> f64 {
     let mut counts = BTreeMap::from([(left, 1.0f64)]);
     for group in groups {
-        for place in 0..group.size {
+        for drawn in 0..group.size {
             let mut next = BTreeMap::new();
             for (left, count) in counts {
                 for c in (0..4).filter(|c| group.classes >> c & 1 == 1 && left[*c] > 0) {
                     let mut after = left;
                     after[c] -= 1;
-                    *next.entry(after).or_insert(0.0) += count * f64::from(left[c]) / f64::from(place + 1);
+                    *next.entry(after).or_insert(0.0) += count * f64::from(left[c]) / f64::from(drawn + 1);
                 }
             }
             counts = next;

@@ -31,14 +31,14 @@ VZ_DEVICE u32 sum_before(u32 value, u32* shared, u32& total) {
 // they are. A thread takes ceil(B / threads) consecutive rows, so that one prefix sum serves all of them. One block.
 VZ_DEVICE void number_leaves(const Rows& rows, u32* shared, u32* num_live) {
     const u32 share = (rows.num_rows + blockDim.x - 1) / blockDim.x;
-    const u32 first = smaller(threadIdx.x * share, rows.num_rows), end = smaller(first + share, rows.num_rows);
+    const u32 first = minimum(threadIdx.x * share, rows.num_rows), end = minimum(first + share, rows.num_rows);
     u32 live = 0, total;
     for (u32 b = first; b < end; b++) live += rows.roots[b].num_evals;
     u32 slot = sum_before(live, shared, total);
     for (u32 b = first; b < end; b++) {
         const u32 leaves = rows.roots[b].num_leaves;
-        for (u32 place = 0; place < leaves; place++) {
-            Leaf& leaf = rows.leaves[b * rows.params.leaves + place];
+        for (u32 index = 0; index < leaves; index++) {
+            Leaf& leaf = rows.leaves[b * rows.params.leaves + index];
             if (leaf.slot >= 0) leaf.slot = (i32)slot++;
         }
     }
@@ -52,7 +52,7 @@ VZ_DEVICE void add_totals(Totals& to, const Totals& other) {
     to.num_evals += other.num_evals;
     to.simulations += other.simulations;
     to.depth_sum += other.depth_sum;
-    to.depth_max = larger(to.depth_max, other.depth_max);
+    to.depth_max = maximum(to.depth_max, other.depth_max);
     to.unfinished += other.unfinished;
 }
 

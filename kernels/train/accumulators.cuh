@@ -1,7 +1,7 @@
 // Accumulators of a tile in registers: by tensor cores if the number format and the architecture have them, otherwise by scalar
 // arithmetic. Each is one f32 sum with a fixed order of its products.
 #pragma once
-#include "train/factors.cuh"
+#include "train/operands.cuh"
 
 namespace train {
 
@@ -19,7 +19,7 @@ typedef Tiling<4, 1, 4, 4> Tall;   // 256 x 64
 typedef Tiling<4, 1, 2, 2> Narrow; // 128 x 32
 
 // A line of the left operand in shared memory: a row (K contiguous), or one index of K (rows contiguous).
-enum class Line { ROW, DEPTH };
+enum class OperandLayout { ROW, DEPTH };
 
 template <bool FIRST, class A, class B>
 struct Conditional {
@@ -31,10 +31,10 @@ struct Conditional<false, A, B> {
 };
 
 // Both operands of one stage in shared memory.
-template <class T, Line LINE>
-struct Step {
-    typedef typename Conditional<LINE == Line::ROW, Panel<T::ROWS, COPIES_PER_STEP>, Panel<DEPTH, T::ROWS / PER_COPY>>::Type Left;
-    typedef Panel<DEPTH, T::COLUMNS / PER_COPY> Right;
+template <class T, OperandLayout LAYOUT>
+struct StageTiles {
+    typedef typename Conditional<LAYOUT == OperandLayout::ROW, SmemPanel<T::ROWS, COPIES_PER_STEP>, SmemPanel<DEPTH, T::ROWS / PER_COPY>>::Type Left;
+    typedef SmemPanel<DEPTH, T::COLUMNS / PER_COPY> Right;
     static constexpr int BYTES = Left::BYTES + Right::BYTES;
     static_assert(is_covered<Left>() && is_covered<Right>(), "each unit is copied by one thread");
     static_assert(is_bank_conflict_free<Left>() && is_bank_conflict_free<Right>(), "bank conflict");
@@ -74,16 +74,16 @@ VZ_DEVICE f32 load_number(SmemAddr from) {
 #elif defined(__CUDACC__)
     u16 bits;
     asm volatile("ld.shared.u16 %0, [%1];" : "=h"(bits) : "r"(from));
-    return widen(Element{bits});
+    return to_f32(Element{bits});
 #else
-    return widen(read_pod<Element>(from));
+    return to_f32(read_pod<Element>(from));
 #endif
 }
 
 // A warp's part of a tile. Of each 16 x 8 accumulators, lane l has rows l / 4 and l / 4 + 8, columns 2 (l % 4) and the next.
-template <class T, Line LINE>
+template <class T, OperandLayout LAYOUT>
 struct Accumulators {
-    typedef Step<T, LINE> S;
+    typedef StageTiles<T, LAYOUT> S;
     static constexpr int ROW_TILES = T::ROW_TILES, COLUMN_TILES = T::COLUMN_TILES;
 
     const int first_row, first_column; // of the warp in the tile
@@ -109,7 +109,7 @@ struct Accumulators {
     // rows 8 to 15, and both again at K + 8.
     VZ_DEVICE SmemAddr left_line(SmemAddr step) const {
         const int low = lane() % 16, high = lane() / 16;
-        if (LINE == Line::ROW) return step + (first_row + low) * S::Left::PITCH + high * COPY_BYTES;
+        if (LAYOUT == OperandLayout::ROW) return step + (first_row + low) * S::Left::PITCH + high * COPY_BYTES;
         return step + (lane() % 8 + high * 8) * S::Left::PITCH + first_row * 2 + low / 8 * COPY_BYTES;
     }
 
@@ -123,7 +123,7 @@ VZ_UNROLL
             u32 a[ROW_TILES][4], b[COLUMN_TILES][4];
 VZ_UNROLL
             for (int i = 0; i < ROW_TILES; i++) {
-                if constexpr (LINE == Line::ROW) {
+                if constexpr (LAYOUT == OperandLayout::ROW) {
                     net::load_blocks(a[i], left + 16 * i * S::Left::PITCH + 2 * k);
                 } else {
                     load_transposed(a[i], left + k * S::Left::PITCH + 32 * i);
@@ -145,8 +145,8 @@ VZ_UNROLL
 
     // The same sums in the same lanes, by scalar arithmetic.
     VZ_DEVICE void add_scalar(SmemAddr step) {
-        constexpr int ALONG_ROW = LINE == Line::ROW ? S::Left::PITCH : (int)sizeof(Element);
-        constexpr int ALONG_DEPTH = LINE == Line::ROW ? (int)sizeof(Element) : S::Left::PITCH;
+        constexpr int ALONG_ROW = LAYOUT == OperandLayout::ROW ? S::Left::PITCH : (int)sizeof(Element);
+        constexpr int ALONG_DEPTH = LAYOUT == OperandLayout::ROW ? (int)sizeof(Element) : S::Left::PITCH;
         const SmemAddr left = step + (first_row + lane() / 4) * ALONG_ROW;
         const SmemAddr right = step + S::Left::BYTES + (first_column + lane() % 4 * 2) * (int)sizeof(Element);
         for (int k = 0; k < DEPTH; k++) {
@@ -170,7 +170,7 @@ VZ_UNROLL
 
     // Calls store(terms(column), read(terms, row), row, sums) for every four adjacent columns; row and column are those in the tile.
     // Pairs of lanes exchange sums, so that four lanes have 16 columns of a row and stores fill whole sectors. `read` is called for all
-    // rows first: a read after a store that may be to the same place would wait for it.
+    // rows first: a read after a store that may be to the same address would wait for it.
     template <class Terms, class Read, class Store>
     VZ_DEVICE void store_tile(Terms terms, Read read, Store store) const {
         const int lane = ::lane();

@@ -49,8 +49,8 @@ struct Depth {
     VZ_DEVICE Depth(const LinearShape& shape, u32 number) : begin(0), width(shape.inputs), tap(0), input(number) {
         if (shape.mode == Connectivity::Conv3x3) {
             const u32 chunk = number / (shape.taps * CHUNK);
-            begin = smaller(chunk * CHUNK, shape.inputs);
-            width = smaller(CHUNK, shape.inputs - begin);
+            begin = minimum(chunk * CHUNK, shape.inputs);
+            width = minimum(CHUNK, shape.inputs - begin);
             input = number - chunk * CHUNK * shape.taps;
         }
         if (begin < shape.inputs) {
@@ -71,7 +71,7 @@ struct Depth {
             if (++tap < shape.taps) continue;
             tap = 0;
             begin += width;
-            width = smaller(CHUNK, shape.inputs - begin);
+            width = minimum(CHUNK, shape.inputs - begin);
         }
     }
 };
@@ -90,7 +90,7 @@ VZ_DEVICE void copy_shared_rows(SmemAddr to, const Element* from, Source source)
 // units. The pitch of a line is an odd number of units, so that the eight lines that ldmatrix reads at once lie in different
 // banks.
 template <int LINES_, int UNITS_>
-struct Panel {
+struct SmemPanel {
     static constexpr int LINES = LINES_, UNITS = UNITS_;
     static constexpr int PITCH = COPY_BYTES * (UNITS + 1);
     static constexpr int BYTES = LINES * PITCH;
@@ -106,7 +106,7 @@ struct Panel {
     VZ_DEVICE static constexpr int unit(int thread) { return UNITS == 4 ? thread / 16 % 2 * 2 + thread % 2 : thread % 8; }
 
     // The offset of the thread's unit number (`line_copy`, `unit_copy`).
-    VZ_DEVICE static constexpr int place(int thread, int line_copy, int unit_copy) {
+    VZ_DEVICE static constexpr int offset(int thread, int line_copy, int unit_copy) {
         return (line(thread) + line_copy * LINES_AT_ONCE) * PITCH + (unit(thread) + unit_copy * UNITS_AT_ONCE) * COPY_BYTES;
     }
 };
@@ -117,7 +117,7 @@ VZ_DEVICE constexpr bool is_bank_conflict_free() {
     for (int first = 0; first < TILE_THREADS; first += 8) {
         u32 written = 0, read = 0;
         for (int i = 0; i < 8; i++) {
-            written |= 1u << P::place(first + i, 0, 0) / COPY_BYTES % 8;
+            written |= 1u << P::offset(first + i, 0, 0) / COPY_BYTES % 8;
             read |= 1u << i * P::PITCH / COPY_BYTES % 8;
         }
         if (written != 0xFF || read != 0xFF) return false;
@@ -170,7 +170,7 @@ VZ_UNROLL
         for (int i = 0; i < P::LINE_COPIES; i++) {
             const bool there = inside && taps[i] >> bit & 1;
             const Element* row = there ? from + i * step : first;
-            copy_shared_rows(to + P::place((int)threadIdx.x, i, 0), row, there ? Source::GLOBAL : Source::ZEROS);
+            copy_shared_rows(to + P::offset((int)threadIdx.x, i, 0), row, there ? Source::GLOBAL : Source::ZEROS);
         }
         depth.advance(shape);
     }
@@ -218,7 +218,7 @@ VZ_UNROLL
             for (int u = 0; u < P::UNIT_COPIES; u++) {
                 const bool there = taps >> bit[u] & 1;
                 const Element* unit = there ? from + distance[u] : first;
-                copy_shared_rows(to + P::place((int)threadIdx.x, l, u), unit, there ? Source::GLOBAL : Source::ZEROS);
+                copy_shared_rows(to + P::offset((int)threadIdx.x, l, u), unit, there ? Source::GLOBAL : Source::ZEROS);
             }
             move(y[l], x[l]);
         }
@@ -261,7 +261,7 @@ VZ_UNROLL
                 const u32 along = u * P::UNITS_AT_ONCE * PER_COPY;
                 const bool there = line + l * P::LINES_AT_ONCE < end && column + along < columns;
                 net::copy_four_words(
-                    to + P::place((int)threadIdx.x, l, u), (const u32*)(there ? from + along : first),
+                    to + P::offset((int)threadIdx.x, l, u), (const u32*)(there ? from + along : first),
                     there ? Source::GLOBAL : Source::ZEROS
                 );
             }
