@@ -1,19 +1,11 @@
 // The kernels of a search: one warp a row, or one a leaf. src/backend/gpu/arrays.rs has a launcher of the same name for each.
 // The first argument of every kernel is the parameter block (`Rows` in tree.cuh).
+#include "number.cuh"
 #include "search/compact.cuh"
 #include "search/expand.cuh"
 #include "search/play.cuh"
 #include "search/root.cuh"
 #include "search/rows.cuh"
-
-// bfloat16, rounded to the nearest, ties to even: a number of the network's input.
-struct Bfloat16 {
-    u16 bits;
-    VZ_DEVICE explicit Bfloat16(f32 x) {
-        const u32 all = to_bits(x);
-        bits = (u16)((all + 0x7FFF + (all >> 16 & 1)) >> 16);
-    }
-};
 
 // One warp a command. `states` of the commands [num], `history` of all of them back to back.
 VZ_KERNEL set_roots(
@@ -69,7 +61,7 @@ VZ_DEVICE void observe_leaf(const search::Rows& rows, u32 leaf_index, Out* out) 
 VZ_KERNEL observe_leaves(VZ_BY_VALUE search::Rows rows, f32* out) { observe_leaf(rows, warp_in_grid(), out); }
 
 // The same for a network that takes bfloat16.
-VZ_KERNEL observe_leaves_bf16(VZ_BY_VALUE search::Rows rows, Bfloat16* out) { observe_leaf(rows, warp_in_grid(), out); }
+VZ_KERNEL observe_leaves_bf16(VZ_BY_VALUE search::Rows rows, number::Bf16* out) { observe_leaf(rows, warp_in_grid(), out); }
 
 // One warp a leaf; its evaluation is in its slot of `logits` [slots, A] and `values` [slots, P].
 VZ_KERNEL expand_leaves(VZ_BY_VALUE search::Rows rows, const f32* logits, const f32* values) {

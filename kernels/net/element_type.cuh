@@ -3,63 +3,24 @@
 //
 // Twin of src/net/gpu/element_type.rs.
 #pragma once
-#include "common.cuh"
+#include "number.cuh"
 
 namespace net {
 
 // bfloat16.
 struct Bf16 {
     static constexpr int PER_WORD = 2;
-
-    // Rounded to the nearest, ties to even.
-    VZ_DEVICE static u32 bits(f32 x) {
-        const u32 all = to_bits(x);
-        return (x != x ? all | 0x00400000 : all + 0x7FFF + (all >> 16 & 1)) >> 16;
-    }
-    VZ_DEVICE static u32 pack(f32 low, f32 high) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-        u32 word;
-        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
-        return word;
-#else
-        return bits(low) | bits(high) << 16;
-#endif
-    }
+    VZ_DEVICE static u32 bits(f32 x) { return ::number::to_bf16(x); }
+    VZ_DEVICE static u32 pack(f32 low, f32 high) { return ::number::to_bf16_pair(low, high); }
     VZ_DEVICE static f32 number(u32 word, int part) { return from_bits(part == 0 ? word << 16 : word & 0xFFFF0000u); }
 };
 
 // IEEE half precision.
 struct F16 {
     static constexpr int PER_WORD = 2;
-
-#ifdef __CUDACC__
-    VZ_DEVICE static u32 bits(f32 x) {
-        u16 half;
-        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(x));
-        return half;
-    }
-    VZ_DEVICE static f32 number(u32 word, int part) {
-        f32 x;
-        asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"((u16)(part == 0 ? word : word >> 16)));
-        return x;
-    }
-#else
-    static u32 bits(f32 x) {
-        const u32 sign = to_bits(x) >> 16 & 0x8000, magnitude = to_bits(x) & 0x7FFFFFFF;
-        if (magnitude > 0x7F800000) return sign | 0x7FFF;
-        if (magnitude >= 0x477FF000) return sign | 0x7C00; // from 65520 on: infinite
-        if (magnitude < 0x38800000) { // below 2^-14: a multiple of 2^-24, which adding 0.5 rounds to
-            return sign | (to_bits(from_bits(magnitude) + 0.5f) - 0x3F000000);
-        }
-        return sign | ((magnitude + 0xFFF + (magnitude >> 13 & 1)) - 0x38000000) >> 13;
-    }
-    static f32 number(u32 word, int part) {
-        const u32 half = part == 0 ? word & 0xFFFF : word >> 16, magnitude = half & 0x7FFF;
-        const f32 scaled = from_bits(magnitude << 13) * 5.192296858534828e33f; // 2^112 mends the exponent
-        return from_bits((magnitude >= 0x7C00 ? magnitude << 13 | 0x7F800000 : to_bits(scaled)) | (half & 0x8000) << 16);
-    }
-#endif
+    VZ_DEVICE static u32 bits(f32 x) { return ::number::to_f16(x); }
     VZ_DEVICE static u32 pack(f32 low, f32 high) { return bits(low) | bits(high) << 16; }
+    VZ_DEVICE static f32 number(u32 word, int part) { return ::number::from_f16((u16)(part == 0 ? word : word >> 16)); }
 };
 
 // Single precision, multiplied as such.

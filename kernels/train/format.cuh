@@ -2,6 +2,7 @@
 // IEEE half precision. Sums, losses, master weights and the optimiser are always f32 or f64.
 #pragma once
 #include "math.cuh"
+#include "number.cuh"
 #include "train/layout.cuh"
 
 namespace train {
@@ -25,53 +26,13 @@ struct Element {
 
 #if VZ_TRAIN_FORMAT == 1
 
-VZ_DEVICE f32 to_f32(Element x) { return from_bits((u32)x.bits << 16); }
-
-// Rounds to nearest, ties to even; NaN stays NaN.
-VZ_DEVICE u16 narrow_bits(f32 x) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    u16 out;
-    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(out) : "f"(x));
-    return out;
-#else
-    const u32 all = to_bits(x);
-    return x != x ? (u16)0x7FC0 : (u16)((all + 0x7FFF + (all >> 16 & 1)) >> 16);
-#endif
-}
-
-#elif defined(__CUDACC__)
-
-VZ_DEVICE f32 to_f32(Element x) {
-    f32 out;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(out) : "h"(x.bits));
-    return out;
-}
-
-VZ_DEVICE u16 narrow_bits(f32 x) {
-    u16 out;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(out) : "f"(x));
-    return out;
-}
+VZ_DEVICE f32 to_f32(Element x) { return number::from_bf16(x.bits); }
+VZ_DEVICE u16 element_bits(f32 x) { return number::to_bf16(x); }
 
 #else
 
-VZ_DEVICE f32 to_f32(Element x) {
-    const u32 sign = (u32)(x.bits & 0x8000) << 16, rest = x.bits & 0x7FFF;
-    if (rest >= 0x7C00) return from_bits(sign | 0x7F800000u | (rest & 0x3FF) << 13);
-    const f32 size = rest < 0x400 ? (f32)rest * (1.0f / 16777216.0f) : from_bits((rest << 13) + 0x38000000u);
-    return from_bits(sign | to_bits(size));
-}
-
-// Rounds to nearest, ties to even; overflow gives infinity.
-VZ_DEVICE u16 narrow_bits(f32 x) {
-    const u32 bits = to_bits(x), sign = bits >> 16 & 0x8000u;
-    const u32 size = bits & 0x7FFFFFFFu;
-    if (size > 0x7F800000u) return (u16)(sign | 0x7E00u);
-    if (size >= 0x47800000u) return (u16)(sign | 0x7C00u);
-    // Below 2^-14 the spacing is 2^-24, which is that of f32 in [0.5, 1).
-    if (size < 0x38800000u) return (u16)(sign | (to_bits(from_bits(size) + 0.5f) - 0x3F000000u));
-    return (u16)(sign | (size + 0xFFFu + (size >> 13 & 1) - 0x38000000u) >> 13);
-}
+VZ_DEVICE f32 to_f32(Element x) { return number::from_f16(x.bits); }
+VZ_DEVICE u16 element_bits(f32 x) { return number::to_f16(x); }
 
 #endif
 
@@ -83,7 +44,7 @@ VZ_DEVICE f32 from_f32<f32>(f32 x) {
 }
 template <>
 VZ_DEVICE Element from_f32<Element>(f32 x) {
-    return Element{narrow_bits(x)};
+    return Element{element_bits(x)};
 }
 
 #endif

@@ -1,4 +1,5 @@
-//! Number formats of activations in memory: f32 and bfloat16.
+//! Number formats of activations in memory: f32, bfloat16 and IEEE half precision, each rounded to the nearest, ties to even. Twin:
+//! `kernels/number.cuh`.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -52,6 +53,16 @@ pub(super) fn bf16_bits(x: f32) -> u32 {
     let rounded = bits.wrapping_add(0x7FFF + (bits >> 16 & 1)) >> 16;
     let quiet_nan = bits >> 16 | 0x40;
     if x.is_nan() { quiet_nan } else { rounded }
+}
+
+/// The bits of the IEEE half-precision number nearest to `x`.
+pub(super) fn f16_bits(x: f32) -> u32 {
+    half::f16::from_f32(x).to_bits().into()
+}
+
+/// The number with these bits in IEEE half precision.
+pub(super) fn f16_number(bits: u16) -> f32 {
+    half::f16::from_bits(bits).to_f32()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::config::{Precision, TensorCores};
 use crate::error::{Error, Result};
+use crate::net::number;
 
 /// The type of a network's activations and weights on a device. Sums and the residual stream are 32-bit floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,8 +107,8 @@ impl ElementType {
     pub fn bits(self, x: f32) -> u32 {
         let all = x.to_bits();
         match self {
-            Self::Bf16 => half::bf16::from_f32(x).to_bits().into(),
-            Self::F16 => half::f16::from_f32(x).to_bits().into(),
+            Self::Bf16 => number::bf16_bits(x),
+            Self::F16 => number::f16_bits(x),
             Self::F32 => all,
             Self::Tf32 if !x.is_finite() => all & 0xFFFF_E000,
             Self::Tf32 => all.wrapping_add(0x0FFF + (all >> 13 & 1)) & 0xFFFF_E000,
@@ -118,7 +119,7 @@ impl ElementType {
     pub fn number(self, bits: u32) -> f32 {
         match self {
             Self::Bf16 => f32::from_bits(bits << 16),
-            Self::F16 => half::f16::from_bits(bits as u16).to_f32(),
+            Self::F16 => number::f16_number(bits as u16),
             Self::F32 | Self::Tf32 => f32::from_bits(bits),
         }
     }
