@@ -1,5 +1,6 @@
 // Twin of src/game/clique. A player's edges are a bit set in action order, so the neighbours of i above i are adjacent bits.
 #pragma once
+#include "complete_graph.cuh"
 #include "games/clique_layout.cuh"
 #include "rng.cuh"
 
@@ -8,7 +9,8 @@ using clique::State;
 namespace clique {
 
 constexpr int VERTICES = VZ_OPT_N, CLIQUE = VZ_OPT_K;
-constexpr int EDGES = VERTICES * (VERTICES - 1) / 2;
+VZ_DEVICE constexpr CompleteGraph graph() { return {VERTICES}; }
+constexpr int EDGES = graph().edges();
 
 #if defined(VZ_OPT_MODE_ASYMMETRIC)
 constexpr bool ASYMMETRIC = true, AVOID = false, RAMSEY = false;
@@ -26,22 +28,9 @@ VZ_DEVICE bool contains(const EdgeSet& set, int edge) { return (set.words[edge >
 
 VZ_DEVICE void insert(EdgeSet& set, int edge) { set.words[edge >> 6] |= 1ull << (edge & 63); }
 
-// The index of edge (i, i + 1), the first edge from i upwards.
-VZ_DEVICE int row_start(int i) { return i * (2 * VERTICES - i - 1) / 2; }
-
-// The index of edge (i, j), i < j.
-VZ_DEVICE int edge_number(int i, int j) { return row_start(i) + j - i - 1; }
-
-// The ends (i, j), i < j, of an edge.
-VZ_DEVICE void edge_ends(int edge, int& i, int& j) {
-    i = 0;
-    while (edge >= VERTICES - 1 - i) edge -= VERTICES - 1 - i++;
-    j = i + 1 + edge;
-}
-
 // The neighbours of `i` above `i`, bit j for vertex j.
 VZ_DEVICE u32 neighbours_above(const EdgeSet& set, int i) {
-    const int start = row_start(i), length = VERTICES - 1 - i;
+    const int start = (int)graph().row_start((u32)i), length = VERTICES - 1 - i;
     const int word = start >> 6, shift = start & 63;
     u64 bits = word < SET_WORDS ? set.words[word] >> shift : 0;
     if (shift + length > 64) bits |= set.words[word + 1] << (64 - shift);
@@ -84,8 +73,8 @@ VZ_DEVICE bool joined(const EdgeSet& set, u32 candidates, int size) {
 
 // True if `edge`, which is in the set, belongs to a clique of CLIQUE vertices.
 VZ_DEVICE bool has_clique_with(const EdgeSet& set, int edge) {
-    int i, j;
-    edge_ends(edge, i, j);
+    u32 i, j;
+    graph().ends((u32)edge, i, j);
     return joined(set, neighbours_of(set, i) & neighbours_of(set, j), CLIQUE - 2);
 }
 
@@ -113,10 +102,9 @@ VZ_DEVICE void permutation(u64 rank, u8* image) {
 }
 
 VZ_DEVICE int moved(const u8* image, int edge) {
-    int i, j;
-    edge_ends(edge, i, j);
-    const int a = image[i], b = image[j];
-    return edge_number(minimum(a, b), maximum(a, b));
+    u32 i, j;
+    graph().ends((u32)edge, i, j);
+    return (int)graph().edge(image[i], image[j]);
 }
 
 } // namespace clique

@@ -6,12 +6,14 @@
 // A row whose triangles are multiplied reads 2 (n - 2) others. They are rows of the same board, which the same blocks of threads
 // have just read: C n (n - 1) bytes a board in 16 bits, 11 KiB for n = 14 and C = 64, come from L1.
 #pragma once
+#include "complete_graph.cuh"
 #include "net/epilogues.cuh"
 #include "net/layer.cuh"
 
 namespace net {
 
-constexpr int VERTICES = VZ_NET_VERTICES, EDGES = VERTICES * (VERTICES - 1) / 2;
+VZ_DEVICE constexpr CompleteGraph graph() { return {VZ_NET_VERTICES}; }
+constexpr int VERTICES = VZ_NET_VERTICES, EDGES = graph().edges();
 static_assert(VERTICES >= 3, "there is a triangle");
 
 // The endpoints (i, j), i < j, of every edge.
@@ -30,12 +32,6 @@ VZ_DEVICE constexpr Ends all_ends() {
     return ends;
 }
 VZ_TABLE Ends ENDS = all_ends();
-
-// The number of the edge between two vertices.
-VZ_DEVICE int edge_number(int a, int b) {
-    const int i = minimum(a, b), j = maximum(a, b);
-    return i * (2 * VERTICES - i - 3) / 2 + j - 1;
-}
 
 // The elements of four words.
 template <class ElementType>
@@ -95,7 +91,7 @@ struct VertexMeanInput {
 VZ_UNROLL
         for (int k = 0; k < VERTICES - 1; k++) {
             const int other = k + (k >= vertex ? 1 : 0);
-            const WordQuad<ElementType> x = read_quad<ElementType>(edges + edge_number(vertex, other) * L::ROW_WORDS);
+            const WordQuad<ElementType> x = read_quad<ElementType>(edges + graph().edge(vertex, other) * L::ROW_WORDS);
 VZ_UNROLL
             for (int i = 0; i < sum.SIZE; i++) sum.at[i] += x.at[i];
         }
@@ -126,8 +122,8 @@ struct TriangleMixInput {
 VZ_UNROLL
         for (int index = 0; index < VERTICES - 2; index++) {
             const int above_i = index + (index >= i ? 1 : 0), k = above_i + (above_i >= j ? 1 : 0);
-            const WordQuad<ElementType> x = read_quad<ElementType>(edges + edge_number(i, k) * L::ROW_WORDS);
-            const WordQuad<ElementType> y = read_quad<ElementType>(edges + edge_number(j, k) * L::ROW_WORDS);
+            const WordQuad<ElementType> x = read_quad<ElementType>(edges + graph().edge(i, k) * L::ROW_WORDS);
+            const WordQuad<ElementType> y = read_quad<ElementType>(edges + graph().edge(j, k) * L::ROW_WORDS);
 VZ_UNROLL
             for (int m = 0; m < sum.SIZE; m++) sum.at[m] = fused_multiply_add(x.at[m], y.at[m], sum.at[m]);
         }

@@ -1,29 +1,10 @@
 // Message passing on K_n in an edge network, forward and backward. Twin of src/net/edge_messages.rs: rows are the edges of K_n in
 // lexicographic order (0-1, 0-2, .., 1-2, ..) or the vertices, board by board. Sums are in f32 with a fixed order.
 #pragma once
+#include "complete_graph.cuh"
 #include "train/format.cuh"
 
 namespace train {
-
-// K_n: `vertices` is n.
-struct CompleteGraph {
-    u32 vertices;
-
-    VZ_DEVICE u32 edges() const { return vertices * (vertices - 1) / 2; }
-
-    // The number of the edge between two vertices.
-    VZ_DEVICE u32 edge(u32 a, u32 b) const {
-        const u32 i = minimum(a, b), j = maximum(a, b);
-        return (i * (2 * vertices - i - 1) / 2) + j - i - 1;
-    }
-
-    // The ends (i, j), i < j, of an edge.
-    VZ_DEVICE void ends(u32 edge, u32& i, u32& j) const {
-        i = 0;
-        while (edge >= vertices - 1 - i) edge -= vertices - 1 - i++;
-        j = i + 1 + edge;
-    }
-};
 
 // Calls work(row, column, offset) for the vectors of an array [rows, width].
 template <class Work>
