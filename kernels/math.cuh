@@ -1,5 +1,6 @@
 // Twin of src/math.rs: exp, ln, pow and sums in a fixed order, equal to Rust to the bit. Only + - * / and bit operations, no
-// contraction. Polynomials: Cephes `expf` and `logf` (S. Moshier, public domain).
+// contraction. Polynomials: Cephes `expf`, `logf` and `tanhf` (S. Moshier, public
+// domain).
 #pragma once
 #include "common.cuh"
 
@@ -53,6 +54,22 @@ VZ_DEVICE f32 ln(f32 x) {
     const f32 e = (f32)exponent;
     const f32 y = (m * z) * p + e * -2.1219444e-4f - 0.5f * z;
     return (m + y) + e * 0.693359375f;
+}
+
+// The hyperbolic tangent. NaN stays NaN.
+VZ_DEVICE f32 tanh(f32 x) {
+    const f32 size = x < 0.0f ? -x : x;
+    if (size < 0.625f) {
+        const f32 z = x * x;
+        f32 p = -5.7049887e-3f;
+        p = p * z + 2.0639089e-2f;
+        p = p * z + -5.3739716e-2f;
+        p = p * z + 1.3331442e-1f;
+        p = p * z + -3.3333282e-1f;
+        return p * z * x + x;
+    }
+    const f32 large = 1.0f - 2.0f / (exp(size + size) + 1.0f);
+    return x < 0.0f ? -large : large;
 }
 
 // x^y for x > 0, as exp(y ln x).

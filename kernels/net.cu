@@ -51,9 +51,6 @@ VZ_BLOCK_KERNEL(Dense::THREADS) dense(VZ_BY_VALUE net::LayerBlock args) {
 
 VZ_DEVICE bool is_finite(f32 x) { return x - x == 0.0f; }
 
-// tanh(x) = 1 - 2 / (exp(2 x) + 1).
-VZ_DEVICE f32 tanh_of(f32 x) { return x != x ? x : 1.0f - 2.0f / (math::exp(2.0f * x) + 1.0f); }
-
 // The value head's last layer and its tanh; where one value stands for two players, (v, -v). One warp a slot.
 VZ_KERNEL values(VZ_BY_VALUE net::ValuesBlock args) {
     const u64 slot = thread_in_grid() / WARP;
@@ -76,7 +73,7 @@ VZ_UNROLL
         sum += args.bias[value];
         finite = finite && is_finite(sum);
         if (lane == 0) {
-            const f32 value_of_player = tanh_of(sum);
+            const f32 value_of_player = math::tanh(sum);
             args.values[slot * VZ_NET_PLAYERS + value] = value_of_player;
             if (VZ_NET_VALUES < VZ_NET_PLAYERS) args.values[slot * VZ_NET_PLAYERS + 1] = -value_of_player;
         }

@@ -49,7 +49,7 @@ mod threads; // scoped threads that may not start
 pub mod files; // files that are whole or absent
 pub mod isa; // instruction sets: which the machine has, code compiled for each
 mod device_struct; // structs, enums and constants that kernels share with Rust, defined once
-pub mod math; // exp, ln, pow: the same bits on every backend
+pub mod math; // exp, ln, tanh, powers: the same bits on every backend
 pub mod simd; // vector registers of each instruction set
 pub mod rng; // counter-based random numbers
 pub mod config; // what was typed -> a checked, resolved configuration

@@ -4,22 +4,6 @@
 
 namespace train {
 
-// Cephes `tanhf` (S. Moshier, public domain).
-VZ_DEVICE f32 hyperbolic_tangent(f32 x) {
-    const f32 size = x < 0.0f ? -x : x;
-    if (size < 0.625f) {
-        const f32 z = x * x;
-        f32 p = -5.70498872745e-3f;
-        p = p * z + 2.06390887954e-2f;
-        p = p * z - 5.37397155531e-2f;
-        p = p * z + 1.33314422036e-1f;
-        p = p * z - 3.33332819422e-1f;
-        return p * z * x + x;
-    }
-    const f32 large = 1.0f - 2.0f / (math::exp(size + size) + 1.0f);
-    return x < 0.0f ? -large : large;
-}
-
 // Writes the gradient of row `row`'s cross-entropy with respect to its logits; returns the cross-entropy and the target's entropy.
 // Illegal actions are excluded.
 VZ_DEVICE void policy_loss(const LossBlock& args, f32 loss_scale, u32 row, f32 share, f64& cross_entropy, f64& entropy) {
@@ -72,7 +56,7 @@ VZ_DEVICE f64 value_loss(const LossBlock& args, f32 loss_scale, u32 row, f32 sca
     for (u32 i = lane; i < width; i += WARP) {
         f32 d = 0.0f;
         if (i < args.outputs) {
-            const f32 value = hyperbolic_tangent(args.values[(u64)row * width + i]);
+            const f32 value = math::tanh(args.values[(u64)row * width + i]);
             const f32 difference = value - args.target_values[(u64)row * args.players + i];
             error += (f64)(difference * difference) / (f64)count;
             d = scale * 2.0f * difference / count * (1.0f - value * value);

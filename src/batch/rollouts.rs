@@ -7,6 +7,7 @@
 use super::Playthrough;
 use crate::error::Result;
 use crate::game::{Game, History, MAX_PLAYERS, Sizes, Turn};
+use crate::math;
 use crate::rng::{Key, RngStream};
 use crate::stop::Stop;
 
@@ -200,7 +201,7 @@ impl<G: Game> RolloutPlayer<G> {
             let index = (0..edges.len()).filter(|&i| edges[i].visits == 0).nth(pick);
             return node.first_edge + index.unwrap_or(0);
         }
-        let log_visits = (node.visits as f32).ln();
+        let log_visits = math::ln(node.visits as f32);
         let mut best = (f32::NEG_INFINITY, 0);
         for (index, edge) in edges.iter().enumerate() {
             let visits = edge.visits as f32;

@@ -3,6 +3,7 @@
 use super::pooling::{ChannelEffect, GlobalPooling, PoolStatistics};
 use super::role::{Gain, Role};
 use crate::game::ObsShape;
+use crate::math;
 use serde::Serialize;
 use std::fmt;
 
@@ -168,7 +169,7 @@ impl ValueFunction {
     /// Writes the values `[V]` of one sample's outputs.
     pub fn apply(self, outputs: &[f32], values: &mut [f32]) {
         match self {
-            Self::Tanh => values.iter_mut().zip(outputs).for_each(|(value, y)| *value = y.tanh()),
+            Self::Tanh => values.iter_mut().zip(outputs).for_each(|(value, y)| *value = math::tanh(*y)),
             Self::WinLoss => {
                 let [win, draw, loss] = Self::relative(outputs);
                 values[0] = (win - loss) / (win + draw + loss);
@@ -190,7 +191,7 @@ impl ValueFunction {
     /// Exponentials of the three outputs, relative to the largest.
     fn relative(outputs: &[f32]) -> [f32; 3] {
         let max = outputs.iter().fold(f32::NEG_INFINITY, |max, &y| max.max(y));
-        [0, 1, 2].map(|class| (outputs[class] - max).exp())
+        [0, 1, 2].map(|class| math::exp(outputs[class] - max))
     }
 }
 

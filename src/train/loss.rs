@@ -179,7 +179,7 @@ fn cross_entropy(logits: &mut [f32], target: &[f32], counted: impl Fn(usize) -> 
         sum += math::exp(logit - max);
         mass += t;
     }
-    let log_sum = f64::from(sum.ln());
+    let log_sum = f64::from(math::ln(sum));
     let mut row = RowLoss::default();
     for (i, (logit, &t)) in logits.iter_mut().zip(target).enumerate() {
         if !counted(i) {
@@ -189,7 +189,7 @@ fn cross_entropy(logits: &mut [f32], target: &[f32], counted: impl Fn(usize) -> 
         let shifted = *logit - max;
         if t > 0.0 {
             row.loss -= f64::from(t) * (f64::from(shifted) - log_sum);
-            row.entropy -= f64::from(t) * f64::from(t).ln();
+            row.entropy -= f64::from(t) * f64::from(math::ln(t));
         }
         *logit = scale * (mass * math::exp(shifted) / sum - t);
     }
@@ -215,7 +215,7 @@ fn binary_cross_entropy(outputs: &mut [f32], target: &[f32], scale: f32) -> RowL
     for (output, &t) in outputs.iter_mut().zip(target) {
         let (y, p) = (*output, 0.5 + 0.5 * t);
         let small = math::exp(-y.abs());
-        row.loss += f64::from(y.max(0.0) - y * p) + f64::from(small).ln_1p();
+        row.loss += f64::from(y.max(0.0) - y * p) + f64::from(math::ln_1p(small));
         let sigmoid = if y >= 0.0 { 1.0 / (1.0 + small) } else { small / (1.0 + small) };
         *output = scale * (sigmoid - p) / count;
     }

@@ -1,6 +1,7 @@
 //! AdamW and SGD with momentum over flat parameters, and the learning rate's schedule.
 
 use crate::config::{OptimizerKind, TrainConfig};
+use crate::math;
 use rayon::prelude::*;
 
 /// Keeps AdamW's denominator from 0, as PyTorch's default.
@@ -39,7 +40,7 @@ pub fn learning_rate(config: &TrainConfig, updates: u64) -> f64 {
     let start = config.warmup_updates.min(config.lr_updates);
     let length = (config.lr_updates - start).max(1);
     let progress = (updates.saturating_sub(start) as f64 / length as f64).min(1.0);
-    let cosine = 0.5 * (1.0 + (std::f64::consts::PI * progress).cos());
+    let cosine = 0.5 * (1.0 + math::cos_pi(progress));
     config.lr * warmup * (config.lr_final + (1.0 - config.lr_final) * cosine)
 }
 
@@ -69,7 +70,7 @@ pub struct UpdateRule {
 impl UpdateRule {
     /// Update number `update`, from 1.
     pub fn new(config: &TrainConfig, learning_rate: f64, scale: f64, update: u64) -> Self {
-        let correction = |beta: f64| (1.0 - beta.powf(update as f64)) as f32;
+        let correction = |beta: f64| (1.0 - math::power(beta, update)) as f32;
         Self {
             kind: config.optimizer,
             rate: learning_rate as f32,

@@ -10,6 +10,8 @@ pub struct Module {
     pub children: Vec<String>,
     /// The paths that it names, each with its line.
     pub paths: Vec<(usize, Vec<String>)>,
+    /// The methods that it calls, and functions of `f32` and `f64` that it names, each with its line.
+    pub methods: Vec<(usize, String)>,
     /// What it brings into its scope: names, and the paths that they stand for.
     pub names: BTreeMap<String, Vec<String>>,
 }
@@ -18,8 +20,19 @@ pub struct Module {
 pub fn read_module(file: &str, path: Vec<String>, text: &str) -> Module {
     let tokens = without_tests(tokens(text));
     let word = |i: usize| tokens.get(i).map_or("", |(_, token)| token.as_str());
-    let mut module =
-        Module { file: file.to_string(), children: Vec::new(), paths: Vec::new(), names: BTreeMap::new() };
+    let mut module = Module {
+        file: file.to_string(),
+        children: Vec::new(),
+        paths: Vec::new(),
+        methods: Vec::new(),
+        names: BTreeMap::new(),
+    };
+    for i in 2..tokens.len() {
+        let of_float = word(i - 1) == "::" && matches!(word(i - 2), "f32" | "f64");
+        if of_float || (word(i - 1) == "." && word(i + 1) == "(") {
+            module.methods.push(tokens[i].clone());
+        }
+    }
     // The modules written out in the file that the token lies in, and at which depth of braces each ends.
     let mut inline: Vec<(String, usize)> = Vec::new();
     let (mut depth, mut i) = (0, 0);

@@ -4,6 +4,7 @@ use super::gemm::{View, ViewMut};
 use super::layer::Linear;
 use super::split::BatchSplit;
 use crate::isa::Isa;
+use crate::math;
 use crate::model::{HeadInput, HeadOutput, Model, TrainHead};
 use std::ops::Range;
 
@@ -140,7 +141,7 @@ impl HeadLayers {
             positions => split.gather_rows(&arrays.out, positions, columns),
         };
         if self.output == HeadOutput::Tanh {
-            outputs.iter_mut().for_each(|y| *y = y.tanh());
+            outputs.iter_mut().for_each(|y| *y = math::tanh(*y));
         }
         outputs
     }
