@@ -142,38 +142,40 @@ fn not_written(error: serde_json::Error) -> Error {
     Error::unsupported("writing a row", error.to_string())
 }
 
+/// Rows of two networks and some numbers of games and threads.
+#[cfg(test)]
+pub(super) fn example_rows() -> Vec<ScalingRow> {
+    let mut rows = vec![];
+    for (net, rate) in [("uniform", 30_000.0), ("2x32", 900.0)] {
+        for (threads, games) in [(1, 1), (1, 16), (1, 512), (2, 512), (2, 16)] {
+            rows.push(ScalingRow {
+                game: "connect_four".into(),
+                games,
+                sims: 800,
+                leaves: 4,
+                threads: threads.min(games),
+                max_threads: threads,
+                device: "cpu".into(),
+                net: net.into(),
+                simulations_per_second: (rate * (threads * games) as f64 / (1.0 + games as f64 / 100.0))
+                    .round(),
+                share: Share { select: 0.25, forward: 0.5, expand: 0.125, backup: 0.0625, other: 0.0625 },
+                commit: "a \"dirty\", tree".into(),
+                ..ScalingRow::default()
+            });
+        }
+    }
+    rows
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn rows() -> Vec<ScalingRow> {
-        let mut rows = vec![];
-        for (net, rate) in [("uniform", 30_000.0), ("2x32", 900.0)] {
-            for (threads, games) in [(1, 1), (1, 16), (1, 512), (2, 512), (2, 16)] {
-                rows.push(ScalingRow {
-                    game: "connect_four".into(),
-                    games,
-                    sims: 800,
-                    leaves: 4,
-                    threads: threads.min(games),
-                    max_threads: threads,
-                    device: "cpu".into(),
-                    net: net.into(),
-                    simulations_per_second: (rate * (threads * games) as f64 / (1.0 + games as f64 / 100.0))
-                        .round(),
-                    share: Share { select: 0.25, forward: 0.5, expand: 0.125, backup: 0.0625, other: 0.0625 },
-                    commit: "a \"dirty\", tree".into(),
-                    ..ScalingRow::default()
-                });
-            }
-        }
-        rows
-    }
-
     #[test]
     fn json_reads_back() {
-        let text = scaling_json(&rows()).expect("written");
-        assert_eq!(serde_json::from_str::<Vec<ScalingRow>>(&text).expect("read"), rows());
+        let text = scaling_json(&example_rows()).expect("written");
+        assert_eq!(serde_json::from_str::<Vec<ScalingRow>>(&text).expect("read"), example_rows());
         let first = &serde_json::from_str::<Value>(&text).expect("read")[0];
         assert_eq!(first["share"]["forward"], 0.5);
         assert_eq!(scaling_json(&[]).expect("written"), "[]\n");
@@ -181,7 +183,7 @@ mod tests {
 
     #[test]
     fn csv_has_a_column_for_every_field() {
-        let text = scaling_csv(&rows()).expect("written");
+        let text = scaling_csv(&example_rows()).expect("written");
         let mut lines = text.lines();
         let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
         assert_eq!(header.len(), 35);
@@ -190,6 +192,6 @@ mod tests {
         let cells: Vec<&str> = first.split(',').collect();
         assert_eq!((cells[column("games")], cells[column("share_forward")]), ("1", "0.5"));
         assert!(first.ends_with(",\"a \"\"dirty\"\", tree\""), "{first}");
-        assert_eq!(lines.count() + 1, rows().len());
+        assert_eq!(lines.count() + 1, example_rows().len());
     }
 }

@@ -68,11 +68,7 @@ impl<D: Device> DeviceForward<D> {
         offsets: [LayerOffsets; 2],
         part: BoardRange<'_, D::Buffer>,
     ) -> Result<()> {
-        let (work, layer) = (&self.work, self.pooling_block(pooling));
-        let arrays = self.pool(device, &layer, offsets, (&work.a, part))?;
-        let arrays = PoolArrays { output: device.address(&work.b), ..arrays };
-        let args = [Arg::of(&layer), Arg::of(&arrays)];
-        self.launch_threads(device, "pool_relu", (arrays.boards, self.tower_words()), &args)
+        self.pooled_layer(device, "pool_relu", pooling, offsets, [&self.work.a, &self.work.b], part)
     }
 
     /// The last layer of a block, with a pooling layer: `b` -> the residual stream and `a`.
@@ -83,11 +79,24 @@ impl<D: Device> DeviceForward<D> {
         offsets: [LayerOffsets; 2],
         part: BoardRange<'_, D::Buffer>,
     ) -> Result<()> {
-        let (work, layer) = (&self.work, self.pooling_block(pooling));
-        let arrays = self.pool(device, &layer, offsets, (&work.b, part))?;
-        let arrays = PoolArrays { output: device.address(&work.a), ..arrays };
+        self.pooled_layer(device, "pool_residual_add", pooling, offsets, [&self.work.b, &self.work.a], part)
+    }
+
+    /// A layer and its pooling layer, which `kernel` ends.
+    fn pooled_layer(
+        &self,
+        device: &D,
+        kernel: &'static str,
+        pooling: GlobalPooling,
+        offsets: [LayerOffsets; 2],
+        [from, to]: [&D::Buffer; 2],
+        part: BoardRange<'_, D::Buffer>,
+    ) -> Result<()> {
+        let layer = self.pooling_block(pooling);
+        let arrays = self.pool(device, &layer, offsets, (from, part))?;
+        let arrays = PoolArrays { output: device.address(to), ..arrays };
         let args = [Arg::of(&layer), Arg::of(&arrays)];
-        self.launch_threads(device, "pool_residual_add", (arrays.boards, self.tower_words()), &args)
+        self.launch_threads(device, kernel, (arrays.boards, self.tower_words()), &args)
     }
 
     /// Words of a board's activations in the tower.

@@ -49,31 +49,7 @@ fn line_name(row: &ScalingRow) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::scaling_plot::Share;
-
-    fn rows() -> Vec<ScalingRow> {
-        let mut rows = vec![];
-        for (net, rate) in [("uniform", 30_000.0), ("2x32", 900.0)] {
-            for (threads, games) in [(1, 1), (1, 16), (1, 512), (2, 512), (2, 16)] {
-                rows.push(ScalingRow {
-                    game: "connect_four".into(),
-                    games,
-                    sims: 800,
-                    leaves: 4,
-                    threads: threads.min(games),
-                    max_threads: threads,
-                    device: "cpu".into(),
-                    net: net.into(),
-                    simulations_per_second: (rate * (threads * games) as f64 / (1.0 + games as f64 / 100.0))
-                        .round(),
-                    share: Share { select: 0.25, forward: 0.5, expand: 0.125, backup: 0.0625, other: 0.0625 },
-                    commit: "a \"dirty\", tree".into(),
-                    ..ScalingRow::default()
-                });
-            }
-        }
-        rows
-    }
+    use crate::report::scaling_plot::example_rows;
 
     #[test]
     fn rows_that_differ_in_the_number_of_games_only_are_one_line() {
@@ -100,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_plot_has_one_line_per_network_and_number_of_threads() {
-        let svg = scaling_svg(&rows()).expect("drawn");
+        let svg = scaling_svg(&example_rows()).expect("drawn");
         for name in ["uniform, L = 4, 1 thread", "uniform, L = 4, 2 threads", "2x32, L = 4, 2 threads"] {
             assert!(svg.contains(name), "{name}");
         }
