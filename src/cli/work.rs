@@ -4,7 +4,7 @@ use super::threads::start_threads;
 use crate::cluster::address::{Address, password};
 use crate::cluster::server::Server;
 use crate::cluster::status::WorkerStatus;
-use crate::cluster::worker::{WorkEnd, Worker};
+use crate::cluster::worker::{Waited, WorkEnd, Worker};
 use crate::error::{Error, Result};
 use crate::registry::Registry;
 use crate::report::exporter::Exporter;
@@ -24,6 +24,9 @@ Examples:
 The game, the configuration and the weights come from the run, which `vecaz run --cluster` has started. Workers may join and
 leave at any time: one that starts before the run waits for it, and ends when the run has reached its limit. Ctrl-C or
 SIGTERM ends the passes in progress, sends the finished games and exits; a second one exits at once.";
+
+/// What a worker says first that ends with its run.
+const RUN_OVER: &str = "the run has reached its limit, and this worker ends: ";
 
 /// Time between two lines about the games played.
 const NOTE_INTERVAL: Duration = Duration::from_secs(30);
@@ -76,10 +79,16 @@ pub fn execute(args: WorkArgs, registry: &Registry, verbosity: Verbosity, stop: 
     ];
     let address = server.address().to_string();
     let wait = args.wait.map(Duration::from_secs);
-    let worker = Worker::wait_for(server, registry, &set, wait, stop, &mut |missing| {
+    let waited = Worker::wait_for(server, registry, &set, wait, stop, &mut |missing| {
         // A closed stdout does not end a worker.
         let _ = progress.note(&format!("{address}: {missing}; waiting"));
     })?;
+    let Waited::Run(worker) = waited else {
+        // A closed stdout does not end a worker.
+        let _ =
+            progress.note(&format!("{address}: {RUN_OVER}it was shorter than the time between two polls"));
+        return Ok(());
+    };
     let threads = start_threads(worker.config().run.threads)?;
     progress.note(&worker.describe(threads))?;
     let name = args.name.unwrap_or_else(default_name);
@@ -102,7 +111,7 @@ pub fn execute(args: WorkArgs, registry: &Registry, verbosity: Verbosity, stop: 
     };
     let why = match done.end {
         WorkEnd::Stopped => "",
-        WorkEnd::RunOver => "the run has reached its limit, and this worker ends: ",
+        WorkEnd::RunOver => RUN_OVER,
     };
     let note = format!(
         "{why}{} with {} in {}{unsent}",

@@ -44,7 +44,7 @@ use std::time::{Duration, Instant};
 /// with the polls taken so far, those polls are probably wrong.
 const MAX_REFUSED_PROCESSES: usize = 3;
 
-/// Time without workers after which a learner that does not play says so: a worker publishes its first status after two seconds.
+/// Time without workers after which a learner that does not play says so: a worker publishes its first status at once.
 const MISSING_AFTER: Duration = Duration::from_secs(5);
 
 /// Whether the learner plays games in addition to its workers.

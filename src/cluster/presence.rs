@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 /// Time after which a worker whose status does not change is gone. It publishes one every two seconds.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The same after its first status: weights, kernels and root cache come before the second one.
+const PREPARATION_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// Time between two readings of the statuses, which workers publish as often.
 const INTERVAL: Duration = Duration::from_secs(2);
 
@@ -39,8 +42,8 @@ pub(super) enum Change {
     Joined(String),
     /// A process has said that it ends.
     Left(String),
-    /// A process has published no status for [`STATUS_TIMEOUT`]: it was killed, or has lost the server.
-    Gone(String),
+    /// A process has published no status for this time: it was killed, or has lost the server.
+    Gone(String, Duration),
 }
 
 impl Presence {
@@ -63,10 +66,10 @@ impl Presence {
             match change {
                 Change::Joined(name) => tracing::info!("{server}: worker {name} has joined"),
                 Change::Left(name) => tracing::info!("{server}: worker {name} has left"),
-                Change::Gone(name) => tracing::warn!(
+                Change::Gone(name, time) => tracing::warn!(
                     "{server}: worker {name} is gone: it has sent no status for {} s, so it was killed or has lost the server; the run \
                      goes on without its games in progress",
-                    STATUS_TIMEOUT.as_secs()
+                    time.as_secs()
                 ),
             }
         }
@@ -94,9 +97,10 @@ impl Presence {
             }
         }
         for last in self.workers.values_mut().filter(|last| last.is_there) {
-            if now.saturating_duration_since(last.at) >= STATUS_TIMEOUT {
+            let timeout = if last.number <= 1 { PREPARATION_TIMEOUT } else { STATUS_TIMEOUT };
+            if now.saturating_duration_since(last.at) >= timeout {
                 last.is_there = false;
-                changes.push(Change::Gone(last.name.clone()));
+                changes.push(Change::Gone(last.name.clone(), timeout));
             }
         }
         self.workers.retain(|process, last| last.is_there || statuses.contains_key(process));
@@ -150,12 +154,12 @@ mod tests {
         let (mut presence, start) = (Presence::default(), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
         let joined = ["a", "b"].map(|name| Change::Joined(name.into()));
-        assert_eq!(presence.update(&statuses(&[("a", 1), ("b", 1)]), at(0)), joined);
-        assert_eq!(presence.update(&statuses(&[("a", 4), ("b", 1)]), at(8)), []);
+        assert_eq!(presence.update(&statuses(&[("a", 1), ("b", 2)]), at(0)), joined);
+        assert_eq!(presence.update(&statuses(&[("a", 4), ("b", 2)]), at(8)), []);
         // The learner has removed all statuses.
         assert_eq!((presence.update(&statuses(&[]), at(9)), presence.count()), (vec![], 2));
-        let gone = [Change::Gone("b".into())];
-        assert_eq!(presence.update(&statuses(&[("a", 5), ("b", 1)]), at(10)), gone);
+        let gone = [Change::Gone("b".into(), STATUS_TIMEOUT)];
+        assert_eq!(presence.update(&statuses(&[("a", 5), ("b", 2)]), at(10)), gone);
         assert!(presence.has(b"a") && !presence.has(b"b"));
         let mut last = statuses(&[("a", 6)]);
         last.values_mut().for_each(|status| status.has_left = true);
@@ -172,6 +176,15 @@ mod tests {
         for seconds in (0..60).step_by(2) {
             changes.extend(presence.update(&all, start + Duration::from_secs(seconds)));
         }
-        assert_eq!(changes, [Change::Joined("a".into()), Change::Gone("a".into())]);
+        assert_eq!(changes, [Change::Joined("a".into()), Change::Gone("a".into(), STATUS_TIMEOUT)]);
+    }
+
+    /// Killed while it fetched its first weights.
+    #[test]
+    fn a_worker_that_is_killed_after_its_first_status_is_gone_later() {
+        let (mut presence, start) = (Presence::default(), Instant::now());
+        let mut at = |seconds| presence.update(&statuses(&[("a", 1)]), start + Duration::from_secs(seconds));
+        assert_eq!((at(0), at(29)), (vec![Change::Joined("a".into())], vec![]));
+        assert_eq!(at(30), [Change::Gone("a".into(), PREPARATION_TIMEOUT)]);
     }
 }

@@ -221,9 +221,10 @@ impl StatusMeter {
         (self.games, self.samples)
     }
 
-    /// The status of the last seconds, if it is time for one.
+    /// The status of the last seconds, if it is time for one. The first is due at once, so that the learner knows of a worker that is
+    /// killed before it plays.
     pub(super) fn due(&mut self, version: u64) -> Option<WorkerStatus> {
-        (self.since.elapsed() >= INTERVAL).then(|| self.now(version))
+        (self.number == 0 || self.since.elapsed() >= INTERVAL).then(|| self.now(version))
     }
 
     /// The last status of a worker that ends.
@@ -232,7 +233,7 @@ impl StatusMeter {
     }
 
     fn now(&mut self, version: u64) -> WorkerStatus {
-        let seconds = self.since.elapsed().as_secs_f64();
+        let seconds = self.since.elapsed().as_secs_f64().max(1e-3);
         self.number += 1;
         let status = WorkerStatus {
             name: self.name.clone(),
@@ -257,6 +258,8 @@ mod tests {
     #[test]
     fn a_status_names_the_activity_with_the_largest_share() {
         let mut meter = StatusMeter::new("one");
+        let first = meter.due(2).expect("at once");
+        assert_eq!((first.number, first.games, first.games_per_second), (1, 0, 0.0));
         assert_eq!(meter.due(3), None, "too early");
         meter.count(5, 70);
         meter.played(&PassMetrics { forward: 2.0, select: 0.5, backup: 0.5, ..PassMetrics::default() });
@@ -273,7 +276,7 @@ mod tests {
         meter.count(1, 7);
         meter.since -= INTERVAL;
         let next = meter.due(4).expect("two seconds");
-        assert_eq!((next.number, next.games, next.samples, next.shares), (2, 6, 77, TimeShares::default()));
+        assert_eq!((next.number, next.games, next.samples, next.shares), (3, 6, 77, TimeShares::default()));
         assert!(0.0 < next.games_per_second && next.games_per_second <= 0.5, "{next:?}");
         meter.waited(Bottleneck::Connection, Duration::from_secs(1));
         meter.since -= INTERVAL;

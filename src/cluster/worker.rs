@@ -90,22 +90,23 @@ pub enum WorkEnd {
     RunOver,
 }
 
-impl Worker {
-    /// Finds the run at `server`, of a game of `registry`, and checks that this machine can play it. The CPU replaces the devices of the run's configuration;
-    /// `set` are assignments that override the rest.
-    ///
-    /// # Errors
-    /// [`crate::Error::Server`] where there is no such run or it has another protocol; those of the game, the device, the instruction
-    /// set and the memory.
-    pub fn find(server: Server, registry: &Registry, set: &[(&str, Option<String>)]) -> Result<Self> {
-        Self::wait_for(server, registry, set, Some(Duration::ZERO), &Stop::default(), &mut |_| ())
-    }
+/// What a worker that waited for a run has found.
+pub enum Waited {
+    /// A run that goes on.
+    Run(Box<Worker>),
+    /// The run began, or went on, and reached its limit between two polls.
+    RunOver,
+}
 
-    /// [`Worker::find`] that waits until the server is there and a learner has begun the run or goes on with it, for at most `wait`, or
-    /// without a limit. `note` gets what it waits for, when it begins to wait and whenever that changes.
+impl Worker {
+    /// Finds the run at `server`, of a game of `registry`, and checks that this machine can play it. The CPU replaces the devices of the
+    /// run's configuration; `set` are assignments that override the rest.
+    ///
+    /// Waits until the server is there and a learner has begun the run or goes on with it, for at most `wait`, or without a limit. `note`
+    /// gets what it waits for, when it begins to wait and whenever that changes.
     ///
     /// # Errors
-    /// Those of [`Worker::find`] after the time; [`crate::Error::Stopped`] once `stop` is requested. What no waiting mends is an error at
+    /// [`crate::Error::Server`] after the time; [`crate::Error::Stopped`] once `stop` is requested. What no waiting mends is an error at
     /// once: refused credentials, another protocol, what this machine cannot play.
     pub fn wait_for(
         server: Server,
@@ -114,19 +115,33 @@ impl Worker {
         wait: Option<Duration>,
         stop: &Stop,
         note: &mut dyn FnMut(&str),
-    ) -> Result<Self> {
+    ) -> Result<Waited> {
         let (from, mut noted) = (Instant::now(), String::new());
+        // The run's last epoch where it is over, None where there is no run; not known until the server has replied.
+        let mut last_epoch: Option<Option<u64>> = None;
         loop {
             let missing = match FoundRun::read(&server) {
-                Ok(Some(run)) if !run.is_over => return Self::of(run, server, registry, set),
-                Ok(Some(run)) => Failure::Final(format!(
-                    "the run has reached its limit after epoch {}, expected `vecaz run --resume` with a higher one",
-                    run.state.version
-                )),
-                Ok(None) => Failure::Final(format!(
-                    "no run of this name, expected one that `vecaz run --cluster {}` has begun",
-                    server.address()
-                )),
+                Ok(Some(run)) if !run.is_over => {
+                    return Ok(Waited::Run(Box::new(Self::of(run, server, registry, set)?)));
+                }
+                Ok(Some(run)) => {
+                    let epoch = Some(run.state.version);
+                    if last_epoch.is_some_and(|before| before != epoch) {
+                        return Ok(Waited::RunOver);
+                    }
+                    last_epoch = Some(epoch);
+                    Failure::Final(format!(
+                        "the run has reached its limit after epoch {}, expected `vecaz run --resume` with a higher one",
+                        run.state.version
+                    ))
+                }
+                Ok(None) => {
+                    last_epoch = Some(None);
+                    Failure::Final(format!(
+                        "no run of this name, expected one that `vecaz run --cluster {}` has begun",
+                        server.address()
+                    ))
+                }
                 Err(failure @ Failure::Final(_)) => return Err(server.error(&failure)),
                 Err(failure) => failure,
             };
@@ -145,10 +160,10 @@ impl Worker {
         }
     }
 
-    /// [`Worker::find`] for a run that was already read.
+    /// The worker of a run that was already read.
     ///
     /// # Errors
-    /// Those of [`Worker::find`].
+    /// [`crate::Error::Server`] for a run of another game or vecaz; those of the game, the device, the instruction set and the memory.
     pub(super) fn of(
         run: FoundRun,
         server: Server,

@@ -87,6 +87,10 @@ impl Worker {
         };
         let (mut selfplay, mut epochs) = (None, 0);
         while stop.cause().is_none() && !sender.is_run_over() {
+            if let Some(status) = games.meter.due(games.version) {
+                report(&status);
+                sender.set_status(serde_json::to_vec(&status).unwrap_or_default());
+            }
             if let Some(weights) = sender.take_weights()? {
                 games.flush()?;
                 games.version = weights.version;
@@ -106,10 +110,6 @@ impl Worker {
                 }
             }
             games.flush_old()?;
-            if let Some(status) = games.meter.due(games.version) {
-                report(&status);
-                sender.set_status(serde_json::to_vec(&status).unwrap_or_default());
-            }
         }
         games.flush()?;
         let (finished, samples) = games.meter.totals();

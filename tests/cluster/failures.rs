@@ -5,14 +5,14 @@
 //! `VECAZ_KILLS=60` makes the test longer.
 
 use super::play::Setting;
-use super::server::{Redis, TINY, Vecaz};
+use super::server::{Redis, TINY, Vecaz, find_worker};
 use std::collections::BTreeMap;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use vecaz::cluster::Incarnation;
 use vecaz::cluster::learner::{Begin, LearnerFactory, LearnerPlay};
 use vecaz::cluster::server::{Server, bytes_of};
-use vecaz::cluster::worker::{WorkDone, Worker};
+use vecaz::cluster::worker::WorkDone;
 use vecaz::error::StopCause;
 use vecaz::registry::Registry;
 use vecaz::report::workers::WorkerCounts;
@@ -170,11 +170,7 @@ impl Thread {
         let requested = stop.clone();
         let thread = thread::spawn(move || {
             let worker = loop {
-                match Worker::find(
-                    server.clone(),
-                    &Registry::built_in(),
-                    &[("run.threads", Some("1".into()))],
-                ) {
+                match find_worker(server.clone(), &[("run.threads", Some("1".into()))]) {
                     Ok(worker) => break worker,
                     Err(_) => thread::sleep(Duration::from_millis(50)),
                 }

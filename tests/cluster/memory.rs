@@ -1,10 +1,9 @@
 //! The buffers of learner and workers are bounded, and their memory plans include them.
 
 use super::play::Setting;
-use super::server::{Redis, TINY, publish};
+use super::server::{Redis, TINY, find_worker, publish};
 use vecaz::cluster::learner::{Begin, LearnerFactory, LearnerPlay};
 use vecaz::cluster::server::Server;
-use vecaz::cluster::worker::Worker;
 use vecaz::error::Error;
 use vecaz::registry::Registry;
 use vecaz::run::factory::ComponentFactory;
@@ -46,7 +45,7 @@ fn a_worker_plans_the_chunks_that_it_keeps() {
         let setting = Setting::new(&TINY.replace("max_queued_bytes = 1048576", more));
         publish(&mut redis.client(), &setting.config.to_toml(), setting.digest);
         let limits = [("run.threads", Some("1".into())), ("run.memory_mib", Some("200".into()))];
-        Worker::find(redis.server("run"), &Registry::built_in(), &limits).map(drop)
+        find_worker(redis.server("run"), &limits).map(drop)
     };
     find("max_queued_bytes = 1048576").expect("fits");
     find("order = 'strict'").expect("fits");

@@ -3,17 +3,15 @@
 
 use super::chunks::change;
 use super::play::Setting;
-use super::server::{Redis, TINY, publish};
+use super::server::{Redis, TINY, find_worker, publish};
 use vecaz::cluster::digest;
 use vecaz::cluster::overview::Overview;
 use vecaz::cluster::published::{PublishedRun, hex, taken_polls};
 use vecaz::cluster::status::{TimeShares, WorkerStatus};
 use vecaz::cluster::strict::epoch_slots::EpochSlots;
 use vecaz::cluster::strict::partitions;
-use vecaz::cluster::worker::Worker;
 use vecaz::config::Layers;
 use vecaz::play::{GameSlot, new_slots};
-use vecaz::registry::Registry;
 use vecaz::registry::any_game;
 use vecaz::report::metrics::EpochRecord;
 use vecaz::report::workers::{WorkerCounts, WorkerShare};
@@ -248,8 +246,7 @@ fn a_worker_refuses_a_changed_configuration_in_one_sentence_or_can_play_it() {
     let mut client = redis.client();
     let mut publish = |text: &str, digest| publish(&mut client, text, digest);
     let before = peak_bytes();
-    let find =
-        || Worker::find(redis.server("run"), &Registry::built_in(), &[("run.threads", Some("1".into()))]);
+    let find = || find_worker(redis.server("run"), &[("run.threads", Some("1".into()))]);
     publish(&text, setting.digest);
     find().expect("the configuration as it was written");
     let (mut refused, mut taken) = (0, 0);

@@ -1,6 +1,8 @@
 //! Workers and learners that come and go, and what both say about it.
 
-use super::server::{Redis, Vecaz, tiny, wait_until};
+use super::server::{Redis, TinyRun, Vecaz, wait_until};
+use std::thread::sleep;
+use std::time::Duration;
 
 fn texts(process: Vecaz) -> (Option<i32>, String, String) {
     let output = process.output();
@@ -12,16 +14,11 @@ fn texts(process: Vecaz) -> (Option<i32>, String, String) {
 #[test]
 fn a_worker_waits_for_its_learner_says_for_what_and_ends_when_the_run_has_reached_its_limit() {
     let Some(redis) = Redis::start(&[]) else { return };
-    let folder = tempfile::tempdir().expect("a folder");
-    let (config, out) =
-        (tiny(&folder).display().to_string(), folder.path().join("run").display().to_string());
     for order in ["free", "strict"] {
-        let (url, out) = (redis.url(order), format!("{out}-{order}"));
+        let (url, run) = (redis.url(order), TinyRun::new());
         let waiting = Vecaz::spawn(&["work", &url, "--threads", "1"]);
         let order = format!("cluster.order={order}");
-        let run =
-            ["run", "--cluster", &url, "--play", "0", "--config", &config, "--threads", "1", "--out", &out];
-        let (code, _, err) = texts(Vecaz::spawn(&[&run[..], &["--epochs", "2", "--set", &order]].concat()));
+        let (code, _, err) = texts(run.learner(&url, &["--play", "0", "--epochs", "2", "--set", &order]));
         assert_eq!(code, Some(0), "{err}");
         let (code, text, err) = texts(waiting);
         assert_eq!((code, err.as_str()), (Some(0), ""), "{text}");
@@ -36,55 +33,68 @@ fn a_worker_waits_for_its_learner_says_for_what_and_ends_when_the_run_has_reache
             "the run has reached its limit after epoch 2, expected `vecaz run --resume` with a higher one";
         assert!(code == Some(1) && err.contains(over), "{err}");
         let next = Vecaz::spawn(&["work", &url, "--threads", "1"]);
-        let more =
-            ["run", "--resume", &out, "--cluster", &url, "--play", "0", "--threads", "1", "--epochs", "90"];
-        let (code, _, err) = texts(Vecaz::spawn(&more));
+        let (code, _, err) = texts(run.resumed(&url, &["--epochs", "40"]));
         assert_eq!(code, Some(0), "{err}");
         let (code, text, err) = texts(next);
         assert!(code == Some(0) && text.contains(over) && text.contains("this worker ends: "), "{text}{err}");
     }
 }
 
+/// The run goes on and is over again between two polls of a worker that waits for it.
+#[test]
+fn a_worker_that_waits_does_not_miss_a_short_run() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let (url, run) = (redis.url("short"), TinyRun::new());
+    let (code, _, err) = texts(run.learner(&url, &["--epochs", "1"]));
+    assert_eq!(code, Some(0), "{err}");
+    let worker = Vecaz::spawn(&["work", &url, "--threads", "1"]);
+    sleep(Duration::from_secs(3));
+    // As a learner leaves it that has made one more epoch.
+    redis.command(&["HSET", "short:state", "version", "2"]);
+    let (code, text, err) = texts(worker);
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{text}");
+    assert!(text.contains("after epoch 1, expected"), "it waits for more: {text}");
+    assert!(text.contains("the run has reached its limit, and this worker ends: it was shorter"), "{text}");
+}
+
 #[test]
 fn a_learner_that_waits_for_workers_says_that_none_is_there() {
     let Some(redis) = Redis::start(&[]) else { return };
-    let folder = tempfile::tempdir().expect("a folder");
-    let (config, out) =
-        (tiny(&folder).display().to_string(), folder.path().join("run").display().to_string());
     let url = redis.url("alone");
-    let run = ["run", "--cluster", &url, "--play", "0", "--config", &config, "--threads", "1", "--out", &out];
-    let (code, _, err) = texts(Vecaz::spawn(&[&run[..], &["--minutes", "0.5"]].concat()));
+    let (code, _, err) = texts(TinyRun::new().learner(&url, &["--play", "0", "--minutes", "0.5"]));
     let missing = format!("no worker is there, start some with `vecaz work {url}`");
     assert!(err.matches(&missing).count() >= 2, "in the line after 10 s and in the error: {err}");
     assert!(code == Some(1) && err.contains("self-play: 0 of "), "{err}");
 }
 
 #[test]
-fn a_killed_worker_is_named_as_gone_and_one_that_leaves_is_not() {
+fn killed_workers_are_named_as_gone_and_one_that_leaves_is_not() {
     let Some(redis) = Redis::start(&[]) else { return };
-    let folder = tempfile::tempdir().expect("a folder");
-    let (config, run) = (tiny(&folder).display().to_string(), folder.path().join("run"));
-    let (url, out) = (redis.url("gone"), run.display().to_string());
-    let run_line =
-        ["run", "--cluster", &url, "--config", &config, "--threads", "1", "--minutes", "5", "--out", &out];
-    let learner = Vecaz::spawn(&run_line);
-    let [mut killed, left] =
-        ["killed", "leaving"].map(|name| Vecaz::spawn(&["work", &url, "--threads", "1", "--name", name]));
+    let (url, run) = (redis.url("gone"), TinyRun::new());
+    let learner = run.learner(&url, &["--minutes", "5"]);
+    let worker = |name| Vecaz::spawn(&["work", &url, "--threads", "1", "--name", name]);
+    let [mut killed, left] = ["killed", "leaving"].map(worker);
     wait_until("both in the table", || {
-        let metrics = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap_or_default();
+        let metrics = std::fs::read_to_string(run.out.join("metrics.jsonl")).unwrap_or_default();
         let last =
             metrics.lines().last().and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok());
         last.is_some_and(|record| record["workers"]["active"] == 2)
     });
-    wait_until("a status of both", || redis.command(&["HLEN", "gone:workers"]) == redis::Value::Int(2));
+    let statuses = |number| redis.command(&["HLEN", "gone:workers"]) == redis::Value::Int(number);
+    wait_until("a status of both", || statuses(2));
+    // One dies with its first status, before it plays.
+    let mut early = worker("early");
+    wait_until("a status of the third", || statuses(3));
+    early.kill();
     // The learner reads the statuses every two seconds.
-    std::thread::sleep(std::time::Duration::from_secs(6));
+    sleep(Duration::from_secs(6));
     killed.kill();
     left.terminate();
-    std::thread::sleep(std::time::Duration::from_secs(25));
+    sleep(Duration::from_secs(34));
     learner.terminate();
     let (_, _, err) = texts(learner);
     assert_eq!(err.matches("worker killed is gone: it has sent no status for 10 s").count(), 1, "{err}");
+    assert_eq!(err.matches("worker early is gone: it has sent no status for ").count(), 1, "{err}");
     assert!(!err.contains("leaving"), "{err}");
 }
 
@@ -92,28 +102,14 @@ fn a_killed_worker_is_named_as_gone_and_one_that_leaves_is_not() {
 #[test]
 fn a_lost_server_is_warned_of_once_and_its_return_is_said() {
     let Some(mut redis) = Redis::start(&["--appendfsync", "always"]) else { return };
-    let folder = tempfile::tempdir().expect("a folder");
-    let (config, run) = (tiny(&folder).display().to_string(), folder.path().join("run"));
-    let (url, out) = (redis.url("back"), run.display().to_string());
-    let learner = Vecaz::spawn(&[
-        "run",
-        "--cluster",
-        &url,
-        "--config",
-        &config,
-        "--threads",
-        "1",
-        "--minutes",
-        "5",
-        "--out",
-        &out,
-    ]);
-    wait_until("an epoch", || run.join("metrics.jsonl").exists());
+    let (url, run) = (redis.url("back"), TinyRun::new());
+    let learner = run.learner(&url, &["--minutes", "5"]);
+    wait_until("an epoch", || run.out.join("metrics.jsonl").exists());
     let worker = Vecaz::spawn(&["work", &url, "--threads", "1"]);
     wait_until("a status of the worker", || redis.command(&["HLEN", "back:workers"]) == redis::Value::Int(1));
-    redis.kill(std::time::Duration::from_secs(4));
+    redis.kill(Duration::from_secs(4));
     redis.command(&["PING"]);
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    sleep(Duration::from_secs(3));
     for process in [worker, learner] {
         process.terminate();
         let (_, _, err) = texts(process);

@@ -1,6 +1,6 @@
 //! Wrong input gives an exit code other than 0 and one sentence with what would be right.
 
-use super::server::{Redis, Vecaz, free_port, tiny, wait_until};
+use super::server::{Redis, TinyRun, Vecaz, free_port, tiny, wait_until};
 use std::path::Path;
 
 /// The error message of a command that fails, of a worker that does not wait.
@@ -49,31 +49,17 @@ fn addresses_without_a_server_and_with_a_password_are_refused() {
 #[test]
 fn servers_and_runs_that_do_not_fit_are_refused() {
     let Some(redis) = Redis::start(&[]) else { return };
-    let folder = tempfile::tempdir().expect("a folder");
-    let (config, out) = (tiny(&folder).display().to_string(), folder.path().join("run"));
-    let (url, out_text) = (redis.url("first"), out.display().to_string());
+    let (url, run) = (redis.url("first"), TinyRun::new());
+    let (config, out_text) = (run.config.clone(), run.out.display().to_string());
     expect(&["work", &url], &["no run of this name, expected one that `vecaz run --cluster"]);
-    let run = [
-        "run",
-        "--cluster",
-        &url,
-        "--config",
-        &config,
-        "--threads",
-        "1",
-        "--epochs",
-        "1",
-        "--out",
-        &out_text,
-    ];
-    let output = Vecaz::spawn(&run).output();
+    let output = run.learner(&url, &["--epochs", "1"]).output();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 
     // The name is taken by a run of another folder.
-    let other = folder.path().join("other").display().to_string();
+    let other = run.out.with_file_name("other").display().to_string();
     let second = ["run", "--cluster", &url, "--config", &config, "--epochs", "1", "--out", &other];
     expect(&second, &["the name is used by another run, expected another name"]);
-    assert!(!folder.path().join("other").exists(), "nothing was begun");
+    assert!(!run.out.with_file_name("other").exists(), "nothing was begun");
     let few = ["run", "--cluster", &redis.url("few"), "--config", &config, "--out", &other];
     expect(
         &[&few[..], &["--set", "selfplay.samples_per_epoch=100000"]].concat(),

@@ -8,6 +8,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use vecaz::cluster::published::PublishedRun;
 use vecaz::cluster::server::{Server, bytes_of};
+use vecaz::cluster::worker::{Waited, Worker};
+use vecaz::registry::Registry;
+use vecaz::stop::Stop;
 
 /// Time limit of every wait in these tests.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -156,6 +159,15 @@ pub fn publish(client: &mut redis::Connection, config: &str, digest: [u8; 32]) {
     set.query::<()>(client).expect("set");
 }
 
+/// A worker of the run at `server`, which is there already.
+pub fn find_worker(server: Server, set: &[(&str, Option<String>)]) -> vecaz::Result<Worker> {
+    let (registry, at_once) = (Registry::built_in(), Some(Duration::ZERO));
+    match Worker::wait_for(server, &registry, set, at_once, &Stop::default(), &mut |_| ())? {
+        Waited::Run(worker) => Ok(*worker),
+        Waited::RunOver => panic!("nothing was waited for"),
+    }
+}
+
 /// A process of vecaz; killed when it is dropped.
 pub struct Vecaz(Child);
 
@@ -281,6 +293,37 @@ max_queued_bytes = 1048576
 max_lag = 1000000
 "
 );
+
+/// A run of [`TINY`] over a server, in a folder of its own.
+pub struct TinyRun {
+    _folder: tempfile::TempDir,
+    /// Its configuration.
+    pub config: String,
+    /// The run's folder.
+    pub out: PathBuf,
+}
+
+impl TinyRun {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (config, out) = (tiny(&folder).display().to_string(), folder.path().join("run"));
+        Self { _folder: folder, config, out }
+    }
+
+    /// A learner with one thread that begins the run at `url`.
+    pub fn learner(&self, url: &str, more: &[&str]) -> Vecaz {
+        let out = self.out.display().to_string();
+        let words = ["run", "--cluster", url, "--config", &self.config, "--threads", "1", "--out", &out];
+        Vecaz::spawn(&[&words[..], more].concat())
+    }
+
+    /// A learner with one thread that resumes the run at `url` and does not play.
+    pub fn resumed(&self, url: &str, more: &[&str]) -> Vecaz {
+        let out = self.out.display().to_string();
+        let words = ["run", "--resume", &out, "--cluster", url, "--play", "0", "--threads", "1"];
+        Vecaz::spawn(&[&words[..], more].concat())
+    }
+}
 
 /// Writes [`TINY`] to a file in `folder`.
 pub fn tiny(folder: &tempfile::TempDir) -> PathBuf {

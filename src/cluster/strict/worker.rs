@@ -154,6 +154,10 @@ impl<'a> StrictPlay<'a> {
     ) -> Result<WorkDone> {
         let mut link = None;
         while self.stop.cause().is_none() && !self.is_over {
+            if let Some(status) = meter.due(self.state.version) {
+                report(&status);
+                self.status = Some(serde_json::to_vec(&status).unwrap_or_default());
+            }
             let from = Instant::now();
             let played = match self.exchange(&mut link).and_then(|exchanged| self.apply_exchange(exchanged)) {
                 Ok(()) => {
@@ -170,10 +174,6 @@ impl<'a> StrictPlay<'a> {
                 }
                 Err(Error::Stopped(_)) => break,
                 Err(error) => return Err(error),
-            }
-            if let Some(status) = meter.due(self.state.version) {
-                report(&status);
-                self.status = Some(serde_json::to_vec(&status).unwrap_or_default());
             }
         }
         if let Some(link) = &mut link {
@@ -229,6 +229,9 @@ impl<'a> StrictPlay<'a> {
             }
         };
         let Some(state) = self.read_state(link)? else { return Ok(Exchanged::Nothing) };
+        if let Some(status) = self.status.take() {
+            link.command(cmd("HSET").arg(&self.worker.keys.workers).arg(&self.incarnation).arg(status))?;
+        }
         if self.epoch.is_none() || state.version != self.state.version {
             let finished = read_epoch_slots(link, self.keys(), state.version, FINISHED, 20)?;
             let finished = finished.and_then(|text| String::from_utf8(text).ok()?.parse().ok());
@@ -240,9 +243,6 @@ impl<'a> StrictPlay<'a> {
             });
         }
         self.state = state;
-        if let Some(status) = self.status.take() {
-            link.command(cmd("HSET").arg(&self.worker.keys.workers).arg(&self.incarnation).arg(status))?;
-        }
         self.drop_taken();
         self.send(link)?;
         self.renew(link)?;
