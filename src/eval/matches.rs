@@ -93,6 +93,14 @@ impl MatchOutcome {
         Ok(Self::of(&outcomes))
     }
 
+    /// In a game for one player the pairs of games as if they were won, drawn or lost, by the higher score.
+    pub fn better_pairs(&self) -> MatchResult {
+        let mut result = MatchResult::default();
+        let leads = self.scores.iter().zip(&self.other_scores).map(|(own, other)| own - other);
+        leads.for_each(|lead| result.add(lead as f32));
+        result
+    }
+
     /// The first contestant's mean raw score per game, for games whose scores differ from the returns ([`crate::game::Game::scores`]) and
     /// for games for one player.
     pub fn points(&self) -> Option<Mean> {

@@ -140,6 +140,9 @@ fn facts(records: &[EpochRecord]) -> String {
 
 /// What the strength of the last measurement is, as the name of its box.
 fn measured_as(strength: &Strength) -> &'static str {
+    if strength.mean_score.is_some() {
+        return "latest mean score (95 % interval)";
+    }
     match (strength.search_outcome_error, strength.lead) {
         (Some(_), _) => "latest outcome error with search (95 % interval)",
         (None, Some(_)) => "latest lead in points against (95 % interval)",

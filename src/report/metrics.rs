@@ -1,6 +1,6 @@
 //! The metrics of an epoch, and `metrics.jsonl`: one line of JSON per epoch.
 
-pub use super::strength::{Lead, Strength};
+pub use super::strength::{Lead, MeanScore, Strength};
 use super::workers::WorkerCounts;
 use crate::error::{Error, Result};
 use crate::files::{FileDigest, read_whole, write_atomic};
@@ -160,6 +160,7 @@ impl EpochRecord {
             ("strength/match_elo", strength(|s| s.match_elo)),
             ("strength/rung", strength(|s| Some(f64::from(s.rung?.number)))),
             ("strength/lead", strength(|s| Some(s.lead?.mean))),
+            ("strength/mean_score", strength(|s| Some(s.mean_score?.mean))),
             ("speed/games_per_second", Some(self.games_per_second)),
             ("speed/positions_per_second", Some(self.positions_per_second)),
             ("speed/simulations_per_second", Some(self.simulations_per_second)),

@@ -272,7 +272,7 @@ fn write_lines(work: &Mutex<WorkItem>, ended: &Receiver<()>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::metrics::{Lead, Strength, sample_records};
+    use super::super::metrics::{Lead, MeanScore, Strength, sample_records};
     use super::super::workers::WorkerCounts;
     use super::*;
     use crate::eval::opponent::{Opponent, Rung};
@@ -286,21 +286,25 @@ mod tests {
 
     #[test]
     fn the_table_is_aligned_in_80_columns() {
-        let mut records = sample_records(3);
+        let mut records = sample_records(4);
         let rung = Some(Rung { number: 1, opponent: Opponent::Rollouts(100) });
         let (score, interval) = (Some(0.734), Some([0.561, 0.852]));
         records[1].strength =
             Some(Strength { match_score: score, match_interval: interval, rung, ..Strength::default() });
         let lead = Some(Lead { points: 3.9, mean: 1.94, interval: [1.2, 2.66] });
         records[2].strength = Some(Strength { lead, rung, ..Strength::default() });
+        let mean_score = Some(MeanScore { mean: 12_345.6, interval: [12_000.0, 12_691.2] });
+        records[3].strength =
+            Some(Strength { mean_score, match_score: Some(0.9), rung, ..Strength::default() });
         let lines = table(&records, 80);
         insta::assert_snapshot!(lines.join("\n"), @r"
         epoch  minutes   pos/s  policy loss  value loss                   strength
             1      0.4    1251            -           -                 33.0 % err
             2      0.8    1251       1.5000      0.6500  73 % (56-85) rollouts:100
             3      1.2    2504       1.3667      0.5667     +1.9 ±0.7 rollouts:100
+            4      1.7    1252       1.3000      0.5250                 12.3k ±346
         ");
-        assert!(lines[..3].iter().all(|line| line.chars().count() == 74));
+        assert!(lines.iter().all(|line| line.chars().count() == 74));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::eval::matches::{MatchOutcome, MatchPlan, check_game, play_part};
 use crate::eval::opponent::{Opponent, Rung};
 use crate::eval::positions::{self, SolvedPosition, random_error_rates};
 use crate::net::Network;
-use crate::report::metrics::{Lead, Strength};
+use crate::report::metrics::{Lead, MeanScore, Strength};
 use crate::run::memory::{check_search, searches};
 use crate::stop::Stop;
 use serde::{Deserialize, Serialize};
@@ -262,6 +262,18 @@ pub fn match_games(config: &Config, game: &dyn ErasedRules) -> usize {
 
 /// The strength that the outcome of a match shows.
 fn match_strength(outcome: &MatchOutcome, players: usize) -> Strength {
+    if outcome.is_for_one_player {
+        let mean_score = outcome.points().map(|points| MeanScore {
+            mean: points.mean,
+            interval: points.interval().unwrap_or([points.mean; 2]),
+        });
+        return Strength {
+            match_score: Some(outcome.better_pairs().score()),
+            match_games: Some(2 * outcome.scores.len() as u64),
+            mean_score,
+            ..Strength::default()
+        };
+    }
     let lead = outcome.points().zip(outcome.lead()).filter(|_| players > 2).map(|(points, lead)| Lead {
         points: points.mean,
         mean: lead.mean,

@@ -1,7 +1,10 @@
 //! The program with games of its own: every command works with them as with the built-in ones.
 
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 fn program(folder: &Path, line: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_foreign_game"));
@@ -95,6 +98,17 @@ fn one_player_is_measured_by_mean_scores() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path();
     stdout(path, &format!("run --game pig --epochs 3 --out pig {SHORT}"));
+    let metrics = std::fs::read_to_string(path.join("pig/metrics.jsonl")).expect("metrics");
+    let last: serde_json::Value =
+        serde_json::from_str(metrics.lines().last().expect("an epoch")).expect("JSON");
+    let (score, of_pairs) = (&last["strength"]["mean_score"], last["strength"]["match_score"].as_f64());
+    let [mean, low, high] = [&score["mean"], &score["interval"][0], &score["interval"][1]]
+        .map(|number| number.as_f64().unwrap_or_else(|| panic!("{last}")));
+    assert!(low < mean && mean < high && mean > 1.0, "a mean of Pig's points: {last}");
+    assert!(
+        of_pairs.is_some_and(|share| share > 0.5),
+        "more pairs are won than lost against random play: {last}"
+    );
     let result = stdout(path, "eval pig --against random --games 81 --sims 50 --seed 2");
     assert!(result.contains("41 games of each") && result.contains("points"), "{result}");
     for word in ["drawn", "Elo", "win rate", "won"] {
@@ -106,4 +120,60 @@ fn one_player_is_measured_by_mean_scores() {
         .and_then(|text| text.split_whitespace().next()?.parse().ok())
         .expect("a lead");
     assert!(lead > 0.0, "search scores more than random play: {result}");
+}
+
+/// A process that is killed when it is dropped.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A Redis server with its port. Without a redis-server the test is skipped with a message, and fails under VECAZ_REQUIRE_REDIS=1.
+fn redis(folder: &Path) -> Option<(Killed, u16)> {
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let port = free.expect("a free port").port();
+    let mut command = Command::new("redis-server");
+    command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--dir"]).arg(folder);
+    match command.stdout(Stdio::null()).stderr(Stdio::null()).spawn() {
+        Ok(server) => {
+            let (server, start) = (Killed(server), Instant::now());
+            while TcpStream::connect(("127.0.0.1", port)).is_err() {
+                assert!(start.elapsed() < Duration::from_secs(60), "no server within a minute");
+                sleep(Duration::from_millis(5));
+            }
+            Some((server, port))
+        }
+        Err(error) => {
+            let required = std::env::var_os("VECAZ_REQUIRE_REDIS").is_some_and(|value| value == "1");
+            assert!(!required, "VECAZ_REQUIRE_REDIS=1, and redis-server does not start: {error}");
+            eprintln!("SKIPPED: there is no redis-server, so this test of two machines has not run");
+            None
+        }
+    }
+}
+
+/// The learner does not play, so that all games are the worker's.
+#[test]
+fn workers_play_the_games_of_a_learner() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    let Some((_server, port)) = redis(path) else { return };
+    for game in ["chomp", "pig"] {
+        let url = format!("redis://127.0.0.1:{port}/{game}");
+        let mut worker = Command::new(env!("CARGO_BIN_EXE_foreign_game"));
+        worker.args(["work", &url, "--threads", "1"]).current_dir(path).stdout(Stdio::null());
+        let mut worker = Killed(worker.spawn().expect("the program starts"));
+        let learner = format!("run --game {game} --cluster {url} --play 0 --epochs 2 --out {game} {SHORT}");
+        stdout(path, &format!("{learner} --set cluster.max_queued_bytes=16777216"));
+        assert!(worker.0.wait().expect("ended").success(), "{game}: the worker ends with its run");
+        let metrics = std::fs::read_to_string(path.join(game).join("metrics.jsonl")).expect("metrics");
+        let last: serde_json::Value =
+            serde_json::from_str(metrics.lines().last().expect("an epoch")).expect("JSON");
+        assert!(last["samples"].as_u64() >= Some(300) && last["workers"]["active"] == 1, "{last}");
+        assert!(stdout(path, &format!("verify {game}")).contains("nothing differs"));
+    }
 }
