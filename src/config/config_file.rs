@@ -31,7 +31,7 @@ macro_rules! config {
             }
 
             /// Reads the section called `name`.
-            fn read_section(&mut self, name: &str, table: toml::Table) -> Result<()> {
+            pub(super) fn read_section(&mut self, name: &str, table: toml::Table) -> Result<()> {
                 if name == "game" {
                     self.game = table;
                     return Ok(());
@@ -115,6 +115,9 @@ pub(super) fn is_section(name: &str) -> bool {
 
 /// The hint for a key that does not exist.
 fn suggest(key: &str) -> String {
+    if key == "search.engine" {
+        return "it is gone, since there is one search, and nothing is needed instead: remove it".into();
+    }
     // The settings of the game are its own, so only the spelling of the section can be corrected.
     if let Some((section, name)) = key.split_once('.')
         && section != "game"

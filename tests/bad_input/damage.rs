@@ -236,7 +236,7 @@ fn a_run_with_a_key_that_does_not_exist_is_refused_in_a_sentence() {
     fs::write(&config, text.replace("[search]\n", "[search]\nengine = \"batched\"\n")).expect("edited");
     let line = refusal(&mut vecaz(&["verify", utf8(&run), "--accept"]));
     assert!(line.contains(&format!("config key search.engine ({}, line ", config.display())), "{line}");
-    assert!(line.contains("no such key"), "{line}");
+    assert!(line.contains("it is gone, since there is one search, and nothing is needed instead"), "{line}");
 }
 
 /// A run of an earlier version has no manifest.
