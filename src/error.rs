@@ -178,6 +178,7 @@ pub enum Error {
     },
     /// An error of the tensor library.
     #[error("tensor library: {0}")]
+    #[cfg(feature = "candle")]
     Candle(#[from] candle_core::Error),
     /// Work that was stopped before its end.
     #[error("stopped before the end")]

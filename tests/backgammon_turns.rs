@@ -2,7 +2,7 @@
 //! `tests/oracles/backgammon.py`.
 
 use std::collections::BTreeSet;
-use vecaz::game::backgammon::{Backgammon, PLACES, ROLLS, State};
+use vecaz::game::backgammon::{Backgammon, BOARD_LEN, ROLLS, State};
 use vecaz::game::{Game, History, Turn};
 
 #[derive(serde::Deserialize)]
@@ -13,7 +13,7 @@ struct Case {
     crc32: u32,
 }
 
-fn board(text: &str) -> [i8; PLACES] {
+fn board(text: &str) -> [i8; BOARD_LEN] {
     let count = |c: u8| match c {
         b'a'..=b'o' => (c - b'a') as i8 + 1,
         b'A'..=b'O' => -((c - b'A') as i8 + 1),
@@ -22,7 +22,7 @@ fn board(text: &str) -> [i8; PLACES] {
     std::array::from_fn(|index| count(text.as_bytes()[index]))
 }
 
-fn text(board: &[i8; PLACES]) -> String {
+fn text(board: &[i8; BOARD_LEN]) -> String {
     let letter = |&n: &i8| match n {
         0 => '.',
         1.. => (b'a' + n as u8 - 1) as char,

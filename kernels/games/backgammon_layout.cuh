@@ -5,13 +5,13 @@
 
 namespace backgammon {
 
-constexpr int PLACES = 28; // Places of `State::board`.
+constexpr int BOARD_LEN = 28; // Length of `State::board`.
 constexpr int BAR = 1; // The mover's bar.
-constexpr int ACE = 25; // The mover's 1-point, the last place before bearing off.
+constexpr int ACE = 25; // The mover's 1-point, the last index before bearing off.
 constexpr int OTHER_BAR = 26; // The other player's bar.
 constexpr int OFF = 27; // The mover's checkers borne off.
 constexpr int OTHER_OFF = 0; // The other player's checkers borne off.
-constexpr int HOME = 20; // The first place of the winner's home board, in the winner's direction of travel.
+constexpr int HOME = 20; // The first index of the winner's home board, in the winner's direction of travel.
 constexpr i8 CHECKERS = 15; // Checkers of each player.
 constexpr u16 NO_MOVE = 0; // "No move": dice are left, but none can be played.
 constexpr int NUM_ROLLS = 21; // Different rolls of two dice.
@@ -25,13 +25,13 @@ constexpr u8 PHASE_OVER = 4; // The phase after the last move.
 
 constexpr u32 POINTS = 0x03FFFFFCu; // Places 2..=25.
 constexpr u32 OUTSIDE = 0x000FFFFCu; // Places 2..=19, from where no checker may be left when bearing off.
-constexpr u32 BAR_BIT = 2u; // The bit of the place `BAR`.
+constexpr u32 BAR_BIT = 2u; // The bit of the index `BAR`.
 
 // One position.
 struct State {
-    // Checkers in the mover's direction of travel, the mover's positive, the other player's negative: place 1 is the
+    // Checkers in the mover's direction of travel, the mover's positive, the other player's negative: index 1 is the
     // mover's bar, 2..=25 the points, 26 the other player's bar, 27 and 0 what the mover and the other have borne off.
-    i8 board[PLACES];
+    i8 board[BOARD_LEN];
     u8 dice[4]; // Faces still to be played, the higher first, then zeros.
     u8 phase; // The next event: `PHASE_STARTER` or one of the phases after it.
     u8 mover; // The player who moves or rolls; at the end, the winner.

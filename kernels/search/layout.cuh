@@ -303,7 +303,7 @@ struct GameSlots {
     const PlayNumbers* play; // One.
     SlotRow* all; // `[N]`
     State* positions; // Where hands are hidden: the whole states. `[N]`
-    Decision* decisions; // `[2, most passes of a poll, N]`
+    Decision* decisions; // `[2, max passes of a poll, N]`
     DecisionQueue* queue; // One.
     Summary* parts; // Summaries of single determinisations, before they are summed. `[B]`
     const TreeParts* starts; // `[num_starts]`

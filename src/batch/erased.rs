@@ -1,7 +1,7 @@
 //! A game whose type has been erased.
 
 use crate::config::KeyInfo;
-use crate::game::view::{self, Spot, View, Viewer};
+use crate::game::view::{Spot, View, Viewer};
 use crate::game::{CudaSource, ExactSolver, Game, History, Sizes, Target, Turn};
 use crate::rng::RngStream;
 

@@ -4,8 +4,10 @@
 pub use super::candle_layers::BatchNormMode;
 use super::candle_layers::{GraphTensors, Op};
 use super::{IoShape, Network};
+use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use crate::model::{ActivationShape, Model, NetSpec, Param, Weights};
+pub use candle_core::Device as CandleDevice;
 use candle_core::{Device, Tensor};
 use std::sync::Arc;
 
@@ -14,6 +16,31 @@ use std::sync::Arc;
 const CPU_ROWS: usize = 8;
 /// The same on a GPU, which fewer rows would not fill.
 const GPU_ROWS: usize = 256;
+
+/// The candle device of `name`.
+///
+/// # Errors
+/// [`Error::Unsupported`] for a GPU in a build without candle's kernels; [`Error::Candle`].
+pub fn candle_device(name: DeviceName) -> Result<CandleDevice> {
+    match name {
+        DeviceName::Cpu => Ok(Device::Cpu),
+        #[cfg(feature = "candle-cuda")]
+        DeviceName::Cuda(number) => Ok(Device::new_cuda(number as usize)?),
+        #[cfg(not(feature = "candle-cuda"))]
+        DeviceName::Cuda(_) => Err(Error::unsupported(
+            format!("candle on {name}"),
+            "this build has no candle-cuda; build with --features candle-cuda, or set net.device = \"cpu\"",
+        )),
+    }
+}
+
+/// The network that computes and checks self-check vectors.
+///
+/// # Errors
+/// As [`CandleNet::new`].
+pub fn checking_network(spec: &NetSpec, weights: &Weights) -> Result<CandleNet> {
+    CandleNet::new(spec, weights)
+}
 
 /// A network of candle's operations. As a [`Network`] it normalises with the running statistics.
 #[derive(Clone)]

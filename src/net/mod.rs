@@ -6,8 +6,13 @@
 
 mod network; // the interface of networks
 pub mod reference; // every layer in 64-bit floats: the truth in tests
+#[cfg(feature = "candle")]
 pub mod candle; // every layer on a device of candle, forward and by autograd
+#[cfg(feature = "candle")]
 mod candle_layers; // the layers as candle's operations
+#[cfg(not(feature = "candle"))]
+#[path = "no_candle.rs"]
+pub mod candle;
 pub mod number; // f32 and bfloat16 in memory
 pub mod edge_messages; // messages between the edges of K_n
 pub mod pooling; // biases and scales of channels from a whole board
@@ -26,4 +31,5 @@ pub use network::{HashNet, Network, NetworkDesc, UniformNet};
 pub use split_batch::SplitBatch;
 
 #[cfg(test)]
+#[cfg(feature = "candle")]
 mod tests;

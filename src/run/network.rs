@@ -5,11 +5,11 @@ use crate::config::{Config, DeviceName, Executor, NetConfig, Precision, TensorCo
 use crate::device::check_devices;
 use crate::error::{Error, Result};
 use crate::model::{Model, Tower};
+use crate::net::candle::{CandleDevice, candle_device};
 use crate::net::cpu::{CpuNet, check_precision, choose_isa};
 use crate::net::gpu::cuda_network;
 use crate::net::{CandleNet, NetSpec, Network, NetworkDesc, Weights};
 use crate::weights::pack;
-use candle_core::Device;
 
 /// Refuses devices of trees and network, and an instruction set of the network, that this machine does not have.
 ///
@@ -31,7 +31,7 @@ pub enum NetExecutor {
     /// The fused kernels of this program.
     Fused,
     /// candle, on this device.
-    Candle(Device),
+    Candle(CandleDevice),
 }
 
 /// Selects the executor of `model` by `net.executor`. Returns it with a text for people: its name and the reason.
@@ -60,20 +60,6 @@ pub fn select_executor(config: &Config, model: &Model) -> Result<(NetExecutor, S
             };
             Ok((NetExecutor::Candle(device), format!("candle, {why}")))
         }
-    }
-}
-
-/// The candle device of `name`.
-fn candle_device(name: DeviceName) -> Result<Device> {
-    match name {
-        DeviceName::Cpu => Ok(Device::Cpu),
-        #[cfg(feature = "candle-cuda")]
-        DeviceName::Cuda(number) => Ok(Device::new_cuda(number as usize)?),
-        #[cfg(not(feature = "candle-cuda"))]
-        DeviceName::Cuda(_) => Err(Error::unsupported(
-            format!("candle on {name}"),
-            "this build has no candle-cuda; build with --features candle-cuda, or set net.device = \"cpu\"",
-        )),
     }
 }
 
@@ -115,12 +101,12 @@ pub fn make_network(
 /// Makes the network on the CPU in f32, independent of any configuration: fused if the kernels cover it, otherwise by candle.
 ///
 /// # Errors
-/// Those of [`CpuNet::new`] and [`CandleNet::on`].
+/// Those of [`CpuNet::new`], [`candle_device`] and [`CandleNet::on`].
 pub fn f32_network(spec: &NetSpec, weights: &Weights) -> Result<Box<dyn Network>> {
     let model = spec.model()?;
     match Tower::of(&model) {
         Ok(_) => Ok(Box::new(CpuNet::new(spec, weights, Precision::F32)?)),
-        Err(_) => Ok(Box::new(CandleNet::on(&Device::Cpu, model, weights)?)),
+        Err(_) => Ok(Box::new(CandleNet::on(&candle_device(DeviceName::Cpu)?, model, weights)?)),
     }
 }
 
@@ -131,6 +117,7 @@ mod tests {
     use crate::registry::any_game;
 
     #[test]
+    #[cfg(feature = "candle")]
     fn the_executor_follows_the_configuration_and_gives_its_reason() {
         let game = any_game("connect_four", &toml::Table::new()).expect("registered");
         let mut config = Config::default();

@@ -5,6 +5,11 @@
 //! the trainer's state and the batch alone, to the bit, whatever the number of threads.
 
 mod batch_check; // a batch against its network
+#[cfg(feature = "candle")]
+mod candle_pass; // a pass by candle's autograd
+#[cfg(not(feature = "candle"))]
+#[path = "no_candle_pass.rs"]
+mod candle_pass;
 pub mod device; // the same on a GPU
 mod loss; // losses and their gradients
 mod losses; // those of an update, as it reports them

@@ -1,7 +1,8 @@
 use super::*;
-use crate::config::{Arch, OptimizerKind, ValueHead};
+use crate::config::{Arch, OptimizerKind, TrainConfig, ValueHead};
+use crate::error::Error;
 use crate::game::{ObsShape, Target, TargetKind, TargetShape};
-use crate::model::Array;
+use crate::model::{Array, NetSpec, Weights};
 use crate::rng::{Key, Purpose};
 
 fn spec(arch: Arch) -> NetSpec {
@@ -310,6 +311,7 @@ fn worst_difference(a: &Weights, b: &Weights) -> (f32, String) {
 }
 
 #[test]
+#[cfg(feature = "candle")]
 fn candle_trains_as_the_fused_passes_do() {
     let auxiliary = [Arch::Resnet, Arch::Mlp].map(with_auxiliary);
     let wdl = [Arch::Resnet, Arch::Mlp, Arch::Edge].map(wdl);
@@ -331,6 +333,7 @@ fn candle_trains_as_the_fused_passes_do() {
 }
 
 #[test]
+#[cfg(feature = "candle")]
 fn candle_goes_on_to_the_bit_with_any_number_of_threads() {
     for arch in [Arch::Resnet, Arch::Edge] {
         let spec = spec(arch);

@@ -1,16 +1,17 @@
 //! A network in training on the CPU.
 
+use super::candle_pass::CandlePass;
 use super::loss::{self, LossSums};
 use super::losses::Losses;
 use super::optimizer::{self, OptimizerState};
-use super::pass::{AutogradPass, CandlePass};
+use super::pass::AutogradPass;
 use super::state::TrainerSnapshot;
 use crate::config::TrainConfig;
 use crate::error::{Error, Result};
 use crate::model::{NetSpec, Weights};
+use crate::net::candle::CandleDevice;
 use crate::net::cpu_train::CpuTrainNet;
 use crate::replay::TrainBatch;
-use candle_core::Device;
 
 /// A network in training with its optimiser.
 #[derive(Clone, Debug)]
@@ -50,7 +51,7 @@ impl Trainer {
     ///
     /// # Errors
     /// As [`crate::model::Model::new`].
-    pub fn on_candle(spec: &NetSpec, config: &TrainConfig, seed: u64, device: Device) -> Result<Self> {
+    pub fn on_candle(spec: &NetSpec, config: &TrainConfig, seed: u64, device: CandleDevice) -> Result<Self> {
         let model = spec.model()?;
         let weights = model.initial_weights(seed);
         Self::with_pass(spec, config, &weights, AutogradPass::Candle(CandlePass::new(model, device)))

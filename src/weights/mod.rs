@@ -18,8 +18,9 @@ use crate::error::{Error, Result};
 use crate::files::write_atomic;
 use crate::game::MAX_PLAYERS;
 use crate::model::{Array, NetSpec, Weights};
+use crate::net::Network;
+use crate::net::candle::checking_network;
 use crate::net::cpu::{self, CpuNet};
-use crate::net::{CandleNet, Network};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -267,7 +268,7 @@ pub fn export(mut file: NetFile, out: &Path) -> Result<NetFile> {
     let model = file.header.net.model()?;
     let described = serde_json::to_value(&model);
     file.header.model = Some(described.map_err(|e| Error::format(out, format!("cannot be written: {e}")))?);
-    file.verify(&mut CandleNet::on(&candle_core::Device::Cpu, model, &file.weights)?)?;
+    file.verify(&mut checking_network(&file.header.net, &file.weights)?)?;
     file.save(out)?;
     Ok(file)
 }
@@ -303,7 +304,7 @@ const VALUES: &str = "selfcheck.values";
 fn evaluate(net: &NetSpec, weights: &Weights, obs: Vec<f32>) -> Result<SelfCheck> {
     let mut logits = vec![0.0; CHECKS * net.num_actions];
     let mut values = vec![0.0; CHECKS * net.num_players];
-    CandleNet::new(net, weights)?.forward(&obs, &mut logits, &mut values)?;
+    checking_network(net, weights)?.forward(&obs, &mut logits, &mut values)?;
     Ok(SelfCheck { obs, logits, values })
 }
 

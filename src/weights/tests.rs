@@ -80,11 +80,11 @@ fn the_header_says_what_the_network_is_for() {
 fn the_self_check_sees_a_changed_weight() {
     let file = file("connect_four", Arch::Resnet);
     let net = &file.header.net;
-    let mut right = CandleNet::new(net, &file.weights).expect("network");
+    let mut right = checking_network(net, &file.weights).expect("network");
     assert!(file.verify(&mut right).expect("the same network") < 1e-6);
     let mut weights = file.weights.clone();
     weights.get_mut("stem.weight").expect("stem").data.iter_mut().for_each(|w| *w *= -1.0);
-    let mut wrong = CandleNet::new(net, &weights).expect("network");
+    let mut wrong = checking_network(net, &weights).expect("network");
     let error = file.verify(&mut wrong).expect_err("another network").to_string();
     assert!(error.contains("self-check"), "{error}");
 }
@@ -175,7 +175,7 @@ fn an_edge_network_serves_any_number_of_vertices_and_no_other_rules() {
     let edge = file(Arch::Edge);
     let spec = edge.spec_for(&*clique(9, 4)).expect("another number of vertices");
     assert_eq!((spec.num_actions, spec.obs.height, spec.channels), (36, 36, 12));
-    assert!(CandleNet::new(&spec, &edge.weights).is_ok());
+    assert!(checking_network(&spec, &edge.weights).is_ok());
     let error = edge.spec_for(&*clique(9, 3)).expect_err("another clique").to_string();
     assert!(error.contains("k = 4") && error.contains("k = 3"), "{error}");
     let error = file(Arch::Mlp).spec_for(&*clique(9, 4)).expect_err("a perceptron").to_string();

@@ -27,10 +27,10 @@ pub fn read_module(file: &str, path: Vec<String>, text: &str) -> Module {
         methods: Vec::new(),
         names: BTreeMap::new(),
     };
-    for i in 2..tokens.len() {
+    for (i, token) in tokens.iter().enumerate().skip(2) {
         let of_float = word(i - 1) == "::" && matches!(word(i - 2), "f32" | "f64");
         if of_float || (word(i - 1) == "." && word(i + 1) == "(") {
-            module.methods.push(tokens[i].clone());
+            module.methods.push(token.clone());
         }
     }
     // The modules written out in the file that the token lies in, and at which depth of braces each ends.

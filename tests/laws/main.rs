@@ -15,7 +15,7 @@ mod tree_game;
 use oracle::ReferenceBackend;
 use proptest::prelude::*;
 use support::{io_shape, plan, search};
-use tree_game::{Place, TreeGame};
+use tree_game::{TreeGame, TreeNode};
 use vecaz::backend::cpu::CpuBackend;
 use vecaz::config::{Algorithm, SearchConfig};
 use vecaz::game::Game;
@@ -48,8 +48,8 @@ fn uniform(game: &TreeGame) -> UniformNet {
     UniformNet(io_shape(&game.sizes()))
 }
 
-fn ends(value: f32) -> Place {
-    Place::Ends(vec![value, -value])
+fn ends(value: f32) -> TreeNode {
+    TreeNode::Ends(vec![value, -value])
 }
 
 fn algorithm() -> impl Strategy<Value = Algorithm> {

@@ -128,7 +128,7 @@ impl CudaDevice {
         })
     }
 
-    fn outside(&self, offset: usize, bytes: usize, buffer: &CudaBuffer) -> Error {
+    pub(super) fn outside(&self, offset: usize, bytes: usize, buffer: &CudaBuffer) -> Error {
         self.failed(format!("{bytes} bytes at {offset} are outside a buffer of {}", buffer.len()))
     }
 }

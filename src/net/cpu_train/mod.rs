@@ -27,4 +27,5 @@ mod tower;
 pub use tower::{CpuTrainNet, Outputs};
 
 #[cfg(test)]
+#[cfg(feature = "candle")]
 mod tests;

@@ -1,6 +1,7 @@
 //! A network before it is on a device: its packed weights, and the memory that it needs.
 
 use super::element_type::{Arithmetic, ElementType};
+use super::layer::ForwardLayer;
 use super::layers::ForwardLayers;
 use super::network_need::NetworkNeed;
 use super::pack::{self, PackedParameters};

@@ -1,0 +1,32 @@
+//! What takes candle's place in training in a build without the feature `candle`: there is no device for it.
+
+use crate::error::Result;
+use crate::model::Model;
+use crate::net::candle::CandleDevice;
+use crate::net::cpu_train::Outputs;
+
+/// A pass on a device of candle, of which there is none.
+#[derive(Clone, Debug)]
+pub(super) struct CandlePass(CandleDevice);
+
+impl CandlePass {
+    pub fn new(_: Model, device: CandleDevice) -> Self {
+        Self(device)
+    }
+
+    pub fn model(&self) -> &Model {
+        match self.0 {}
+    }
+
+    pub fn forward(&mut self, _: &[f32], _: &[f32], _: &[f32]) -> Result<Outputs> {
+        match self.0 {}
+    }
+
+    pub fn backward(&mut self, _: &Outputs, _: &mut [f32]) -> Result<()> {
+        match self.0 {}
+    }
+
+    pub fn update_statistics(&self, _: &mut [f32]) -> Result<()> {
+        match self.0 {}
+    }
+}
