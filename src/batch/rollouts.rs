@@ -23,8 +23,25 @@ pub trait Player: Send {
     /// Those of an external program; [`crate::Error::Stopped`] after [`Player::stop_by`].
     fn choose(&mut self, position: &Playthrough, key: Key) -> Result<u16>;
 
+    /// [`Player::choose`], or the resignation of a player that can resign.
+    ///
+    /// # Errors
+    /// Those of [`Player::choose`].
+    fn decide(&mut self, position: &Playthrough, key: Key) -> Result<Decision> {
+        self.choose(position, key).map(Decision::Play)
+    }
+
     /// Sets a request that ends long choices.
     fn stop_by(&mut self, _stop: &Stop) {}
+}
+
+/// What a player does with its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It plays this action.
+    Play(u16),
+    /// It gives the game up.
+    Resign,
 }
 
 /// Plays every legal action with the same probability.

@@ -3,7 +3,7 @@
 use super::external::ExternalPlayer;
 use crate::backend::AnyGame;
 use crate::batch::Playthrough;
-use crate::batch::rollouts::{Player, RandomPlayer, RolloutSettings};
+use crate::batch::rollouts::{Decision, Player, RandomPlayer, RolloutSettings};
 use crate::engine::{PositionBatch, Settings};
 use crate::error::{Error, Result};
 use crate::net::Network;
@@ -73,24 +73,24 @@ impl Contestant {
         self
     }
 
-    /// Chooses one action per playthrough; `keys[i]` is the key of `plays[i]`.
-    pub(super) fn choose(&mut self, plays: &[&Playthrough], keys: &[RowKey]) -> Result<Vec<u16>> {
+    /// Decides in each playthrough; `keys[i]` is the key of `plays[i]`.
+    pub(super) fn decide(&mut self, plays: &[&Playthrough], keys: &[RowKey]) -> Result<Vec<Decision>> {
         match self {
             Self::Plain(players) => {
                 let share = plays.len().div_ceil(players.len()).max(1);
-                let chosen: Vec<Result<Vec<u16>>> = players
+                let chosen: Vec<Result<Vec<Decision>>> = players
                     .par_iter_mut()
                     .zip(plays.par_chunks(share).zip(keys.par_chunks(share)))
                     .map(|(player, (plays, keys))| {
                         let each = plays.iter().zip(keys);
-                        each.map(|(play, key)| player.choose(play, key.key(Purpose::Rollout))).collect()
+                        each.map(|(play, key)| player.decide(play, key.key(Purpose::Rollout))).collect()
                     })
                     .collect();
                 Ok(chosen.into_iter().collect::<Result<Vec<_>>>()?.concat())
             }
             Self::Search(batch) => {
                 let found = batch.search(plays, keys)?;
-                Ok(found.iter().map(|root| root.actions[root.best]).collect())
+                Ok(found.iter().map(|root| Decision::Play(root.actions[root.best])).collect())
             }
         }
     }

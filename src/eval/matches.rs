@@ -2,41 +2,21 @@
 
 use super::arena::{Contestant, ROWS};
 use super::elo::{MatchResult, Mean};
+use super::match_game::{GameOutcome, MatchGame};
 use crate::backend::AnyGame;
-use crate::batch::{ErasedRules, Playthrough};
+use crate::batch::Playthrough;
 use crate::error::Result;
 use crate::game::Turn;
-use crate::rng::{Key, Purpose, RngStream};
 use crate::search::root::RowKey;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub use super::match_game::PlayedGame;
+pub use super::plan::{MatchPlan, group_size};
+
 /// Number of games that a match plays at once: a batch for each side, since about half of the games are at the turn of
 /// each.
 pub const GAMES_AT_ONCE: usize = 2 * ROWS;
-
-/// The number of games, openings and seed of a match.
-#[derive(Clone, Copy, Debug)]
-pub struct MatchPlan {
-    /// Number of games. Each group of P consecutive games has the same opening and the same dice or cards, with the seats rotated. In a
-    /// game for one player the contestants play alternately, each pair of games with the same opening and chance outcomes.
-    pub games: usize,
-    /// Uniformly random plies at the start of a game.
-    pub opening_plies: u32,
-    /// The seed of openings, chance and players.
-    pub seed: u64,
-}
-
-impl MatchPlan {
-    /// The plan for `game`: in a game for one player the number of games is rounded up to whole pairs.
-    #[must_use]
-    pub fn for_game(self, game: &dyn ErasedRules) -> Self {
-        match game.sizes().num_players {
-            1 => Self { games: self.games.next_multiple_of(group_size(game)), ..self },
-            _ => self,
-        }
-    }
-}
 
 /// The outcome of a match.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -126,26 +106,6 @@ pub struct MatchProgress {
     pub fraction: Option<f64>,
 }
 
-/// A game of a match.
-struct MatchGame {
-    /// Its number, from 0.
-    number: usize,
-    play: Playthrough,
-}
-
-/// The outcome of one game for the first contestant.
-#[derive(Clone, Copy)]
-struct GameOutcome {
-    /// In a game for one player, the contestant that played it: 0 or 1.
-    mover: Option<usize>,
-    /// Its return minus the best one of the other seats; 0 in a game for one player.
-    margin: f32,
-    score: f64,
-    other_score: f64,
-    own_return: f64,
-    plies: usize,
-}
-
 /// Plays a match of `a` against `b`, at most [`GAMES_AT_ONCE`] games at once, and passes its progress to `report` after every ply. With
 /// more than two players, `a` has one seat and `b` all others. The outcome does not depend on the number of games at once.
 ///
@@ -158,8 +118,26 @@ pub fn play_match(
     plan: MatchPlan,
     report: &mut dyn FnMut(MatchProgress),
 ) -> Result<MatchOutcome> {
+    play_recorded_match(game, a, b, plan, &mut |_| (), report)
+}
+
+/// [`play_match`], which passes every finished game to `record`.
+///
+/// # Errors
+/// Those of [`play_match`].
+pub fn play_recorded_match(
+    game: &Arc<dyn AnyGame>,
+    a: &mut Contestant,
+    b: &mut Contestant,
+    plan: MatchPlan,
+    record: &mut dyn FnMut(PlayedGame),
+    report: &mut dyn FnMut(MatchProgress),
+) -> Result<MatchOutcome> {
     let mut outcomes: Vec<Option<GameOutcome>> = vec![None; plan.games];
-    let mut keep = |over: &MatchGame, outcome| outcomes[over.number] = Some(outcome);
+    let mut keep = |over: &MatchGame, outcome| {
+        outcomes[over.number] = Some(outcome);
+        record(over.played());
+    };
     play_games(game, a, b, plan, 0..plan.games, &mut keep, report)?;
     Ok(MatchOutcome::of(&outcomes.into_iter().flatten().collect::<Vec<_>>()))
 }
@@ -203,15 +181,16 @@ fn play_games(
         }
         deal(&mut playing, plan.seed)?;
         for (is_a, contestant) in [(true, &mut *a), (false, &mut *b)] {
-            let is_due = |game: &&mut MatchGame| matches!(game.play.turn(), Turn::Player(q) if (q == game.seat()) == is_a);
+            let is_due =
+                |game: &&mut MatchGame| matches!(game.turn(), Turn::Player(q) if (q == game.seat()) == is_a);
             let mut due: Vec<&mut MatchGame> = playing.iter_mut().filter(is_due).collect();
             let keys: Vec<RowKey> = due.iter().map(|game| game.key(plan.seed)).collect();
             let at: Vec<&Playthrough> = due.iter().map(|game| &game.play).collect();
-            let actions = contestant.choose(&at, &keys)?;
-            due.iter_mut().zip(actions).try_for_each(|(game, action)| game.play.step(action))?;
+            let decisions = contestant.decide(&at, &keys)?;
+            due.iter_mut().zip(decisions).try_for_each(|(game, decision)| game.take(decision))?;
             deal(&mut playing, plan.seed)?;
         }
-        for game in playing.extract_if(.., |game| game.play.turn() == Turn::Over) {
+        for game in playing.extract_if(.., |game| game.turn() == Turn::Over) {
             let outcome = GameOutcome::new(&game);
             over.add(outcome);
             keep(&game, outcome);
@@ -296,89 +275,10 @@ impl Over {
     }
 }
 
-impl MatchGame {
-    /// The game after its opening.
-    fn begin(game: &Arc<dyn AnyGame>, plan: MatchPlan, number: usize) -> Result<Self> {
-        let group = number / group_size(game.as_ref());
-        Ok(Self { number, play: opening(game, plan, group as u64)? })
-    }
-
-    /// The first contestant's seat. In a game for one player it is 0 or 1, the seat of nobody, alternately.
-    fn seat(&self) -> u8 {
-        (self.number % group_size(self.play.game().as_ref())) as u8
-    }
-
-    /// Deals one chance outcome: the same dice and cards in all games of a group, so that every seat has the same luck.
-    fn deal_once(&mut self, seed: u64) -> Result<()> {
-        let ply = self.play.actions().len() as u64;
-        let group = self.number / group_size(self.play.game().as_ref());
-        let key = Key::new(seed, Purpose::Chance).with(group as u64).with(ply);
-        random_step(&mut self.play, &mut key.stream())
-    }
-
-    /// The key of the next ply's random numbers.
-    fn key(&self, seed: u64) -> RowKey {
-        let ply = self.play.actions().len() as u64;
-        RowKey { seed, slot: self.number as u64, ply, ..RowKey::default() }
-    }
-}
-
-impl GameOutcome {
-    /// The outcome of a finished game.
-    fn new(game: &MatchGame) -> Self {
-        let (play, seat) = (&game.play, usize::from(game.seat()));
-        let (returns, scores) = (play.game().returns(play.state()), play.game().scores(play.state()));
-        let mover = (returns.len() == 1).then_some(seat);
-        let own = if mover.is_some() { 0 } else { seat };
-        let others = returns.iter().enumerate().filter(|(seat, _)| *seat != own).map(|(_, r)| r);
-        let best_other = others.fold(f32::NEG_INFINITY, |m, &r| m.max(r));
-        let total: f32 = scores.iter().sum();
-        Self {
-            mover,
-            margin: if mover.is_some() { 0.0 } else { returns[own] - best_other },
-            score: f64::from(scores[own]),
-            other_score: f64::from(total - scores[own]) / (returns.len() - 1).max(1) as f64,
-            own_return: f64::from(returns[own]),
-            plies: play.actions().len(),
-        }
-    }
-}
-
-/// Consecutive games with the same opening: one for each seat of the first contestant, and in a game for one player one for each contestant.
-pub fn group_size(game: &dyn ErasedRules) -> usize {
-    game.sizes().num_players.max(2)
-}
-
-fn opening(game: &Arc<dyn AnyGame>, plan: MatchPlan, pair: u64) -> Result<Playthrough> {
-    for attempt in 0u64.. {
-        let mut rng = Key::new(plan.seed, Purpose::Opening).with(pair).with(attempt).stream();
-        let mut play = Playthrough::new(game.clone());
-        let mut left = plan.opening_plies;
-        while left > 0 && play.turn() != Turn::Over {
-            left -= u32::from(play.turn() != Turn::Chance);
-            random_step(&mut play, &mut rng)?;
-        }
-        if play.turn() != Turn::Over || attempt > 100 {
-            return Ok(play);
-        }
-    }
-    Ok(Playthrough::new(game.clone()))
-}
-
-fn random_step(play: &mut Playthrough, rng: &mut RngStream) -> Result<()> {
-    let legal = play.legal();
-    let index = if play.turn() == Turn::Chance {
-        rng.weighted(&play.game().chance_probs(play.state(), &legal))
-    } else {
-        rng.below(legal.len())
-    };
-    play.step(legal[index])
-}
-
 /// Deals the chance outcomes that are due.
 fn deal(playing: &mut [MatchGame], seed: u64) -> Result<()> {
     for game in playing {
-        while game.play.turn() == Turn::Chance {
+        while game.turn() == Turn::Chance {
             game.deal_once(seed)?;
         }
     }

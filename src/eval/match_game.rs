@@ -1,0 +1,161 @@
+//! One game of a match: its opening, its luck, the seat of either contestant, and its outcome.
+
+use super::plan::{MatchPlan, group_size};
+use crate::backend::AnyGame;
+use crate::batch::rollouts::Decision;
+use crate::batch::Playthrough;
+use crate::error::Result;
+use crate::game::Turn;
+use crate::rng::{Key, Purpose, RngStream};
+use crate::search::root::RowKey;
+use std::sync::Arc;
+
+/// A game of a match.
+pub(super) struct MatchGame {
+    /// Its number, from 0.
+    pub number: usize,
+    pub play: Playthrough,
+    /// The seat that gave the game up.
+    resigned: Option<u8>,
+}
+
+/// A finished game of a match.
+#[derive(Clone)]
+pub struct PlayedGame {
+    /// Its number, from 0.
+    pub number: usize,
+    /// The first contestant's seat.
+    pub seat: u8,
+    /// The game.
+    pub play: Playthrough,
+    /// The result of every player. `[P]`
+    pub returns: Vec<f32>,
+    /// The seat that gave it up.
+    pub resigned: Option<u8>,
+}
+
+/// The outcome of one game for the first contestant.
+#[derive(Clone, Copy)]
+pub(super) struct GameOutcome {
+    /// In a game for one player, the contestant that played it: 0 or 1.
+    pub mover: Option<usize>,
+    /// Its return minus the best one of the other seats; 0 in a game for one player.
+    pub margin: f32,
+    pub score: f64,
+    pub other_score: f64,
+    pub own_return: f64,
+    pub plies: usize,
+}
+
+impl MatchGame {
+    /// The game after its opening.
+    pub fn begin(game: &Arc<dyn AnyGame>, plan: MatchPlan, number: usize) -> Result<Self> {
+        let group = number / group_size(game.as_ref());
+        Ok(Self { number, play: opening(game, plan, group as u64)?, resigned: None })
+    }
+
+    /// The side that decides next; nobody once a player has given up.
+    pub fn turn(&self) -> Turn {
+        if self.resigned.is_some() { Turn::Over } else { self.play.turn() }
+    }
+
+    /// Carries out the decision of the player to move.
+    pub fn take(&mut self, decision: Decision) -> Result<()> {
+        match (decision, self.turn()) {
+            (Decision::Play(action), _) => self.play.step(action),
+            (Decision::Resign, Turn::Player(seat)) => {
+                self.resigned = Some(seat);
+                Ok(())
+            }
+            (Decision::Resign, Turn::Chance | Turn::Over) => Ok(()),
+        }
+    }
+
+    /// The results of all players: of a game that was given up, a loss for that seat. `[P]`
+    fn returns(&self) -> Vec<f32> {
+        let game = self.play.game();
+        match self.resigned {
+            None => game.returns(self.play.state()),
+            Some(loser) => {
+                let players = 0..game.sizes().num_players as u8;
+                players.map(|seat| if seat == loser { -1.0 } else { 1.0 }).collect()
+            }
+        }
+    }
+
+    pub fn played(&self) -> PlayedGame {
+        PlayedGame {
+            number: self.number,
+            seat: self.seat(),
+            play: self.play.clone(),
+            returns: self.returns(),
+            resigned: self.resigned,
+        }
+    }
+
+    /// The first contestant's seat. In a game for one player it is 0 or 1, the seat of nobody, alternately.
+    pub fn seat(&self) -> u8 {
+        (self.number % group_size(self.play.game().as_ref())) as u8
+    }
+
+    /// Deals one chance outcome: the same dice and cards in all games of a group, so that every seat has the same luck.
+    pub fn deal_once(&mut self, seed: u64) -> Result<()> {
+        let ply = self.play.actions().len() as u64;
+        let group = self.number / group_size(self.play.game().as_ref());
+        let key = Key::new(seed, Purpose::Chance).with(group as u64).with(ply);
+        random_step(&mut self.play, &mut key.stream())
+    }
+
+    /// The key of the next ply's random numbers.
+    pub fn key(&self, seed: u64) -> RowKey {
+        let ply = self.play.actions().len() as u64;
+        RowKey { seed, slot: self.number as u64, ply, ..RowKey::default() }
+    }
+}
+
+impl GameOutcome {
+    /// The outcome of a finished game.
+    pub fn new(game: &MatchGame) -> Self {
+        let (play, seat) = (&game.play, usize::from(game.seat()));
+        let (returns, scores) = (game.returns(), play.game().scores(play.state()));
+        let mover = (returns.len() == 1).then_some(seat);
+        let own = if mover.is_some() { 0 } else { seat };
+        let others = returns.iter().enumerate().filter(|(seat, _)| *seat != own).map(|(_, r)| r);
+        let best_other = others.fold(f32::NEG_INFINITY, |m, &r| m.max(r));
+        let total: f32 = scores.iter().sum();
+        Self {
+            mover,
+            margin: if mover.is_some() { 0.0 } else { returns[own] - best_other },
+            score: f64::from(scores[own]),
+            other_score: f64::from(total - scores[own]) / (returns.len() - 1).max(1) as f64,
+            own_return: f64::from(returns[own]),
+            plies: play.actions().len(),
+        }
+    }
+}
+
+fn opening(game: &Arc<dyn AnyGame>, plan: MatchPlan, pair: u64) -> Result<Playthrough> {
+    for attempt in 0u64.. {
+        let mut rng = Key::new(plan.seed, Purpose::Opening).with(pair).with(attempt).stream();
+        let mut play = Playthrough::new(game.clone());
+        let mut left = plan.opening_plies;
+        while left > 0 && play.turn() != Turn::Over {
+            left -= u32::from(play.turn() != Turn::Chance);
+            random_step(&mut play, &mut rng)?;
+        }
+        if play.turn() != Turn::Over || attempt > 100 {
+            return Ok(play);
+        }
+    }
+    Ok(Playthrough::new(game.clone()))
+}
+
+fn random_step(play: &mut Playthrough, rng: &mut RngStream) -> Result<()> {
+    let legal = play.legal();
+    let index = if play.turn() == Turn::Chance {
+        rng.weighted(&play.game().chance_probs(play.state(), &legal))
+    } else {
+        rng.below(legal.len())
+    };
+    play.step(legal[index])
+}
