@@ -58,6 +58,7 @@ pub mod game; // trait Game, the registry, the rules
 pub mod view; // a position's look -> text
 pub mod batch; // one game -> N games
 pub mod contract; // the laws that any game must keep
+pub mod record; // games as text for other programs: SGF, PGN
 pub mod tree; // the arrays of B trees
 pub mod search; // select, expand, backup on one row
 pub mod model; // one description of a network: a list of layers
