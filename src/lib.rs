@@ -78,6 +78,7 @@ pub mod eval; // exact solvers, matches, Elo
 pub mod report; // what people see: tables, progress, metrics, plots, report.html
 pub mod run; // self-play -> replay -> train -> evaluate -> checkpoint
 pub mod source; // networks from files, with game and configuration; engines of them
+pub mod protocol; // GTP, UCI, Gomocup, NBoard, JSON lines: dialogues with programs of players
 #[cfg(feature = "cluster")]
 pub mod cluster; // many machines: workers play, one learner trains
 pub mod scaling; // how fast self-play is, and where the time goes

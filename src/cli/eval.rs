@@ -1,13 +1,15 @@
 //! `vecaz eval`: strength on solved positions, or in a match.
 
 use super::JsonTarget;
-use super::address_space::variables_to_withhold;
+use super::opponents::{OpponentArgs, by_protocol, external, is_program};
+use super::output::check_target;
+use super::records::Records;
 use super::threads::start_threads;
 use crate::error::{Error, Result};
 use crate::eval::arena::{Contestant, ROWS};
 use crate::eval::choices::{choices, summarise};
 use crate::eval::elo::{MatchResult, Mean};
-use crate::eval::matches::{MatchPlan, MatchProgress, play_match};
+use crate::eval::matches::{MatchPlan, MatchProgress, play_recorded_match};
 use crate::eval::positions::{self, PositionSummary};
 use crate::registry::Registry;
 use crate::report::layout::{sentence_width, wrap};
@@ -21,7 +23,6 @@ use serde::Serialize;
 use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,6 +31,8 @@ Examples:
   vecaz eval runs/a --against rollouts:800
   vecaz eval runs/clique-1 --against rollouts:800 --set game.n=8
   vecaz eval runs/hex --against 'exec:./my_player --level 3' --opening-plies 0
+  vecaz eval runs/go --against 'gtp:gnugo --mode gtp' --record games.sgf
+  vecaz eval runs/chess --against uci:stockfish --opponent-nodes 1000
 
 A positions file has one JSON object per line: {\"actions\":[..], \"scores\":[number or null per action]}, the exact score
 of each action for the player to move: > 0 wins, 0 draws, < 0 loses. Output per position: {\"index\", \"policy_action\",
@@ -44,7 +47,10 @@ are over; a JSON file is written for whole matches only. It names the networks: 
 
 exec:COMMAND starts one process of an external program per thread, without a shell. For each move it reads one line of
 JSON from stdin, {\"game\", \"options\", \"player\", \"actions\": all so far, \"names\": their names, \"legal\",
-\"legal_names\"}, and writes one line to stdout, {\"action\": number or name}.";
+\"legal_names\"}, and writes one line to stdout, {\"action\": number or name}.
+
+gtp:COMMAND and uci:COMMAND start programs in the same way that speak GTP (Go, Hex, Gomoku) or UCI (chess). A program that resigns has
+lost; in Go all stones on the board count as alive at the end.";
 
 /// The arguments of `vecaz eval`.
 #[derive(Clone, Debug, Args)]
@@ -57,7 +63,8 @@ pub struct EvalArgs {
     #[arg(long, value_name = "FILE", group = "task")]
     pub positions: Option<PathBuf>,
     /// Play a match against `random`, `rollouts:S` (Monte Carlo tree search with S rollouts per ply), an external program,
-    /// `exec:COMMAND`, or another network: the path of a run, a checkpoint or a weights file, `./random` if it has such a name
+    /// `exec:COMMAND`, `gtp:COMMAND` or `uci:COMMAND`, or another network: the path of a run, a checkpoint or a weights
+    /// file, `./random` if it has such a name
     #[arg(long, value_name = "OPPONENT", group = "task")]
     pub against: Option<String>,
     /// Games of the match
@@ -71,9 +78,12 @@ pub struct EvalArgs {
     #[arg(long, value_name = "K", default_value_t = 2, conflicts_with = "positions")]
     #[arg(value_parser = value_parser!(u32).range(..=1000))]
     pub opening_plies: u32,
-    /// Time limit of an external program's reply, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, conflicts_with = "positions")]
-    pub reply_timeout: f64,
+    /// How an external program plays.
+    #[command(flatten)]
+    pub opponent: OpponentArgs,
+    /// Write the games of the match: as SGF for Go, Hex, Gomoku and Othello, as PGN for chess
+    #[arg(long, value_name = "FILE", conflicts_with = "positions")]
+    pub record: Option<PathBuf>,
     /// Threads, 0 for all cores
     #[arg(long, value_name = "T", default_value_t = 0, value_parser = value_parser!(u64).range(..=4096))]
     pub threads: u64,
@@ -100,6 +110,9 @@ pub fn execute(args: EvalArgs, registry: &Registry, verbosity: Verbosity, stop: 
         let inputs =
             [Some(args.run.as_path()), args.positions.as_deref(), args.against.as_deref().map(Path::new)];
         target.check(&inputs.into_iter().flatten().collect::<Vec<_>>())?;
+    }
+    if let Some(target) = &args.record {
+        check_target(target, &[&args.run])?;
     }
     let source = Source::open(Some(&args.run), registry, &args.set)?;
     check_search(source.game.as_ref(), source.settings(args.sims, threads), ROWS)?;
@@ -184,11 +197,16 @@ fn in_match(
         .for_game(source.game.as_ref());
     progress.start("match", plan.games as u64, "games");
     let mut reached = MatchProgress::default();
-    let played = play_match(&source.game, &mut own, &mut other, plan, &mut |so_far| {
+    let mut records = args.record.as_deref().map(|path| Records::new(path, &source.game)).transpose()?;
+    let names = [source.label.as_str(), label.as_deref().unwrap_or(opponent)];
+    let mut record = |game| records.iter_mut().for_each(|records| records.add(&game, names));
+    let played = play_recorded_match(&source.game, &mut own, &mut other, plan, &mut record, &mut |so_far| {
         reached = so_far;
         progress.set_with(so_far.games, so_far.fraction, so_far.result.score_so_far());
     });
     progress.finish();
+    // Games that were finished are kept, whatever ended the match.
+    let recorded = records.map_or(Ok(()), Records::write);
     let outcome = match played {
         Ok(outcome) => outcome,
         Err(error) => {
@@ -199,6 +217,7 @@ fn in_match(
             return Err(error);
         }
     };
+    recorded?;
     let (result, points, lead) = (outcome.result, outcome.points(), outcome.lead());
     let decided = (!outcome.is_for_one_player).then_some(result);
     let row = json!({
@@ -266,13 +285,13 @@ fn opponent_named(
     threads: usize,
 ) -> Result<(Contestant, Option<String>)> {
     let game = source.game.as_ref();
-    if let Some(command) = opponent.strip_prefix("exec:") {
-        let timeout = args.reply_timeout;
-        if !(timeout > 0.0 && timeout <= 86_400.0) {
-            return Err(Error::config("--reply-timeout", timeout, "more than 0, at most 86400"));
-        }
-        let (timeout, threads) = (Duration::from_secs_f64(timeout), threads.min(args.games as usize));
-        return Ok((Contestant::external(command, timeout, threads, &variables_to_withhold())?, None));
+    if is_program(opponent) {
+        let threads = threads.min(args.games as usize);
+        let contestant = match opponent.strip_prefix("exec:") {
+            Some(command) => external(&args.opponent, command, threads)?,
+            None => by_protocol(&args.opponent, game, opponent, threads)?,
+        };
+        return Ok((contestant, None));
     }
     if opponent == "random" || opponent.starts_with("rollouts:") {
         return Ok((Contestant::named(game, opponent, "--against", threads)?, None));
@@ -280,7 +299,7 @@ fn opponent_named(
     let path = Path::new(opponent);
     if let Err(e) = path.metadata() {
         let got = format!("{opponent} (not found: {e})");
-        let expected = "random, rollouts:S, exec:COMMAND, or the path of a run or of a network file";
+        let expected = "random, rollouts:S, exec:COMMAND, gtp:COMMAND, uci:COMMAND, or the path of a run or of a network file";
         return Err(Error::config("--against", got, expected));
     }
     let other = Source::open(Some(path), registry, &[])?;

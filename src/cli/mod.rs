@@ -7,6 +7,7 @@
 pub mod bench_scaling;
 pub mod completions;
 pub mod config;
+pub mod engine;
 pub mod eval;
 pub mod export_weights;
 pub mod games;
@@ -28,7 +29,9 @@ mod learner;
 #[cfg(not(feature = "cluster"))]
 mod no_cluster;
 mod resumed;
+mod opponents;
 mod output;
+mod records;
 mod signals;
 mod threads;
 
@@ -118,6 +121,8 @@ pub enum Command {
     Eval(eval::EvalArgs),
     /// Play against a network in the terminal
     Play(play::PlayArgs),
+    /// Serve a network to board programs, by the protocols of their games
+    Engine(engine::EngineArgs),
     /// Check a run's stored games, networks and latest checkpoint
     Verify(verify::VerifyArgs),
     /// Replay actions and show every position, as boards or JSON lines
@@ -232,6 +237,7 @@ fn execute(cli: Cli, registry: &Registry, verbosity: Verbosity) -> Result<()> {
         Command::ExportWeights(args) => threads::start_threads(0).and_then(|_| export_weights::execute(args)),
         Command::Eval(args) => eval::execute(args, registry, verbosity, &stop),
         Command::Play(args) => play::execute(args, registry),
+        Command::Engine(args) => engine::execute(args, registry),
         Command::Verify(args) => threads::start_threads(0).and_then(|_| verify::execute(args, registry)),
         Command::Inspect(args) => inspect::execute(args, registry),
         Command::New(args) => new::execute(&args, registry),

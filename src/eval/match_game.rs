@@ -2,8 +2,8 @@
 
 use super::plan::{MatchPlan, group_size};
 use crate::backend::AnyGame;
-use crate::batch::rollouts::Decision;
 use crate::batch::Playthrough;
+use crate::batch::rollouts::Decision;
 use crate::error::Result;
 use crate::game::Turn;
 use crate::rng::{Key, Purpose, RngStream};

@@ -1,0 +1,122 @@
+//! `vecaz engine`: a network as an engine for other programs, by the protocols of their games.
+
+use super::threads::start_threads;
+use crate::error::{Error, Result};
+use crate::protocol::choice::ProtocolName;
+use crate::protocol::dialogue::{Pace, Parts, Ponder, converse};
+use crate::registry::Registry;
+use crate::run::memory::engine_mib;
+use crate::source::Source;
+use clap::{Args, ValueEnum, value_parser};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  vecaz engine runs/go                  GTP: for Sabaki, GoGui, gogui-twogtp
+  vecaz engine runs/chess --seconds 2   UCI: for a chess program's engines
+  vecaz engine runs/hex --sims 2000 --ponder
+  vecaz engine runs/blob --protocol json
+
+The program's arguments go into the list of engines of a board program, which starts it and sends it lines on stdin. Without a clock of the
+program, and without --sims and --seconds, a move has the run's eval.simulations. docs/interfaces.md lists the commands of each protocol.";
+
+/// The most MiB of trees.
+const MEMORY_MIB: usize = 2048;
+
+/// The protocols of the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProtocolArg {
+    /// Go Text Protocol 2: Go, Hex, Gomoku
+    Gtp,
+    /// Universal Chess Interface
+    Uci,
+    /// Gomocup's managers, Piskvork: Gomoku
+    Gomocup,
+    /// NBoard: Othello
+    Nboard,
+    /// Lines of JSON with the fields of KataGo's analysis engine: every game
+    Json,
+}
+
+impl From<ProtocolArg> for ProtocolName {
+    fn from(argument: ProtocolArg) -> Self {
+        match argument {
+            ProtocolArg::Gtp => Self::Gtp,
+            ProtocolArg::Uci => Self::Uci,
+            ProtocolArg::Gomocup => Self::Gomocup,
+            ProtocolArg::Nboard => Self::NBoard,
+            ProtocolArg::Json => Self::Json,
+        }
+    }
+}
+
+/// The arguments of `vecaz engine`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct EngineArgs {
+    /// The folder of a run (its best network) or of one of its checkpoints, or a weights file [default: the embedded
+    /// network]
+    #[arg(value_name = "RUN")]
+    pub run: Option<PathBuf>,
+    /// The protocol [default: gtp for Go and Hex, uci for chess, gomocup for Gomoku, nboard for Othello, json for other games]
+    #[arg(long, value_name = "NAME")]
+    pub protocol: Option<ProtocolArg>,
+    /// The most simulations of a move
+    #[arg(long, value_name = "S", value_parser = value_parser!(u32).range(1..))]
+    pub sims: Option<u32>,
+    /// The most seconds of a move
+    #[arg(long, value_name = "SECONDS")]
+    pub seconds: Option<f64>,
+    /// Search on the opponent's time too, in protocols that do not say when
+    #[arg(long)]
+    pub ponder: bool,
+    /// Milliseconds of a move's time that are kept back for the way of the reply
+    #[arg(long, value_name = "MS", default_value_t = 100, value_parser = value_parser!(u64).range(..=60_000))]
+    pub overhead: u64,
+    /// Threads, 0 for all cores
+    #[arg(long, value_name = "T", default_value_t = 0, value_parser = value_parser!(u64).range(..=4096))]
+    pub threads: u64,
+    /// The seed of deals and tie breaks
+    #[arg(long, value_name = "X", default_value_t = 1)]
+    pub seed: u64,
+    /// Override one configuration key of the run, e.g. search.leaves=4, or game.n=8 for an edge network; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// Speaks a protocol on stdin and stdout until the client quits or closes them.
+///
+/// # Errors
+/// Those of reading the run; [`Error::Config`] for a time that is none; [`Error::Unsupported`] for a protocol that does not have the
+/// network's game; [`Error::Io`] if stdout cannot be written.
+pub fn execute(args: EngineArgs, registry: &Registry) -> Result<()> {
+    let time = args.seconds.map(seconds).transpose()?;
+    let threads = start_threads(args.threads as usize)?;
+    let source = Source::open(args.run.as_deref(), registry, &args.set)?;
+    let mut settings = source.settings(args.sims, threads);
+    (settings.seed, settings.memory_mib) = (args.seed, engine_mib(MEMORY_MIB));
+    let pace = Pace {
+        simulations: Some(settings.params.simulations.into()),
+        time,
+        most_simulations: args.sims.map(u64::from),
+        overhead: Duration::from_millis(args.overhead),
+        ponder: if args.ponder { Ponder::Always } else { Ponder::Never },
+    };
+    let name = args.protocol.map_or_else(|| ProtocolName::of_game(source.game.name()), ProtocolName::from);
+    tracing::info!("{} by {name:?} with {}", source.game.name(), source.label);
+    let parts = Parts {
+        game: source.game.clone(),
+        registry: registry.clone(),
+        network: source.network()?,
+        settings,
+        pace,
+    };
+    converse(parts, std::io::stdin(), Box::new(std::io::stdout()), |dialogue| name.make(dialogue))
+}
+
+/// The time of `--seconds`.
+fn seconds(seconds: f64) -> Result<Duration> {
+    let time = Duration::try_from_secs_f64(seconds).ok().filter(|_| seconds > 0.0 && seconds <= 86_400.0);
+    time.ok_or_else(|| Error::config("--seconds", seconds, "more than 0, at most 86400"))
+}

@@ -1,0 +1,96 @@
+//! Other programs as opponents of `vecaz eval --against`.
+
+use super::address_space::variables_to_withhold;
+use crate::batch::ErasedRules;
+use crate::batch::rollouts::Player;
+use crate::error::{Error, Result};
+use crate::eval::arena::Contestant;
+use crate::eval::program::Program;
+use crate::protocol::gtp::GtpOpponent;
+use crate::protocol::strength::Strength;
+use crate::protocol::uci::UciOpponent;
+use clap::{Args, value_parser};
+use std::time::Duration;
+
+/// How an external program plays.
+#[derive(Clone, Debug, Args)]
+pub struct OpponentArgs {
+    /// Time limit of an external program's reply, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, conflicts_with = "positions")]
+    pub reply_timeout: f64,
+    /// Seconds of a move that a program of `gtp:` or `uci:` is told to take [default: 0.1 with uci:, its own with gtp:]
+    #[arg(long, value_name = "SECONDS", conflicts_with = "positions")]
+    pub opponent_seconds: Option<f64>,
+    /// Nodes of a move that a program of `uci:` is told to search
+    #[arg(long, value_name = "N", conflicts_with = "positions", value_parser = value_parser!(u64).range(1..))]
+    pub opponent_nodes: Option<u64>,
+    /// Set an option of a program of `uci:`, e.g. 'Skill Level=3'; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", conflicts_with = "positions")]
+    pub opponent_option: Vec<String>,
+}
+
+/// True if `opponent` names a program.
+pub fn is_program(opponent: &str) -> bool {
+    ["exec:", "gtp:", "uci:"].iter().any(|kind| opponent.starts_with(kind))
+}
+
+/// The program of `exec:`, a process for each thread.
+///
+/// # Errors
+/// Those of [`Contestant::external`]; [`Error::Config`] for a time or settings that it cannot have.
+pub fn external(args: &OpponentArgs, command: &str, threads: usize) -> Result<Contestant> {
+    if args.opponent_seconds.is_some() || args.opponent_nodes.is_some() || !args.opponent_option.is_empty() {
+        let expected =
+            "gtp:COMMAND or uci:COMMAND with --opponent-seconds, --opponent-nodes and --opponent-option";
+        return Err(Error::config("--against", format!("exec:{command}"), expected));
+    }
+    let timeout = seconds("--reply-timeout", args.reply_timeout)?;
+    Contestant::external(command, timeout, threads, &variables_to_withhold())
+}
+
+/// The program of `gtp:` or `uci:`, a process for each thread.
+///
+/// # Errors
+/// [`Error::Config`] for a time that is none or an option without a value; those of the programs.
+pub fn by_protocol(
+    args: &OpponentArgs,
+    game: &dyn ErasedRules,
+    opponent: &str,
+    threads: usize,
+) -> Result<Contestant> {
+    let timeout = seconds("--reply-timeout", args.reply_timeout)?;
+    let option = |text: &String| match text.split_once('=') {
+        Some((name, value)) => Ok((name.trim().to_string(), value.trim().to_string())),
+        None => Err(Error::config("--opponent-option", text, "NAME=VALUE")),
+    };
+    let strength = Strength {
+        time: args.opponent_seconds.map(|time| seconds("--opponent-seconds", time)).transpose()?,
+        nodes: args.opponent_nodes,
+        options: args.opponent_option.iter().map(option).collect::<Result<_>>()?,
+    };
+    let withheld = variables_to_withhold();
+    let start = |_| -> Result<Box<dyn Player>> {
+        Ok(match opponent.split_once(':') {
+            Some(("gtp", _)) if strength.nodes.is_some() || !strength.options.is_empty() => {
+                let expected = "uci:COMMAND with --opponent-nodes and --opponent-option";
+                return Err(Error::config("--against", opponent, expected));
+            }
+            Some(("gtp", command)) => {
+                let program = Program::start(command, timeout, &withheld)?;
+                Box::new(GtpOpponent::new(program, game, &strength)?)
+            }
+            _ => {
+                let command = opponent.trim_start_matches("uci:");
+                let program = Program::start(command, timeout, &withheld)?;
+                Box::new(UciOpponent::new(program, game, &strength)?)
+            }
+        })
+    };
+    Ok(Contestant::Plain((0..threads.max(1)).map(start).collect::<Result<_>>()?))
+}
+
+/// A time of more than 0 and at most a day.
+fn seconds(key: &str, seconds: f64) -> Result<Duration> {
+    let time = Duration::try_from_secs_f64(seconds).ok().filter(|_| seconds > 0.0 && seconds <= 86_400.0);
+    time.ok_or_else(|| Error::config(key, seconds, "more than 0, at most 86400"))
+}

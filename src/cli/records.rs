@@ -1,0 +1,47 @@
+//! The games of a match as a file.
+
+use crate::backend::AnyGame;
+use crate::error::{Error, Result};
+use crate::eval::matches::PlayedGame;
+use crate::files::write_atomic;
+use crate::record::{Format, Players};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The games so far, each as text with its number.
+pub struct Records {
+    path: PathBuf,
+    format: Format,
+    games: Vec<(usize, String)>,
+}
+
+impl Records {
+    /// No games of `game` yet, for the file `path`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a game that has no records.
+    pub fn new(path: &Path, game: &Arc<dyn AnyGame>) -> Result<Self> {
+        let expected = "a game with records: go, hex, gomoku and othello (SGF), chess (PGN)";
+        let format =
+            Format::of(game.as_ref()).ok_or_else(|| Error::config("--record", game.name(), expected))?;
+        Ok(Self { path: path.to_path_buf(), format, games: Vec::new() })
+    }
+
+    /// Adds a game between the contestants with these `names`.
+    pub fn add(&mut self, game: &PlayedGame, names: [&str; 2]) {
+        let names = if game.seat == 0 { names } else { [names[1], names[0]] };
+        let returns = <[f32; 2]>::try_from(game.returns.as_slice()).ok();
+        let players = Players { names, returns, resigned: game.resigned, round: game.number + 1 };
+        self.games.push((game.number, self.format.write(&game.play, &players)));
+    }
+
+    /// Writes the games in their order.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn write(mut self) -> Result<()> {
+        self.games.sort_by_key(|(number, _)| *number);
+        let text: String = self.games.into_iter().map(|(_, text)| text).collect();
+        write_atomic(&self.path, text.as_bytes())
+    }
+}

@@ -1,0 +1,278 @@
+//! Queries: a line of JSON -> positions to analyse.
+
+use crate::game::Turn;
+use crate::protocol::dialogue::Dialogue;
+use crate::protocol::position::Position;
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// Fields that are read.
+const KNOWN: [&str; 14] = [
+    "id",
+    "moves",
+    "initialPlayer",
+    "maxVisits",
+    "maxTime",
+    "analyzeTurns",
+    "includePolicy",
+    "reportDuringSearchEvery",
+    "priority",
+    "maxMoves",
+    "boardXSize",
+    "boardYSize",
+    "komi",
+    "overrideSettings",
+];
+
+/// The most turns of one query.
+const MAX_TURNS: usize = 10_000;
+
+/// Whose winning chances are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Viewpoint {
+    /// Those of the player to move.
+    ToMove,
+    /// Those of the first player of two, whom KataGo calls black.
+    First,
+    /// Those of the second.
+    Second,
+}
+
+/// What is to be told about each turn.
+#[derive(Clone, Debug)]
+pub struct Wishes {
+    /// The identifier of the client.
+    pub id: Value,
+    /// The most visits; None for those of the command line.
+    pub visits: Option<u64>,
+    /// The longest time.
+    pub time: Option<Duration>,
+    /// Time between two reports.
+    pub interval: Option<Duration>,
+    /// Whether priors are told.
+    pub policy: IncludePolicy,
+    /// The most moves that are told.
+    pub max_moves: usize,
+    /// Queries of a higher priority come first.
+    pub priority: i64,
+    /// Whose winning chances are told.
+    pub viewpoint: Viewpoint,
+}
+
+/// Whether the network's priors of all actions are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IncludePolicy {
+    /// They are not.
+    No,
+    /// They are, with -1 for illegal actions.
+    Yes,
+}
+
+/// A query: positions by the number of moves before them.
+pub struct Query {
+    /// What is to be told.
+    pub wishes: Wishes,
+    /// The turns, in the order in which they are analysed.
+    pub turns: Vec<(usize, Position)>,
+    /// Warnings about fields that are not read.
+    pub warnings: Vec<Value>,
+}
+
+/// The defect of a field.
+pub type Defect = (&'static str, String);
+
+fn defect<T>(field: &'static str, what: impl Into<String>) -> Result<T, Defect> {
+    Err((field, what.into()))
+}
+
+impl Query {
+    /// Reads a query with its `id`.
+    ///
+    /// # Errors
+    /// The field and its defect.
+    pub fn read(dialogue: &Dialogue, id: &Value, fields: &Map<String, Value>) -> Result<Self, Defect> {
+        let start = start(dialogue, fields)?;
+        let moves = match fields.get("moves") {
+            Some(Value::Array(moves)) => moves,
+            Some(_) => return defect("moves", "expected a list of moves"),
+            None => return defect("moves", "the list of moves is missing; [] is the start of the game"),
+        };
+        if let Some(player) = fields.get("initialPlayer")
+            && start.player().is_some_and(|first| !is_player(&start, player, first))
+        {
+            return defect("initialPlayer", "another player begins by the rules");
+        }
+        let turns = wanted_turns(fields, moves.len())?;
+        let mut position = start;
+        let mut found: Vec<(usize, Position)> = Vec::new();
+        for number in 0..=moves.len() {
+            if turns.contains(&number) {
+                found.push((number, position.clone()));
+            }
+            if let Some(text) = moves.get(number) {
+                step(&mut position, text)
+                    .or_else(|what| defect("moves", format!("move {number}: {what}")))?;
+            }
+        }
+        let turns = turns.iter().filter_map(|turn| found.iter().find(|(number, _)| number == turn).cloned());
+        let turns: Vec<(usize, Position)> = turns.collect();
+        for (number, position) in &turns {
+            match position.play().turn() {
+                Turn::Player(_) => {}
+                Turn::Chance => {
+                    return defect(
+                        "analyzeTurns",
+                        format!("turn {number}: chance decides, play its outcome first"),
+                    );
+                }
+                Turn::Over => return defect("analyzeTurns", format!("turn {number}: the game is over")),
+            }
+        }
+        Ok(Self { wishes: wishes(id, fields)?, turns, warnings: warnings(id, fields) })
+    }
+}
+
+/// The start of the game, with the settings that the query has.
+fn start(dialogue: &Dialogue, fields: &Map<String, Value>) -> Result<Position, Defect> {
+    let game = dialogue.position.game();
+    let options = game.options();
+    for field in ["boardXSize", "boardYSize"] {
+        let size = options.get("size").and_then(toml::Value::as_integer);
+        if let (Some(asked), Some(size)) = (fields.get(field), size)
+            && asked.as_i64() != Some(size)
+        {
+            return defect(field, format!("got {asked}, expected {size}, the size of the network's board"));
+        }
+    }
+    let game = match fields.get("komi") {
+        None | Some(Value::Null) => game.clone(),
+        Some(komi) => {
+            let Some(komi) = komi.as_f64() else { return defect("komi", "expected a number") };
+            dialogue.game_with("komi", komi).or_else(|e| defect("komi", e.to_string()))?
+        }
+    };
+    if fields.get("initialStones").and_then(Value::as_array).is_some_and(|stones| !stones.is_empty()) {
+        return defect("initialStones", "games begin at their start; give all stones as moves");
+    }
+    Ok(Position::new(&game))
+}
+
+/// The turns to analyse: by default that after all moves.
+fn wanted_turns(fields: &Map<String, Value>, moves: usize) -> Result<Vec<usize>, Defect> {
+    let turns = match fields.get("analyzeTurns") {
+        None | Some(Value::Null) => return Ok(vec![moves]),
+        Some(Value::Array(turns)) => turns,
+        Some(_) => return defect("analyzeTurns", "expected a list of numbers"),
+    };
+    if turns.is_empty() || turns.len() > MAX_TURNS {
+        return defect("analyzeTurns", format!("{} turns, expected 1 to {MAX_TURNS}", turns.len()));
+    }
+    let number = |turn: &Value| turn.as_u64().filter(|&turn| turn <= moves as u64).map(|turn| turn as usize);
+    let numbers: Option<Vec<usize>> = turns.iter().map(number).collect();
+    numbers.map_or_else(|| defect("analyzeTurns", format!("expected numbers from 0 to {moves}")), Ok)
+}
+
+/// The text by which a client may name a player: B and W in games with black and white pieces, otherwise the number.
+pub fn player_name(position: &Position, player: u8) -> String {
+    let black_first = match position.game().name() {
+        "go" | "gomoku" | "othello" => true,
+        "chess" => false,
+        _ => return player.to_string(),
+    };
+    if black_first == (player == 0) { "B".into() } else { "W".into() }
+}
+
+fn is_player(position: &Position, name: &Value, player: u8) -> bool {
+    match name {
+        Value::String(name) => {
+            name.eq_ignore_ascii_case(&player_name(position, player)) || *name == player.to_string()
+        }
+        _ => name.as_u64() == Some(player.into()),
+    }
+}
+
+/// Plays a move: a name or a number, or a pair of a player and a move.
+fn step(position: &mut Position, text: &Value) -> Result<(), String> {
+    let text = match text.as_array().map(Vec::as_slice) {
+        None => text,
+        Some([player, text]) => {
+            if position.player().is_some_and(|to_move| !is_player(position, player, to_move)) {
+                return Err(format!("{player} is not to move"));
+            }
+            text
+        }
+        Some(_) => return Err("expected a move, or a pair of a player and a move".into()),
+    };
+    let name = match text {
+        Value::String(name) => name.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => return Err(format!("got {text}, expected a name or a number")),
+    };
+    let play = position.play();
+    match play.find(&name) {
+        Some(action) => position.step(action).map_err(|e| e.to_string()),
+        None => Err(play.illegal(&name).to_string()),
+    }
+}
+
+fn wishes(id: &Value, fields: &Map<String, Value>) -> Result<Wishes, Defect> {
+    let number = |field: &'static str| match fields.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => match value.as_f64().filter(|number| *number >= 0.0) {
+            Some(number) => Ok(Some(number)),
+            None => defect(field, format!("got {value}, expected a number, 0 or more")),
+        },
+    };
+    let seconds = |field: &'static str| match number(field)?.map(Duration::try_from_secs_f64) {
+        None => Ok(None),
+        Some(Ok(time)) => Ok(Some(time)),
+        Some(Err(_)) => defect(field, "more seconds than a clock can hold"),
+    };
+    let policy = match fields.get("includePolicy") {
+        None | Some(Value::Null | Value::Bool(false)) => IncludePolicy::No,
+        Some(Value::Bool(true)) => IncludePolicy::Yes,
+        Some(_) => return defect("includePolicy", "expected true or false"),
+    };
+    let priority = match fields.get("priority") {
+        None | Some(Value::Null) => 0,
+        Some(value) => match value.as_i64() {
+            Some(priority) => priority,
+            None => return defect("priority", "expected a whole number"),
+        },
+    };
+    let visits = number("maxVisits")?;
+    if visits.is_some_and(|visits| visits < 1.0) {
+        return defect("maxVisits", "expected a whole number, 1 or more");
+    }
+    Ok(Wishes {
+        id: id.clone(),
+        visits: visits.map(|visits| visits as u64),
+        time: seconds("maxTime")?,
+        interval: seconds("reportDuringSearchEvery")?.map(|time| time.max(Duration::from_millis(1))),
+        policy,
+        max_moves: number("maxMoves")?.map_or(usize::MAX, |moves| moves as usize),
+        priority,
+        viewpoint: viewpoint(fields)?,
+    })
+}
+
+/// `overrideSettings.reportAnalysisWinratesAs`.
+fn viewpoint(fields: &Map<String, Value>) -> Result<Viewpoint, Defect> {
+    let settings =
+        fields.get("overrideSettings").and_then(|settings| settings.get("reportAnalysisWinratesAs"));
+    match settings {
+        None => Ok(Viewpoint::ToMove),
+        Some(name) => match name.as_str().map(str::to_ascii_uppercase).as_deref() {
+            Some("SIDETOMOVE") => Ok(Viewpoint::ToMove),
+            Some("BLACK") => Ok(Viewpoint::First),
+            Some("WHITE") => Ok(Viewpoint::Second),
+            _ => defect("overrideSettings", "expected reportAnalysisWinratesAs SIDETOMOVE, BLACK or WHITE"),
+        },
+    }
+}
+
+/// A warning for each field that is not read.
+fn warnings(id: &Value, fields: &Map<String, Value>) -> Vec<Value> {
+    let unknown = fields.keys().filter(|field| !KNOWN.contains(&field.as_str()));
+    unknown.map(|field| json!({"id": id, "field": field, "warning": "this field is not read"})).collect()
+}

@@ -1,0 +1,174 @@
+//! The queries of a client, analysed one after another by their priority.
+
+use super::query::{Query, Wishes};
+use super::reply::{State, result};
+use crate::engine::Analysis;
+use crate::error::Result;
+use crate::protocol::dialogue::{Dialogue, Flow, Goal, Protocol, Reading};
+use crate::protocol::position::Position;
+use serde_json::{Map, Value, json};
+
+/// The most turns that may wait.
+const MAX_WAITING: usize = 100_000;
+
+/// A turn that is to be analysed.
+struct Turn {
+    wishes: Wishes,
+    number: usize,
+    position: Position,
+}
+
+/// The engine's side of JSON lines.
+#[derive(Default)]
+pub struct Json {
+    /// Turns in the order in which they came.
+    waiting: Vec<Turn>,
+    /// The turn that is analysed.
+    current: Option<Turn>,
+}
+
+impl Json {
+    /// Analyses the turn that has waited longest of those of the highest priority.
+    fn next(&mut self, dialogue: &mut Dialogue) {
+        if self.current.is_some() {
+            return;
+        }
+        let highest = self.waiting.iter().map(|turn| turn.wishes.priority).max();
+        let Some(index) = self.waiting.iter().position(|turn| Some(turn.wishes.priority) == highest) else {
+            return;
+        };
+        let turn = self.waiting.remove(index);
+        let own = dialogue.own_goal();
+        let wishes = &turn.wishes;
+        // A limit of the query replaces those of the command line.
+        let (simulations, time) = match (wishes.visits, wishes.time) {
+            (None, None) => (own.simulations, own.time),
+            limits => limits,
+        };
+        let goal = Goal { simulations, time, interval: wishes.interval };
+        dialogue.search_from_now(turn.position.clone(), goal);
+        self.current = Some(turn);
+    }
+
+    fn query(&mut self, dialogue: &mut Dialogue, id: &Value, fields: &Map<String, Value>) -> Result<()> {
+        let query = match Query::read(dialogue, id, fields) {
+            Ok(query) => query,
+            Err((field, what)) => {
+                return say(dialogue, &json!({"id": id, "field": field, "error": what}));
+            }
+        };
+        if self.waiting.len() + query.turns.len() > MAX_WAITING {
+            let what = format!("more than {MAX_WAITING} turns wait");
+            return say(dialogue, &json!({"id": id, "error": what}));
+        }
+        query.warnings.iter().try_for_each(|warning| say(dialogue, warning))?;
+        let Query { wishes, turns, .. } = query;
+        self.waiting.extend(turns.into_iter().map(|(number, position)| Turn {
+            wishes: wishes.clone(),
+            number,
+            position,
+        }));
+        self.next(dialogue);
+        Ok(())
+    }
+
+    fn action(&mut self, dialogue: &mut Dialogue, id: &Value, fields: &Map<String, Value>) -> Result<()> {
+        let mut reply = Value::Object(fields.clone());
+        match fields["action"].as_str() {
+            Some("query_version") => {
+                reply["version"] = json!(env!("CARGO_PKG_VERSION"));
+                reply["git_hash"] = json!(env!("VECAZ_COMMIT"));
+                reply["game"] = json!(dialogue.position.game().name());
+                reply["options"] = json!(dialogue.position.game().options());
+            }
+            Some("terminate") => {
+                let Some(wanted) = fields.get("terminateId") else {
+                    let what = "the query to terminate is missing";
+                    return say(dialogue, &json!({"id": id, "field": "terminateId", "error": what}));
+                };
+                let turns = fields.get("turnNumbers").and_then(Value::as_array);
+                let is_meant = |turn: &Turn| {
+                    turn.wishes.id == *wanted && turns.is_none_or(|turns| turns.contains(&json!(turn.number)))
+                };
+                self.terminate(dialogue, is_meant)?;
+            }
+            Some("terminate_all") => {
+                let turns = fields.get("turnNumbers").and_then(Value::as_array);
+                self.terminate(dialogue, |turn| {
+                    turns.is_none_or(|turns| turns.contains(&json!(turn.number)))
+                })?;
+            }
+            Some("clear_cache") => dialogue.configure(),
+            _ => {
+                let what = "expected query_version, terminate, terminate_all or clear_cache";
+                return say(dialogue, &json!({"id": id, "field": "action", "error": what}));
+            }
+        }
+        say(dialogue, &reply)
+    }
+
+    /// Ends turns. One that waits has no results, and the one that is analysed those so far.
+    fn terminate(&mut self, dialogue: &mut Dialogue, is_meant: impl Fn(&Turn) -> bool) -> Result<()> {
+        if self.current.as_ref().is_some_and(&is_meant) {
+            dialogue.stop();
+        }
+        for turn in self.waiting.extract_if(.., |turn| is_meant(turn)) {
+            say(dialogue, &no_results(&turn))?;
+        }
+        Ok(())
+    }
+}
+
+/// The reply for a turn that was not analysed.
+fn no_results(turn: &Turn) -> Value {
+    json!({"id": turn.wishes.id, "turnNumber": turn.number, "isDuringSearch": false, "noResults": true})
+}
+
+fn say(dialogue: &mut Dialogue, value: &Value) -> Result<()> {
+    dialogue.say(&value.to_string())
+}
+
+impl Protocol for Json {
+    fn line(&mut self, dialogue: &mut Dialogue, line: &str) -> Result<Flow> {
+        if line.trim().is_empty() {
+            return Ok(Flow::Continue);
+        }
+        match serde_json::from_str::<Value>(line) {
+            Ok(Value::Object(fields)) => match fields.get("id") {
+                Some(id @ Value::String(_)) if fields.contains_key("action") => {
+                    self.action(dialogue, id, &fields)?;
+                }
+                Some(id @ Value::String(_)) => self.query(dialogue, id, &fields)?,
+                _ => say(dialogue, &json!({"field": "id", "error": "expected a text that names the query"}))?,
+            },
+            Ok(_) => say(dialogue, &json!({"error": "expected a JSON object"}))?,
+            Err(error) => say(dialogue, &json!({"error": format!("not JSON: {error}")}))?,
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn reading(&self, _line: &str) -> Reading {
+        Reading::Now
+    }
+
+    fn progress(&mut self, dialogue: &mut Dialogue, found: &Analysis) -> Result<()> {
+        match &self.current {
+            Some(turn) => {
+                say(dialogue, &result(&turn.wishes, turn.number, &turn.position, found, State::During))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn found(&mut self, dialogue: &mut Dialogue, found: Result<Box<Analysis>>) -> Result<()> {
+        if let Some(turn) = self.current.take() {
+            let reply = match found {
+                Ok(found) => result(&turn.wishes, turn.number, &turn.position, &found, State::Final),
+                Err(error) => json!({"id": turn.wishes.id, "error": error.to_string()}),
+            };
+            say(dialogue, &reply)?;
+        }
+        self.next(dialogue);
+        Ok(())
+    }
+}

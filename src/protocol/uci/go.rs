@@ -1,0 +1,159 @@
+//! The limits of `go`.
+
+use crate::protocol::clock::TimeLeft;
+use crate::protocol::dialogue::{Dialogue, Goal};
+use std::time::Duration;
+
+/// The longest expected line that the engine tells, which bounds `depth`.
+const MAX_DEPTH: u64 = 12;
+/// Time between two reports.
+const INTERVAL: Duration = Duration::from_millis(250);
+/// The same while an end by depth is looked for.
+const SHORT_INTERVAL: Duration = Duration::from_millis(20);
+
+/// When a search may answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Answer {
+    /// As soon as it ends.
+    #[default]
+    AtEnd,
+    /// Not before `stop`.
+    AfterStop,
+    /// Not before `ponderhit` or `stop`.
+    AfterPonderhit,
+}
+
+/// The words of `go`.
+#[derive(Clone, Debug, Default)]
+pub struct Go {
+    /// When it may answer.
+    pub answer: Answer,
+    /// The moves of `searchmoves`.
+    pub moves: Vec<String>,
+    /// The length of the expected line at which it ends.
+    pub depth: Option<u64>,
+    nodes: Option<u64>,
+    move_time: Option<Duration>,
+    /// Whether `mate` was given: an end by proof.
+    mate: bool,
+    time: [Option<Duration>; 2],
+    increment: [Duration; 2],
+    moves_to_go: Option<u32>,
+}
+
+/// A number of milliseconds; clocks that have run out are negative for some programs.
+fn milliseconds(text: &str) -> Option<Duration> {
+    let value: i64 = text.parse().ok()?;
+    Some(Duration::from_millis(value.max(0) as u64))
+}
+
+impl Go {
+    /// Reads the words after `go`. Words that mean nothing are passed over, as the protocol asks.
+    pub fn read(words: &[&str]) -> Self {
+        let mut go = Self::default();
+        let mut words = words.iter().copied().peekable();
+        while let Some(word) = words.next() {
+            let mut number = || words.next_if(|text| text.parse::<i64>().is_ok());
+            match word {
+                "infinite" => go.answer = Answer::AfterStop,
+                "ponder" => go.answer = Answer::AfterPonderhit,
+                "wtime" => go.time[0] = number().and_then(milliseconds),
+                "btime" => go.time[1] = number().and_then(milliseconds),
+                "winc" => go.increment[0] = number().and_then(milliseconds).unwrap_or_default(),
+                "binc" => go.increment[1] = number().and_then(milliseconds).unwrap_or_default(),
+                "movestogo" => go.moves_to_go = number().and_then(|text| text.parse().ok()),
+                "movetime" => go.move_time = number().and_then(milliseconds),
+                "nodes" => go.nodes = number().and_then(|text| text.parse().ok()),
+                "depth" => go.depth = number().and_then(|text| text.parse().ok()),
+                "mate" => go.mate = number().is_some(),
+                "searchmoves" => {
+                    while let Some(name) = words.next_if(|word| is_move(word)) {
+                        go.moves.push(name.to_string());
+                    }
+                }
+                _ => {}
+            }
+        }
+        go
+    }
+
+    /// The goal of a search for `player`.
+    pub fn goal(&self, dialogue: &Dialogue, player: u8) -> Goal {
+        let interval = Some(if self.depth.is_some() { SHORT_INTERVAL } else { INTERVAL });
+        if self.answer != Answer::AtEnd {
+            return Goal { interval, ..Goal::default() };
+        }
+        let own = dialogue.own_goal();
+        let mut goal = Goal::default();
+        let player = usize::from(player);
+        if let Some(remaining) = self.time[player] {
+            let clock = TimeLeft {
+                remaining,
+                increment: self.increment[player],
+                moves_to_go: self.moves_to_go,
+                overtime: Duration::ZERO,
+            };
+            goal = dialogue.goal_by(clock);
+        }
+        if let Some(time) = self.move_time {
+            goal.time = Some(goal.time.map_or(time, |budget| budget.min(time)));
+        }
+        let by_depth =
+            self.depth.and_then(|depth| Some(own.simulations?.saturating_mul(depth.clamp(1, MAX_DEPTH))));
+        let counts = [self.nodes.map(|nodes| nodes.max(1)), by_depth, goal.simulations];
+        goal.simulations = counts.into_iter().flatten().min();
+        if goal.simulations.is_none() && goal.time.is_none() {
+            goal = own;
+        }
+        Goal { interval, ..goal }
+    }
+
+    /// True if the expected line is as long as `depth` asks.
+    pub fn is_deep_enough(&self, line: usize) -> bool {
+        self.depth.is_some_and(|depth| line as u64 >= depth.clamp(1, MAX_DEPTH))
+    }
+
+    /// The same search once the opponent has made the expected move.
+    #[must_use]
+    pub fn after_ponderhit(mut self) -> Self {
+        self.answer = Answer::AtEnd;
+        self
+    }
+}
+
+fn is_move(word: &str) -> bool {
+    let bytes = word.as_bytes();
+    let is_square = |at: usize| {
+        matches!(bytes.get(at), Some(b'a'..=b'h')) && matches!(bytes.get(at + 1), Some(b'1'..=b'8'))
+    };
+    (4..=5).contains(&bytes.len()) && is_square(0) && is_square(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Go {
+        Go::read(&text.split_whitespace().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn words_are_read_and_others_passed_over() {
+        let go =
+            read("wtime 1000 btime -5 winc 10 foo binc 20 movestogo 7 searchmoves e2e4 e7e8q depth 4 mate 3");
+        let ms = |ms| Some(Duration::from_millis(ms));
+        assert_eq!((go.time, go.moves_to_go, go.depth), ([ms(1000), ms(0)], Some(7), Some(4)));
+        assert_eq!(go.increment.map(|time| time.as_millis()), [10, 20]);
+        assert_eq!(go.moves, ["e2e4", "e7e8q"]);
+        assert!(go.mate && go.answer == Answer::AtEnd);
+        assert!(go.is_deep_enough(4) && !go.is_deep_enough(3));
+        assert_eq!(read("infinite").answer, Answer::AfterStop);
+        let go = read("ponder movetime infinite nodes 99999999999999999999 wtime");
+        assert_eq!(
+            (go.move_time, go.nodes, go.answer),
+            (None, None, Answer::AfterStop),
+            "a number is missing"
+        );
+        assert_eq!(read("ponder nodes 5").after_ponderhit().answer, Answer::AtEnd);
+    }
+}

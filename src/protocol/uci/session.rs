@@ -1,0 +1,278 @@
+//! The commands of UCI.
+
+use super::go::{Answer, Go};
+use super::info::{ShowWdl, best_move, lines};
+use crate::engine::{Analysis, EndCause};
+use crate::error::{Error, Result};
+use crate::game::chess::START_FEN;
+use crate::protocol::dialogue::{Dialogue, Flow, Protocol, Reading};
+use crate::protocol::position::Position;
+use std::time::Duration;
+
+/// The commands.
+const COMMANDS: [&str; 11] = [
+    "uci",
+    "debug",
+    "isready",
+    "setoption",
+    "register",
+    "ucinewgame",
+    "position",
+    "go",
+    "stop",
+    "ponderhit",
+    "quit",
+];
+/// The answer to `go` where there is no move.
+const NO_MOVE: &str = "bestmove (none)";
+/// The fewest MiB of trees.
+const MIN_HASH: usize = 64;
+/// The most.
+const MAX_HASH: usize = 1 << 20;
+/// The most legal moves of a position.
+const MAX_LINES: usize = 218;
+
+/// The search of a `go`.
+struct Task {
+    go: Go,
+    position: Position,
+    /// The legal moves of `searchmoves`.
+    allowed: Vec<u16>,
+}
+
+/// The engine's side of UCI.
+pub struct Uci {
+    /// The number of best moves that are told.
+    num_lines: usize,
+    show_wdl: ShowWdl,
+    /// True after a position that was refused.
+    is_refused: bool,
+    task: Option<Task>,
+    /// The line that answers `go`, once its search has ended by itself but may not answer yet.
+    held: Option<String>,
+}
+
+impl Uci {
+    /// UCI for the game of `dialogue`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a game other than chess.
+    pub fn new(dialogue: &mut Dialogue) -> Result<Self> {
+        let name = dialogue.position.game().name();
+        if name != "chess" {
+            return Err(Error::unsupported(format!("UCI for {name}"), "it is for chess"));
+        }
+        dialogue.position = Position::new(&dialogue.game_with("fen", START_FEN)?);
+        Ok(Self { num_lines: 1, show_wdl: ShowWdl::No, is_refused: false, task: None, held: None })
+    }
+
+    fn introduce(&self, dialogue: &mut Dialogue) -> Result<()> {
+        let hash = dialogue.settings.memory_mib.clamp(MIN_HASH, MAX_HASH);
+        let threads = dialogue.settings.threads.max(1);
+        let overhead = dialogue.pace.overhead.as_millis();
+        dialogue.say(&format!("id name vecaz {}", env!("CARGO_PKG_VERSION")))?;
+        dialogue.say("id author the authors of vecaz")?;
+        for option in [
+            format!("Hash type spin default {hash} min {MIN_HASH} max {MAX_HASH}"),
+            format!("Threads type spin default {threads} min 1 max 4096"),
+            format!("MultiPV type spin default 1 min 1 max {MAX_LINES}"),
+            "Ponder type check default false".to_string(),
+            "UCI_ShowWDL type check default false".to_string(),
+            format!("Move Overhead type spin default {overhead} min 0 max 60000"),
+        ] {
+            dialogue.say(&format!("option name {option}"))?;
+        }
+        dialogue.say("uciok")
+    }
+
+    /// `name NAME value VALUE`; names have blanks.
+    fn set_option(&mut self, dialogue: &mut Dialogue, words: &[&str]) -> Result<()> {
+        let at = words.iter().position(|&word| word == "value").unwrap_or(words.len());
+        let name =
+            words[..at].iter().skip_while(|&&word| word == "name").copied().collect::<Vec<_>>().join(" ");
+        let value = words.get(at + 1).copied().unwrap_or_default();
+        let number =
+            |least: usize, most: usize| value.parse().ok().filter(|number| (least..=most).contains(number));
+        let is_set = match name.to_lowercase().as_str() {
+            "hash" => number(MIN_HASH, MAX_HASH).map(|mib| {
+                dialogue.settings.memory_mib = mib;
+                dialogue.configure();
+            }),
+            "threads" => number(1, 4096).map(|threads| {
+                dialogue.settings.threads = threads;
+                dialogue.configure();
+            }),
+            "multipv" => number(1, MAX_LINES).map(|lines| self.num_lines = lines),
+            "move overhead" => {
+                number(0, 60_000).map(|ms| dialogue.pace.overhead = Duration::from_millis(ms as u64))
+            }
+            // The client decides when the engine ponders.
+            "ponder" => value.parse::<bool>().ok().map(drop),
+            "uci_showwdl" => value
+                .parse()
+                .ok()
+                .map(|show: bool| self.show_wdl = if show { ShowWdl::Yes } else { ShowWdl::No }),
+            _ => None,
+        };
+        match is_set {
+            Some(()) => Ok(()),
+            None => dialogue.say(&format!("info string no such option or value: {}", words.join(" "))),
+        }
+    }
+
+    /// `startpos` or `fen FEN`, and `moves`.
+    fn set_position(&mut self, dialogue: &mut Dialogue, words: &[&str]) -> Result<()> {
+        let at = words.iter().position(|&word| word == "moves").unwrap_or(words.len());
+        let (start, moves) = (&words[..at], words.get(at + 1..).unwrap_or_default());
+        match position(dialogue, start, moves) {
+            Ok(position) => {
+                (dialogue.position, self.is_refused) = (position, false);
+                Ok(())
+            }
+            Err(what) => {
+                self.is_refused = true;
+                dialogue.say(&format!("info string {what}"))
+            }
+        }
+    }
+
+    fn go(&mut self, dialogue: &mut Dialogue, words: &[&str]) -> Result<()> {
+        let go = Go::read(words);
+        let position = match resumed(dialogue, &dialogue.position) {
+            Some(position) if !self.is_refused => position,
+            _ if go.answer == Answer::AtEnd => return dialogue.say(NO_MOVE),
+            _ => {
+                self.held = Some(NO_MOVE.into());
+                return Ok(());
+            }
+        };
+        let allowed = go.moves.iter().filter_map(|name| find(&position, name)).collect();
+        let goal = go.goal(dialogue, position.player().unwrap_or_default());
+        dialogue.search_at(position.clone(), goal);
+        self.task = Some(Task { go, position, allowed });
+        Ok(())
+    }
+
+    /// The opponent has made the expected move: from now on the clock runs.
+    fn ponderhit(&mut self, dialogue: &mut Dialogue) -> Result<()> {
+        if let Some(line) = self.held.take() {
+            return dialogue.say(&line);
+        }
+        if let Some(task) = &mut self.task
+            && task.go.answer == Answer::AfterPonderhit
+        {
+            task.go = std::mem::take(&mut task.go).after_ponderhit();
+            let goal = task.go.goal(dialogue, task.position.player().unwrap_or_default());
+            dialogue.search_at(task.position.clone(), goal);
+        }
+        Ok(())
+    }
+
+    fn tell(&self, dialogue: &mut Dialogue, task: &Task, found: &Analysis) -> Result<()> {
+        let lines = lines(&task.position, found, &task.allowed, self.num_lines, self.show_wdl);
+        lines.iter().try_for_each(|line| dialogue.say(line))
+    }
+}
+
+/// The position of the words after `position`.
+fn position(dialogue: &Dialogue, start: &[&str], moves: &[&str]) -> std::result::Result<Position, String> {
+    let fen = match start {
+        ["startpos"] => START_FEN.to_string(),
+        ["fen", fields @ ..] => fields.join(" "),
+        _ => return Err("expected position startpos or position fen FEN".into()),
+    };
+    let game = dialogue.game_with("fen", fen).map_err(|e| e.to_string())?;
+    let mut position = Position::new(&game);
+    for name in moves {
+        let illegal = || format!("move {name} is not legal after {}", position.actions().len());
+        position = resumed(dialogue, &position).ok_or_else(illegal)?;
+        let action = find(&position, name).ok_or_else(|| format!("move {name} is not legal here"))?;
+        position.step(action).map_err(|e| e.to_string())?;
+    }
+    Ok(position)
+}
+
+/// The legal move with this name.
+fn find(position: &Position, name: &str) -> Option<u16> {
+    position.play().legal().into_iter().find(|&action| position.name(action).eq_ignore_ascii_case(name))
+}
+
+/// `position`, or if a draw was declared in it that a client need not claim, the same board with its clock at 0 and without its earlier
+/// positions. None where the game is over in any case.
+fn resumed(dialogue: &Dialogue, position: &Position) -> Option<Position> {
+    if !position.is_over() {
+        return Some(position.clone());
+    }
+    let (_, fen) = position.game().notation(position.play().state())?;
+    let mut fields: Vec<&str> = fen.split(' ').collect();
+    *fields.get_mut(4)? = "0";
+    // Refused where the game is over by mate, stalemate or want of material.
+    dialogue.game_with("fen", fields.join(" ")).ok().map(|game| Position::new(&game))
+}
+
+impl Protocol for Uci {
+    fn line(&mut self, dialogue: &mut Dialogue, line: &str) -> Result<Flow> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        // Words before the first command are passed over, as the protocol asks.
+        let Some(at) = words.iter().position(|word| COMMANDS.contains(word)) else {
+            return Ok(Flow::Continue);
+        };
+        let (command, rest) = (words[at], &words[at + 1..]);
+        if !matches!(command, "isready" | "ponderhit" | "debug" | "register" | "uci")
+            && let Some(line) = self.held.take()
+        {
+            dialogue.say(&line)?;
+        }
+        match command {
+            "uci" => self.introduce(dialogue)?,
+            "isready" => dialogue.say("readyok")?,
+            "setoption" => self.set_option(dialogue, rest)?,
+            "ucinewgame" => {
+                dialogue.position = Position::new(&dialogue.game_with("fen", START_FEN)?);
+                self.is_refused = false;
+            }
+            "position" => self.set_position(dialogue, rest)?,
+            "go" => self.go(dialogue, rest)?,
+            "stop" => dialogue.stop(),
+            "ponderhit" => self.ponderhit(dialogue)?,
+            "quit" => return Ok(Flow::Quit),
+            _ => {}
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn reading(&self, line: &str) -> Reading {
+        match line.split_whitespace().find(|word| COMMANDS.contains(word)) {
+            Some("setoption" | "ucinewgame" | "position" | "go" | "quit") => Reading::Interrupt,
+            _ => Reading::Now,
+        }
+    }
+
+    fn progress(&mut self, dialogue: &mut Dialogue, found: &Analysis) -> Result<()> {
+        let Some(task) = &self.task else { return Ok(()) };
+        self.tell(dialogue, task, found)?;
+        if task.go.answer == Answer::AtEnd && task.go.is_deep_enough(found.best().line.len()) {
+            dialogue.stop();
+        }
+        Ok(())
+    }
+
+    fn found(&mut self, dialogue: &mut Dialogue, found: Result<Box<Analysis>>) -> Result<()> {
+        let Some(task) = self.task.take() else { return Ok(()) };
+        let (line, is_stopped) = match &found {
+            Ok(found) => {
+                self.tell(dialogue, &task, found)?;
+                (best_move(found, &task.allowed), found.end == EndCause::Stopped)
+            }
+            Err(error) => {
+                dialogue.say(&format!("info string {error}"))?;
+                (NO_MOVE.to_string(), false)
+            }
+        };
+        if task.go.answer == Answer::AtEnd || is_stopped {
+            return dialogue.say(&line);
+        }
+        self.held = Some(line);
+        Ok(())
+    }
+}

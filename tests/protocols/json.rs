@@ -1,0 +1,196 @@
+//! Lines of JSON, for every game.
+
+use super::{Client, parts, talk};
+use serde_json::{Value, json};
+use vecaz::batch::Playthrough;
+use vecaz::game::Turn;
+use vecaz::protocol::choice::ProtocolName::Json;
+use vecaz::protocol::dialogue::Parts;
+use vecaz::registry::Registry;
+
+fn say(parts: Parts, queries: &[Value]) -> Vec<Value> {
+    let script: String = queries.iter().map(|query| format!("{query}\n")).collect();
+    let text = talk(Json, parts, &script);
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+#[test]
+fn a_query_has_the_fields_of_katago() {
+    let query = json!({
+        "id": "a", "moves": [["B", "C3"], ["W", "D4"]], "initialPlayer": "B", "rules": "tromp-taylor", "komi": 6.5,
+        "boardXSize": 9, "boardYSize": 9, "maxVisits": 40, "includePolicy": true, "analyzeTurns": [2, 0],
+    });
+    let replies = say(parts("go", "size = 9"), &[query]);
+    assert_eq!(replies[0], json!({"id": "a", "field": "rules", "warning": "this field is not read"}));
+    let [_, second, first] = &replies[..] else { panic!("{replies:?}") };
+    assert_eq!((&second["turnNumber"], &first["turnNumber"]), (&json!(2), &json!(0)));
+    for reply in [first, second] {
+        assert_eq!((&reply["id"], &reply["isDuringSearch"]), (&json!("a"), &json!(false)));
+        let root = &reply["rootInfo"];
+        assert_eq!((&root["currentPlayer"], &root["visits"]), (&json!("B"), &json!(40)));
+        let moves = reply["moveInfos"].as_array().expect("moves");
+        let visits: u64 = moves.iter().map(|shown| shown["visits"].as_u64().expect("visits")).sum();
+        assert_eq!(visits, 40);
+        let priors: f64 = moves.iter().map(|shown| shown["prior"].as_f64().expect("a prior")).sum();
+        assert!((priors - 1.0).abs() < 1e-3, "{priors}");
+        assert!(
+            (0..moves.len())
+                .all(|order| moves[order]["order"] == order && moves[order]["pv"][0] == moves[order]["move"])
+        );
+        let (winrate, utility) =
+            (root["winrate"].as_f64().expect("a number"), root["utility"].as_f64().expect("a number"));
+        assert!((winrate - (1.0 + utility) / 2.0).abs() < 1e-6);
+        let policy = reply["policy"].as_array().expect("a policy");
+        assert_eq!(policy.len(), 82);
+        assert_eq!(policy.iter().filter(|p| p.as_f64() == Some(-1.0)).count(), 82 - moves.len());
+    }
+}
+
+#[test]
+fn winning_chances_are_told_from_the_side_that_is_asked_for() {
+    let query = |viewpoint: &str| json!({"id": viewpoint, "moves": ["C3"], "overrideSettings": {"reportAnalysisWinratesAs": viewpoint}});
+    let replies =
+        say(parts("go", "size = 5"), &[query("SIDETOMOVE"), query("BLACK"), query("WHITE"), query("GREEN")]);
+    let utility = |id: usize| {
+        replies.iter().find(|reply| reply["id"] == ["SIDETOMOVE", "BLACK", "WHITE"][id]).expect("a reply")["rootInfo"]["utility"].as_f64().expect("a number")
+    };
+    assert!(utility(0) == utility(2) && utility(1) == -utility(0) && utility(0) != 0.0);
+    assert!(replies.iter().any(|reply| reply["field"] == "overrideSettings" && reply["error"].is_string()));
+}
+
+/// Random games of all games: dice and cards by name or number, each decision analysed.
+#[test]
+fn every_game_is_analysed_at_every_decision() {
+    let registry = Registry::built_in();
+    for name in registry.names() {
+        let game = registry.game(name, &Default::default()).expect("registered");
+        let mut play = Playthrough::new(game);
+        let mut rng = super::stream(5);
+        let mut turns = Vec::new();
+        while turns.len() < 12 && play.turn() != Turn::Over {
+            if let Turn::Player(_) = play.turn() {
+                turns.push(play.actions().len());
+            }
+            let legal = play.legal();
+            play.step(legal[rng.below(legal.len())]).expect("legal");
+        }
+        let mixed = |(index, (action, name)): (usize, (&u16, String))| {
+            if index % 2 == 0 { json!(action) } else { json!(name) }
+        };
+        let moves: Vec<Value> = play.actions().iter().zip(play.names()).enumerate().map(mixed).collect();
+        let query = json!({"id": name, "moves": moves, "analyzeTurns": turns, "maxVisits": 6});
+        let replies = say(parts(name, ""), &[query]);
+        let numbers: Vec<usize> =
+            replies.iter().map(|reply| reply["turnNumber"].as_u64().expect("a number") as usize).collect();
+        assert_eq!(numbers, turns, "{name}: {replies:?}");
+        for (reply, &turn) in replies.iter().zip(&turns) {
+            let position = play.after(turn);
+            let moves = reply["moveInfos"].as_array().expect("moves");
+            assert_eq!(moves.len(), position.legal().len(), "{name} {turn}");
+            assert!(
+                moves.iter().all(|shown| position.find(shown["move"].as_str().expect("a name")).is_some()),
+                "{name} {turn}"
+            );
+        }
+    }
+}
+
+/// What a reply says does not depend on cards that the player to move cannot know.
+#[test]
+fn hidden_cards_change_nothing() {
+    let options = "players = 3\ncards = 2\ndealer = 2";
+    let reply = |cards: &str| {
+        let moves: Vec<&str> = cards.split(' ').collect();
+        let mut replies = say(
+            parts("blob", options),
+            &[json!({"id": "x", "moves": moves, "maxVisits": 50, "includePolicy": true})],
+        );
+        replies[0]["rootInfo"]["seconds"] = json!(0);
+        replies.remove(0)
+    };
+    let one = reply("2♠ K♥ Q♥ 3♦ 9♣ 10♥");
+    assert_eq!(one, reply("2♠ A♠ A♥ 3♦ A♣ A♦"));
+    assert_ne!(one, reply("2♣ A♠ A♥ 3♦ A♣ A♦"), "another hand of the player to move");
+    assert!(
+        one["moveInfos"]
+            .as_array()
+            .expect("moves")
+            .iter()
+            .all(|shown| shown["pv"].as_array().map(Vec::len) == Some(1))
+    );
+}
+
+#[test]
+fn wrong_queries_are_answered_with_the_field() {
+    for (query, field, part) in [
+        (json!({"id": "x"}), "moves", "missing"),
+        (json!({"id": "x", "moves": 3}), "moves", "a list"),
+        (json!({"id": "x", "moves": ["e9"]}), "moves", "move 0: ply 0: action e9 is not legal"),
+        (json!({"id": "x", "moves": [["W", "C3"]]}), "moves", "\"W\" is not to move"),
+        (json!({"id": "x", "moves": [["B", "C3", 1]]}), "moves", "a pair"),
+        (json!({"id": "x", "moves": [null]}), "moves", "got null"),
+        (json!({"id": "x", "moves": [], "analyzeTurns": [1]}), "analyzeTurns", "from 0 to 0"),
+        (json!({"id": "x", "moves": [], "analyzeTurns": []}), "analyzeTurns", "0 turns"),
+        (json!({"id": "x", "moves": [], "maxVisits": 0}), "maxVisits", "1 or more"),
+        (json!({"id": "x", "moves": [], "maxVisits": "many"}), "maxVisits", "0 or more"),
+        (json!({"id": "x", "moves": [], "maxTime": 1e300}), "maxTime", "more seconds"),
+        (json!({"id": "x", "moves": [], "includePolicy": 1}), "includePolicy", "true or false"),
+        (json!({"id": "x", "moves": [], "priority": 0.5}), "priority", "whole"),
+        (json!({"id": "x", "moves": [], "initialPlayer": "W"}), "initialPlayer", "another player"),
+        (json!({"id": "x", "moves": [], "initialStones": [["B", "C3"]]}), "initialStones", "as moves"),
+        (json!({"id": "x", "moves": [], "boardXSize": 19}), "boardXSize", "expected 5"),
+        (json!({"id": "x", "moves": [], "komi": "a"}), "komi", "a number"),
+        (json!({"id": "x", "moves": [], "komi": 1000}), "komi", "game.komi"),
+        (json!({"id": "x", "moves": ["pass", "pass"]}), "analyzeTurns", "the game is over"),
+        (json!({"id": "x", "action": "fly"}), "action", "expected query_version"),
+        (json!({"id": "x", "action": "terminate"}), "terminateId", "missing"),
+        (json!({"id": 5, "moves": []}), "id", "a text"),
+        (json!({"moves": []}), "id", "a text"),
+    ] {
+        let replies = say(parts("go", "size = 5"), std::slice::from_ref(&query));
+        let error = replies[0]["error"].as_str().unwrap_or_else(|| panic!("{query}: {replies:?}"));
+        assert!(replies[0]["field"] == field && error.contains(part), "{query}: {replies:?}");
+        assert_eq!(replies.len(), 1, "{replies:?}");
+    }
+    let text = talk(Json, parts("go", "size = 5"), "{\n[]\n\n\"x\"\n");
+    assert_eq!(text.lines().filter(|line| line.contains("\"error\":")).count(), 3, "{text}");
+    let replies = say(parts("backgammon", ""), &[json!({"id": "dice", "moves": []})]);
+    assert!(
+        replies[0]["error"].as_str().is_some_and(|error| error.contains("chance decides")),
+        "{replies:?}"
+    );
+}
+
+#[test]
+fn queries_are_answered_by_priority_and_can_be_terminated() {
+    let mut client = Client::start(Json, parts("othello", ""));
+    let line = |client: &mut Client| -> Value { serde_json::from_str(&client.line()).expect("JSON") };
+    let next = |client: &mut Client| loop {
+        let reply = line(client);
+        if reply["isDuringSearch"] != true {
+            return reply;
+        }
+    };
+    client.send(
+        &json!({"id": "long", "moves": [], "maxTime": 3600, "reportDuringSearchEvery": 0.01}).to_string(),
+    );
+    let during = line(&mut client);
+    assert!(during["isDuringSearch"] == true && during["rootInfo"]["visits"].as_u64() > Some(0), "{during}");
+    for (id, priority) in [("low", -1), ("first", 5), ("second", 5), ("gone", 9)] {
+        client.send(&json!({"id": id, "moves": [], "priority": priority, "maxVisits": 3}).to_string());
+    }
+    client.send(&json!({"id": "t", "action": "terminate", "terminateId": "gone"}).to_string());
+    assert_eq!(
+        next(&mut client),
+        json!({"id": "gone", "turnNumber": 0, "isDuringSearch": false, "noResults": true})
+    );
+    assert_eq!(next(&mut client)["action"], "terminate");
+    client.send(&json!({"id": "v", "action": "query_version"}).to_string());
+    client.send(&json!({"id": "t", "action": "terminate", "terminateId": "long"}).to_string());
+    let mut ids = Vec::new();
+    while ids.len() < 6 {
+        ids.push(next(&mut client)["id"].as_str().expect("an id").to_string());
+    }
+    assert_eq!(ids, ["v", "t", "long", "first", "second", "low"]);
+    assert_eq!(client.end(), Vec::<String>::new());
+}

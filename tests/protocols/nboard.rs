@@ -1,0 +1,91 @@
+//! NBoard, for Othello.
+
+use super::{Client, parts, talk};
+use vecaz::protocol::choice::ProtocolName::NBoard;
+
+const GAME: &str = "(;GM[Othello]PC[NBoard]DT[2014-02-21 20:52:27 GMT]PB[./mEdax]PW[chris]RE[?]TI[15:00]TY[8]\
+                    BO[8 ---------------------------O*------*O--------------------------- *]B[F5]W[F6]B[D3]W[C5]B[E6]W[F7]B[E7]W[F4];)";
+
+fn say(script: &str) -> Vec<String> {
+    talk(NBoard, parts("othello", ""), script).lines().map(str::to_string).collect()
+}
+
+fn with_start<'a>(lines: &'a [String], start: &str) -> Vec<&'a str> {
+    lines.iter().filter_map(|line| line.strip_prefix(start)).collect()
+}
+
+#[test]
+fn a_dialogue_as_the_client_speaks_it() {
+    let mut client = Client::start(NBoard, parts("othello", ""));
+    for line in ["nboard 2", "set depth 5", &format!("set game {GAME}"), "set contempt 0", "learn", "ping 7"]
+    {
+        client.send(line);
+    }
+    assert_eq!(client.line(), "set myname vecaz");
+    assert_eq!(client.line(), "set myname vecaz5");
+    assert_eq!(client.line(), "learned");
+    assert_eq!(client.line(), "pong 7");
+    client.send("go");
+    assert_eq!(client.line(), "status vecaz is thinking");
+    let stats = client.wait_for("nodestats ");
+    assert!(stats.starts_with("nodestats 32 "), "2^5 simulations: {stats}");
+    let reply = client.line();
+    let mut parts: Vec<&str> = reply.strip_prefix("=== ").expect("a move").split('/').collect();
+    assert_eq!(client.line(), "status vecaz is waiting");
+    assert!(
+        parts.remove(0).len() == 2 && parts.iter().all(|number| number.parse::<f64>().is_ok()),
+        "{reply}"
+    );
+    client.send(&format!("move {}", reply.trim_start_matches("=== ")));
+    client.send("hint 3");
+    client.wait_for("status vecaz is thinking");
+    for _ in 0..3 {
+        let line = client.wait_for("search ");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert!(words[1].len() >= 2 && words[1].len().is_multiple_of(2) && words[2].parse::<f64>().is_ok(), "{line}");
+        assert!(words[3] == "0" && words[4].parse::<u32>().is_ok(), "{line}");
+    }
+    client.wait_for("status vecaz is waiting");
+    assert_eq!(client.end(), Vec::<String>::new());
+}
+
+#[test]
+fn the_moves_are_those_of_the_game() {
+    let lines = say(&format!(
+        "set game {GAME}\nmove A1\nmove D6//1.5\nmove D6\nset game (;GM[Go];)\nset depth x\nfly\nping 1\n"
+    ));
+    assert_eq!(
+        lines,
+        [
+            "status move A1 is not legal",
+            "status move D6 is not legal",
+            "status set game: the game is Go, not Othello",
+            "status set depth x: expected a number",
+            "pong 1",
+        ]
+    );
+}
+
+#[test]
+fn an_analysis_goes_from_the_end_to_the_start() {
+    let lines = say(&format!("set game {GAME}\nanalyze\n"));
+    let analysed = with_start(&lines, "analysis ");
+    let numbers: Vec<&str> = analysed.iter().map(|line| line.split(' ').next().expect("a number")).collect();
+    assert_eq!(numbers, ["8", "7", "6", "5", "4", "3", "2", "1", "0"]);
+    assert_eq!(lines.last().map(String::as_str), Some("status"));
+}
+
+/// A ping stops a search, and its pong comes after all that the search says.
+#[test]
+fn a_ping_stops_the_search() {
+    let mut parts = parts("othello", "");
+    parts.pace.time = Some(std::time::Duration::from_secs(3600));
+    parts.pace.simulations = None;
+    let mut client = Client::start(NBoard, parts);
+    for command in ["hint 2", "go", "analyze"] {
+        client.send(command);
+        client.send("ping 3");
+        client.wait_for("pong 3");
+    }
+    assert_eq!(client.end(), Vec::<String>::new());
+}
