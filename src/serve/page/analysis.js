@@ -44,7 +44,7 @@ export class AnalysisPanel {
     this.result = null;
     this.position = null;
     this.figure = readSetting("figure") ?? "visits";
-    this.toggle = button("", () => this.setOn(!this.on), { class: "switch", role: "switch", "aria-checked": "false", "aria-label": "Analysis", title: "a" });
+    this.toggle = button("", () => this.setOn(!this.on), { class: "switch", role: "switch", "aria-checked": "false", "aria-label": "Analysis", title: "Analysis (a)" });
     this.network = html("select", { "aria-label": "Network of the analysis", onchange: () => this.restart() });
     this.shown = html("select", { "aria-label": "Figures on the board", onchange: () => this.choose() },
       ...Object.entries(FIGURES).map(([key, text]) => html("option", { value: key, selected: key === this.figure }, text)));

@@ -4,9 +4,9 @@ import { CardsSurface, TextSurface } from "./board_cards.js";
 import { GraphSurface } from "./board_graph.js";
 import { GridSurface } from "./board_grid.js";
 import { SlotsSurface } from "./board_slots.js";
-import { button, html, reducedMotion, setText } from "./dom.js";
+import { button, html, reducedMotion, svg } from "./dom.js";
 import { drawHeat, drawLine } from "./overlay.js";
-import { pieceIcon } from "./pieces.js";
+import { drawDie, pieceIcon } from "./pieces.js";
 import { ActionChoice, endOf } from "./spots.js";
 
 const SURFACES = { grid: GridSurface, slots: SlotsSurface, graph: GraphSurface, cards: CardsSurface, text: TextSurface };
@@ -23,9 +23,10 @@ export class Board {
     this.onAction = onAction;
     this.onHover = onHover;
     this.chooser = html("div", { class: "chooser", role: "group", "aria-label": "Choose a move", hidden: true });
+    this.dice = html("div", { class: "dice-row", role: "img", hidden: true });
     this.buttons = html("div", { class: "actions", role: "group", "aria-label": "Moves without a place on the board" });
     this.frame = html("div", { class: "board-frame" });
-    this.root = html("div", { class: "board-area", tabindex: "-1" }, this.frame, this.chooser, this.buttons);
+    this.root = html("div", { class: "board-area", tabindex: "-1" }, this.frame, this.dice, this.chooser, this.buttons);
     this.choice = new ActionChoice();
     this.view = null;
     this.key = null;
@@ -33,6 +34,8 @@ export class Board {
     this.playable = false;
     this.marks = [];
     this.line = null;
+    // A click leaves the focus where it is, so that the arrow keys go on stepping through the game.
+    this.frame.addEventListener("mousedown", (event) => event.preventDefault());
     this.frame.addEventListener("click", (event) => this.clicked(event));
     this.frame.addEventListener("pointerdown", (event) => this.pressed(event));
     this.frame.addEventListener("pointerover", (event) => this.hovered(event));
@@ -65,6 +68,7 @@ export class Board {
     this.playable = options.playable;
     this.surface.draw(view, options);
     if (options.animate && before && !sameSpots(before.last, view.last)) this.animate(view);
+    this.drawDice();
     this.drawButtons();
     this.mark();
     this.drawOverlay();
@@ -115,6 +119,15 @@ export class Board {
     } else if ("place" in spot) {
       piece.animate([{ transform: "scale(0.6)", opacity: 0.3 }, { transform: "scale(1)", opacity: 1 }], timing);
     }
+  }
+
+  /** Dice beside a board that has no place for them. */
+  drawDice() {
+    const { dice, board } = this.view;
+    this.dice.hidden = dice.length === 0 || board.kind === "slots";
+    if (this.dice.hidden) return;
+    this.dice.setAttribute("aria-label", `dice ${dice.join(", ")}`);
+    this.dice.replaceChildren(...dice.map((face) => svg("svg", { viewBox: "-50 -50 100 100" }, drawDie(face))));
   }
 
   /** Buttons of the actions that point at nothing on the board. */

@@ -46,7 +46,7 @@ export class GridSurface {
   /** Boards with the same key have the same ground and targets. */
   static key(view, { flipped }) {
     const { style, columns, rows, borders, cells } = view.board;
-    return JSON.stringify([style, columns, rows, borders ?? null, cells.length, flipped]);
+    return JSON.stringify([style, columns, rows, borders ? [borders, view.colours] : null, cells.length, flipped]);
   }
 
   /** Black and white discs on squares lie on green cloth, as in Othello. */

@@ -2,7 +2,7 @@
 
 import { fullView, listen, request, withQuery } from "./api.js";
 
-/** Milliseconds between two plies, for boards where several plies follow each other before anybody has seen them. */
+/** Milliseconds after a ply of a network, for boards where several follow each other before anybody has seen them. */
 const PACE = { cards: 600, slots: 300 };
 /** States that may wait before the oldest are left out. */
 const MOST_WAITING = 16;
@@ -82,7 +82,8 @@ export class TableFeed {
     const goesOn = before && state.plies > before.plies;
     if (!goesOn) this.earlier.clear();
     this.onState(state);
-    const pace = PACE[state.view.board.kind] ?? 0;
+    const { player } = state.history[state.plies - 1] ?? {};
+    const pace = state.players[player]?.kind === "engine" ? (PACE[state.view.board.kind] ?? 0) : 0;
     if (pace > 0 && goesOn) this.timer = setTimeout(() => this.next(), pace);
     else if (this.waiting.length > 0) this.next();
   }

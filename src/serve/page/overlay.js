@@ -4,49 +4,52 @@ import { svg } from "./dom.js";
 import { endOf } from "./spots.js";
 
 /** An arrow between two points, `width` thick, that ends short of the middle of its target. */
-function arrow([x1, y1], [x2, y2], width, attributes) {
+function arrow([x1, y1], [x2, y2], width, opacity) {
   const length = Math.hypot(x2 - x1, y2 - y1);
-  if (length < 1) return svg("g", attributes);
+  if (length < 1) return svg("g");
   const [ux, uy] = [(x2 - x1) / length, (y2 - y1) / length];
   const head = Math.min(length * 0.6, width * 2.4 + 14);
   const [tx, ty] = [x2 - ux * 8, y2 - uy * 8];
   const [bx, by] = [tx - ux * head, ty - uy * head];
   const half = head * 0.52;
-  return svg("g", attributes,
+  return svg("g", { opacity },
     svg("line", { x1: x1 + ux * 18, y1: y1 + uy * 18, x2: bx + ux * 2, y2: by + uy * 2, "stroke-width": width.toFixed(1) }),
     svg("polygon", { points: `${tx},${ty} ${bx - uy * half},${by + ux * half} ${bx + uy * half},${by - ux * half}` }),
   );
 }
 
 /** A disc with a text. */
-function disc([cx, cy], radius, text, attributes) {
-  return svg("g", attributes,
-    svg("circle", { cx, cy, r: radius.toFixed(1) }),
-    text ? svg("text", { x: cx, y: cy, dy: "0.36em", "font-size": (radius * 0.78).toFixed(1) }, text) : null,
-  );
+function disc([cx, cy], radius, text, opacity) {
+  const group = svg("g", {}, svg("circle", { cx, cy, r: radius.toFixed(1), opacity }));
+  if (text) {
+    const label = svg("text", { x: cx, y: cy, dy: "0.36em" }, text);
+    label.style.fontSize = `${(radius * (text.length > 2 ? 0.68 : 0.82)).toFixed(1)}px`;
+    group.append(label);
+  }
+  return group;
 }
 
 function drawMark(surface, spot, { weight, text, name }) {
-  const opacity = (0.22 + 0.68 * weight).toFixed(2);
-  const group = svg("g", { class: `hint ${name}`, opacity });
+  const opacity = (0.3 + 0.6 * weight).toFixed(2);
+  const group = svg("g", { class: `hint ${name}` });
   if ("move" in Object(spot)) {
     const [from, to] = spot.move.map((place) => surface.centre(`p${place}`));
-    group.append(arrow(from, to, 7 + 13 * weight, {}));
+    group.append(arrow(from, to, 7 + 13 * weight, opacity));
     if (text) {
       const middle = [(from[0] + to[0]) / 2, (from[1] + to[1]) / 2];
-      group.append(disc(middle, surface.radius * 0.42, text, { class: "arrow-text" }));
+      group.append(disc(middle, surface.radius * 0.42, text, 1));
     }
     return group;
   }
   if ("edge" in Object(spot)) {
     const [[x1, y1], [x2, y2]] = spot.edge.map((vertex) => surface.centre(`v${vertex}`));
-    group.append(svg("line", { x1, y1, x2, y2, "stroke-width": (5 + 13 * weight).toFixed(1) }));
-    if (text) group.append(disc(surface.centre(endOf(spot)), 30, text, { class: "arrow-text" }));
+    group.append(svg("line", { x1, y1, x2, y2, "stroke-width": (5 + 13 * weight).toFixed(1), opacity }));
+    if (text) group.append(disc(surface.centre(endOf(spot)), 30, text, 1));
     return group;
   }
   const at = endOf(spot) && surface.centre(endOf(spot));
   if (!at) return null;
-  group.append(disc(at, surface.radius * (0.62 + 0.2 * weight), text, {}));
+  group.append(disc(at, surface.radius * (0.62 + 0.2 * weight), text, opacity));
   return group;
 }
 

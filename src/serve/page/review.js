@@ -32,7 +32,7 @@ export class ReviewPanel {
   follow({ feed, key, names, reason }) {
     Object.assign(this, { feed, names });
     this.begin.disabled = Boolean(reason);
-    this.begin.title = reason ?? "r";
+    this.begin.title = reason ?? "Review (r)";
     if (this.key !== undefined && this.key !== key) this.forget(key);
     this.key = key;
   }

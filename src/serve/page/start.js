@@ -139,7 +139,8 @@ export class PlayScreen {
         const value = this.options[option.name] ?? "";
         const onchange = (event) => {
           this.options[option.name] = event.target.value;
-          this.drawSeats();
+          if (this.numPlayers() === this.seats.length) this.drawSeats();
+          else this.preset(this.presetName);
         };
         const disabled = option.name in fixed;
         const names = CHOICES.test(option.values) ? option.values.split(/, | or /) : null;

@@ -236,7 +236,7 @@ export class TableScreen {
     else if (live.hidden_information && !over && (this.ply !== null || live.viewer !== shown.turn.player)) {
       reason = "Hidden hands: the analysis is there when you are to move.";
     }
-    this.analysis.follow({ feed, ply: shown.ply, reason, key: names.slice(0, shown.ply).join(" ") });
+    this.analysis.follow({ feed, ply: shown.ply, reason, key: `${this.seat} ${names.slice(0, shown.ply).join(" ")}` });
     const noReview = live.history.length === 0 ? "No move has been played yet." : live.hidden_information && !over ? "Hidden hands: a review is there at the end." : null;
     this.review.follow({ feed, key: names.join(" "), names: (player) => playerName(live, player), reason: noReview });
   }

@@ -39,16 +39,16 @@ export class TableControls {
     this.last = iconButton("last", "Last position", "End", step(() => table.live.plies));
     this.flip = iconButton("flip", "Turn the board", "f", () => this.turn());
     this.steps = html("div", { class: "steps", role: "group", "aria-label": "Steps" }, this.first, this.back, this.next, this.last, this.flip);
-    this.undo = button("Take back", () => this.takeBack(), { title: "u" });
-    this.hint = button("Hint", () => this.askHint(), { title: "h" });
-    this.pause = button("Pause", () => this.setPaused(), { title: "p" });
-    this.again = button("New game", () => this.newGame(), { title: "n" });
+    this.undo = button("Take back", () => this.takeBack(), { title: "Take back (u)" });
+    this.hint = button("Hint", () => this.askHint(), { title: "Hint (h)" });
+    this.pause = button("Pause", () => this.setPaused(), { title: "Pause (p)" });
+    this.again = button("New game", () => this.newGame(), { title: "New game (n)" });
     this.hand = button("", () => table.sitDown(table.live.turn.player), { class: "primary", hidden: true });
     this.play = html("div", { class: "play-buttons" }, this.hand, this.undo, this.hint, this.pause, this.again);
     this.seats = button("Change seats", () => this.openSeats());
     this.link = button("Copy link", () => this.copyLink());
     this.files = html("span", { class: "files" });
-    this.help = button("Keys", () => this.openHelp(), { title: "?" });
+    this.help = button("Keys", () => this.openHelp(), { title: "Keys (?)" });
     this.dialog = html("dialog", {});
     this.more = html("div", { class: "more-buttons" }, this.seats, this.link, this.files, this.help, this.dialog);
     this.keys = {
