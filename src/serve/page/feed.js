@@ -4,8 +4,25 @@ import { fullView, listen, request, withQuery } from "./api.js";
 
 /** Milliseconds after a ply of a network, for boards where several follow each other before anybody has seen them. */
 const PACE = { cards: 600, slots: 300 };
-/** States that may wait before the oldest are left out. */
-const MOST_WAITING = 16;
+/** Plies that are shown one by one at most, when the server is ahead. */
+const MOST_MISSED = 12;
+
+/** Milliseconds that the last ply of a state is looked at. */
+function paceOf({ history, plies, players, view }) {
+  const { player } = history[plies - 1] ?? {};
+  return players[player]?.kind === "engine" ? (PACE[view.board.kind] ?? 0) : 0;
+}
+
+/** The plies between two states after which people want to see the board. */
+function missedPlies(last, state) {
+  if (!last || !(state.view.board.kind in PACE) || state.plies <= last.plies + 1) return [];
+  const plies = [];
+  for (let ply = last.plies + 1; ply < state.plies; ply++) {
+    const { kind, player } = state.history[ply - 1];
+    if (kind === "player" && state.players[player].kind === "engine") plies.push(ply);
+  }
+  return plies.slice(-MOST_MISSED);
+}
 
 const withFullView = (state) => ({ ...state, view: fullView(state.view) });
 
@@ -13,8 +30,9 @@ export class TableFeed {
   /** `onState(state)` is called with every state, `onLost(bool)` when the connection breaks or is back, `onEnd(sentence)` at the end. */
   constructor({ id, seat, key, onState, onLost, onEnd }) {
     Object.assign(this, { id, seat, key, onState, onLost, onEnd });
-    this.waiting = [];
+    this.newest = null;
     this.timer = null;
+    this.catchingUp = false;
     this.last = null;
     this.earlier = new Map();
     this.open();
@@ -65,32 +83,63 @@ export class TableFeed {
   /** Takes a state from the stream or from a reply; late ones are dropped. */
   offer(raw) {
     const state = withFullView(raw);
-    const newest = this.waiting[this.waiting.length - 1] ?? this.last;
+    const newest = this.newest ?? this.last;
     if (newest && state.version < newest.version) return;
-    if (this.waiting.length > 0 && newest.plies === state.plies) this.waiting.pop();
-    this.waiting.push(state);
-    if (this.waiting.length > MOST_WAITING) this.waiting.splice(0, this.waiting.length - 1);
-    if (this.timer === null) this.next();
+    this.newest = state;
+    if (this.timer === null && !this.catchingUp) this.next();
   }
 
-  next() {
+  /** Shows the newest state, after the plies that lead to it where people would miss them. */
+  async next() {
     this.timer = null;
-    const state = this.waiting.shift();
+    const state = this.newest;
     if (!state) return;
-    const before = this.last;
+    const missed = missedPlies(this.last, state);
+    if (missed.length > 0) {
+      this.catchingUp = true;
+      for (const ply of missed) await this.showEarlier(state, ply);
+      this.catchingUp = false;
+      if (!this.stop) return;
+      if (this.newest !== state) {
+        this.next();
+        return;
+      }
+    }
+    this.newest = null;
+    this.display(state);
+    const pace = paceOf(state);
+    if (pace > 0) this.timer = setTimeout(() => this.next(), pace);
+  }
+
+  display(state) {
+    const goesOn = this.last && state.plies > this.last.plies;
+    const isSame = this.last && state.plies === this.last.plies;
+    if (!goesOn && !isSame) this.earlier.clear();
     this.last = state;
-    const goesOn = before && state.plies > before.plies;
-    if (!goesOn) this.earlier.clear();
     this.onState(state);
-    const { player } = state.history[state.plies - 1] ?? {};
-    const pace = state.players[player]?.kind === "engine" ? (PACE[state.view.board.kind] ?? 0) : 0;
-    if (pace > 0 && goesOn) this.timer = setTimeout(() => this.next(), pace);
-    else if (this.waiting.length > 0) this.next();
+  }
+
+  /** Shows a ply on the way to a state for as long as people need. */
+  async showEarlier(state, ply) {
+    const start = performance.now();
+    let position;
+    try {
+      position = await request("GET", this.path("", { ply }));
+    } catch {
+      // The way is for the eye only; the state itself comes next.
+      return;
+    }
+    if (!this.stop) return;
+    const { turn, view } = withFullView(position);
+    const shown = { ...state, turn, view, ply, plies: ply, history: state.history.slice(0, ply), returns: null, scores: null, thinking: null };
+    this.display(shown);
+    const rest = paceOf(shown) - (performance.now() - start);
+    if (rest > 0) await new Promise((resolve) => setTimeout(resolve, rest));
   }
 
   /** True if what is shown is what the server has. */
   get upToDate() {
-    return this.waiting.length === 0;
+    return !this.newest && !this.catchingUp;
   }
 
   /** The position after `ply` plies. */
