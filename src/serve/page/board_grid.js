@@ -31,6 +31,8 @@ export class GridSurface {
     // A place covers this radius.
     this.radius = this.hexagonal ? HEX_WIDTH / 2 : CELL / 2;
     this.pieceScale = { checkered: 0.96, lines: 1.06, hexagons: 0.8, drop: 0.92, squares: 0.86 }[grid.style] * (this.radius / 50);
+    // Labels are as large on boards of many places as on those of few.
+    this.labelSize = 26 * Math.max(0.5, Math.min(1.8, Math.max(this.rows, this.columns) / 9));
     this.targets = new Map();
     this.pieces = new Map();
     this.layers = {};
@@ -63,8 +65,9 @@ export class GridSurface {
       return `-62 -62 ${width + 124} ${height + 124}`;
     }
     const [width, height] = [this.columns * CELL, this.rows * CELL];
-    const labels = { checkered: [0, 0, 0, 0], drop: [20, 20, 20, 84], squares: [60, 60, 12, 12], lines: [46, 46, 6, 6] };
-    const [left, top, right, bottom] = labels[this.grid.style];
+    const edge = this.labelSize * 1.7;
+    const margins = { checkered: [0, 0, 0, 0], drop: [20, 20, 20, edge + 24], squares: [edge, edge, 4, 4], lines: [edge, edge, 6, 6] };
+    const [left, top, right, bottom] = margins[this.grid.style];
     return `${-left} ${-top} ${width + left + right} ${height + top + bottom}`;
   }
 
@@ -119,11 +122,12 @@ export class GridSurface {
 
   drawLines(ground) {
     const [right, bottom] = [this.columns * CELL, this.rows * CELL];
+    const edge = this.labelSize * 1.7;
     const lines = [];
     for (let column = 0; column < this.columns; column++) lines.push(`M${(column + 0.5) * CELL} 50V${bottom - 50}`);
     for (let row = 0; row < this.rows; row++) lines.push(`M50 ${(row + 0.5) * CELL}H${right - 50}`);
     ground.append(
-      svg("rect", { class: "wood", x: -46, y: -46, width: right + 52, height: bottom + 52, rx: 14 }),
+      svg("rect", { class: "wood", x: -edge, y: -edge, width: right + edge + 6, height: bottom + edge + 6, rx: 14 }),
       svg("path", { class: "board-lines", d: lines.join("") }),
       ...starPoints(this.rows, this.columns).map(([row, column]) => {
         const [cx, cy] = this.centreAt(row, column);
@@ -170,20 +174,25 @@ export class GridSurface {
 
   drawLabels(ground) {
     const { style, columns, rows } = this.grid;
-    const put = (text, x, y, name = "") => ground.append(svg("text", { class: `label ${name}`, x, y, dy: "0.36em" }, text));
+    const size = style === "checkered" ? 21 : this.labelSize;
+    const put = (text, x, y, name = "") => {
+      const label = svg("text", { class: `label ${name}`, x, y, dy: "0.36em" }, text);
+      label.style.fontSize = `${size}px`;
+      ground.append(label);
+    };
     const shown = (labels) => (this.flipped ? [...labels].reverse() : labels);
     shown(columns).forEach((text, column) => {
       const [x, y] = this.centreAt(style === "checkered" || style === "drop" ? this.rows - 1 : 0, column);
       if (style === "checkered") put(text, x + 40, y + 37, (this.rows + column) % 2 === 1 ? "on-light" : "on-dark");
-      else if (style === "drop") put(text, x, y + 94);
+      else if (style === "drop") put(text, x, y + 64 + size * 0.85);
       else if (this.hexagonal) put(text, x - HEX_WIDTH * 0.42, y - HEX_RADIUS * 1.42);
-      else put(text, x, y - (style === "lines" ? 68 : 80));
+      else put(text, x, y - 50 - size * 0.85);
     });
     shown(rows).forEach((text, row) => {
       const [x, y] = this.centreAt(row, 0);
       if (style === "checkered") put(text, x - 40, y - 36, row % 2 === 1 ? "on-dark" : "on-light");
       else if (this.hexagonal) put(text, x - HEX_WIDTH * 0.92, y - HEX_RADIUS * 0.1);
-      else put(text, x - (style === "lines" ? 72 : 82), y);
+      else put(text, x - 50 - size * 0.85, y);
     });
   }
 
@@ -265,7 +274,10 @@ export class GridSurface {
       }
     }
     for (const spot of view.line) {
-      if ("place" in Object(spot)) over.append(ring(`p${spot.place}`, { class: "line-ring", r: this.radius * 0.66 }));
+      // A cross in a tinted square stays clear, where a disc needs a ring.
+      const tinted = this.grid.style === "squares" && !this.root.classList.contains("felt");
+      if ("place" in Object(spot) && tinted) mark.append(cell(`p${spot.place}`, { class: "line-cell" }));
+      else if ("place" in Object(spot)) over.append(ring(`p${spot.place}`, { class: "line-ring", r: this.radius * 0.66 }));
     }
     for (const { at, meaning } of view.marks) {
       if (!("place" in Object(at))) continue;

@@ -20,6 +20,8 @@ export class SlotsSurface {
     this.flipped = flipped;
     this.board = view.board;
     this.radius = 46;
+    // Its labels are read on a board that is twice as wide as others.
+    this.arrowLabel = 36;
     this.slots = this.board.rows.flat();
     this.columns = Math.max(...this.board.rows.map((row) => row.length));
     this.targets = new Map();

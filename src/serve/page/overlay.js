@@ -37,7 +37,7 @@ function drawMark(surface, spot, { weight, text, name }) {
     group.append(arrow(from, to, 7 + 13 * weight, opacity));
     if (text) {
       const middle = [(from[0] + to[0]) / 2, (from[1] + to[1]) / 2];
-      group.append(disc(middle, surface.radius * 0.42, text, 1));
+      group.append(disc(middle, surface.arrowLabel ?? surface.radius * 0.42, text, 1));
     }
     return group;
   }

@@ -84,9 +84,7 @@ export class PlayScreen {
 
   chooseGame(name) {
     this.gameName = name;
-    const mine = this.info.networks.filter(({ game }) => game === name);
-    const chosen = mine.find(({ id }) => id === this.info.default_network) ?? mine[0];
-    this.networkId = (chosen ?? this.info.networks.find(({ game }) => game === null)).id;
+    this.networkId = this.game.network;
     const count = (game) => this.info.networks.filter((network) => network.game === game).length;
     this.games.replaceChildren(
       ...this.info.games.map((game) =>
