@@ -9,7 +9,7 @@ import { percent, short, signed } from "./wording.js";
 /** Milliseconds between two reports. */
 const INTERVAL = 250;
 /** The candidate moves in the list, and at most on the board. */
-const CANDIDATES = 8;
+const CANDIDATES = 6;
 const ON_BOARD = 24;
 const FIGURES = { visits: "share of visits", prior: "prior", value: "value", none: "nothing" };
 
@@ -51,7 +51,7 @@ export class AnalysisPanel {
     this.summary = html("p", { class: "summary" });
     this.body = html("div", { class: "candidates", role: "table", "aria-label": "Candidate moves" });
     this.content = html("div", { class: "analysis-body", hidden: true },
-      html("div", { class: "analysis-settings" }, this.network, html("label", {}, "on the board: ", this.shown)),
+      html("div", { class: "analysis-settings" }, this.network, html("label", {}, "on the board", this.shown)),
       this.summary, this.body);
     this.root = html("section", { class: "card-box analysis", "aria-label": "Analysis" },
       html("div", { class: "box-head" }, html("h2", {}, "Analysis"), this.toggle), this.content);

@@ -41,7 +41,8 @@ export class WatchScreen {
       ...Object.entries(AXES).map(([key, { text }]) => html("option", { value: key, selected: key === this.axis }, `over ${text}`)));
     this.replay = new Replay();
     this.root = html("div", { class: "screen watch-screen" },
-      html("div", { class: "watch-head" }, html("h1", {}, "Runs"), this.axisSelect), this.list, this.replay.root, this.charts);
+      html("div", { class: "watch-head" }, html("h1", {}, "Runs"), this.axisSelect), this.list,
+      html("div", { class: "watch-grid" }, this.replay.root, this.charts));
     this.load();
   }
 
