@@ -31,7 +31,7 @@ function knownCards(history, plies) {
 
 export async function checkHiddenHands(context, problems) {
   const engine = { kind: "engine", network: "uniform", simulations: 2 };
-  const options = { players: PLAYERS, cards: 4 };
+  const options = { players: PLAYERS, cards: 6 };
   const table = await ask("POST", "/api/tables", { game: "blob", options, seats: [{ kind: "human" }, engine, engine], seed: 3 });
   const page = await openPage(context, problems);
   const texts = [];

@@ -89,7 +89,7 @@ export async function waitForPly(page, before) {
       return over || Number(document.querySelector(".value-graph").getAttribute("aria-valuemax")) > plies;
     },
     before,
-    { timeout: 30000 },
+    { timeout: 8000 },
   );
 }
 

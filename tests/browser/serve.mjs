@@ -24,8 +24,15 @@ const page = await openPage(context, problems);
 
 async function step(name, work) {
   const start = performance.now();
-  await work();
-  assert.deepEqual(problems, [], name);
+  try {
+    await work();
+    assert.deepEqual(problems, []);
+  } catch (error) {
+    console.error(`${name}, at ${page.url()}: ${error.stack}`, problems);
+    if (process.env.SCREENSHOT) await page.screenshot({ path: process.env.SCREENSHOT });
+    await context.close();
+    process.exit(1);
+  }
   console.log(`${name}: ${((performance.now() - start) / 1000).toFixed(1)} s`);
 }
 
@@ -39,8 +46,9 @@ async function tableOf({ game, options }, seed) {
   return ask("POST", "/api/tables", { game, options, seats, seed });
 }
 
-/** Gives the keys of a table to the page, as if it had made it. */
-async function giveKeys({ id, keys }) {
+/** Gives the keys of hidden hands to the page, as if it had made the table. */
+async function giveKeys({ id, keys, hidden_information: isHidden }) {
+  if (!isHidden) return;
   await page.evaluate((entry) => localStorage.setItem("vecaz.keys", JSON.stringify([entry])), { id, keys });
 }
 

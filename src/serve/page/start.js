@@ -90,7 +90,7 @@ export class PlayScreen {
       ...this.info.games.map((game) =>
         this.radio({
           checked: game.name === name,
-          choose: () => this.chooseGame(game.name),
+          choose: () => this.keepingFocus(() => this.chooseGame(game.name)),
           group: "game",
           content: [html("b", {}, gameName(game.name)),
             html("small", {}, count(game.name) > 0 ? counted(count(game.name), "network") : "no network yet")],
@@ -107,8 +107,14 @@ export class PlayScreen {
     return html("label", { class: "choice-card" }, input, ...content);
   }
 
+  /** Does what draws radio buttons anew, and gives the focus back to the chosen one. */
+  keepingFocus(work) {
+    const { name } = document.activeElement ?? {};
+    work();
+    if (name === "game" || name === "network") this.form.querySelector(`input[name=${name}]:checked`)?.focus();
+  }
+
   chooseNetwork(id) {
-    const had = document.activeElement?.name;
     this.networkId = id;
     const network = this.info.networks.find((one) => one.id === id);
     if (network.options) for (const [name, value] of Object.entries(network.options)) this.options[name] = String(value);
@@ -117,7 +123,7 @@ export class PlayScreen {
       ...offered.map((one) =>
         this.radio({
           checked: one.id === id,
-          choose: () => this.chooseNetwork(one.id),
+          choose: () => this.keepingFocus(() => this.chooseNetwork(one.id)),
           group: "network",
           content: [html("b", {}, networkLabel(one)),
             html("small", {}, one.game === null ? "plays every game, by search alone" : networkFacts(one))],
@@ -126,7 +132,6 @@ export class PlayScreen {
     );
     this.drawOptions(network);
     this.preset(this.presetName ?? "first");
-    if (had === "game" || had === "network") this.form.querySelector(`input[name=${had}]:checked`)?.focus();
   }
 
   drawOptions(network) {

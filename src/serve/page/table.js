@@ -313,7 +313,9 @@ export class TableScreen {
     this.hint = null;
     await attempt(async () => {
       try {
-        await this.feed.change("/play", { action: action.action, ply: this.live.plies });
+        await this.feed.change("/play", {
+          action: action.action, ply: this.live.plies, seat: this.live.hidden_information ? this.seat : undefined,
+        });
       } catch (error) {
         // The board is where the server is, whatever went wrong.
         if (error.status === 409) this.feed.offer(await request("GET", this.feed.path()));

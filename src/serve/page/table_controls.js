@@ -171,7 +171,7 @@ export class TableControls {
     const apply = async () => {
       this.dialog.close();
       const state = await attempt(() => this.table.feed.change("/seats", { seats }));
-      if (state) keepKeys(state.id, state.keys);
+      if (state) keepKeys(state);
     };
     this.openDialog("Seats", html("div", { class: "seat-rows" }, ...rows), button("Use these seats", apply, { class: "primary" }));
   }
