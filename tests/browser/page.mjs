@@ -76,8 +76,9 @@ export function look(page) {
 export async function waitForTurn(page) {
   await page.waitForFunction(() => {
     const over = document.querySelector(".status")?.dataset.kind === "over";
-    return over || document.querySelector(".board-frame .target.open, .actions .action");
-  }, undefined, { timeout: 30000 });
+    const busy = document.querySelector('.board-area[aria-busy="true"]');
+    return over || (!busy && document.querySelector(".board-frame .target.open, .actions .action"));
+  }, undefined, { timeout: 8000 });
   return look(page);
 }
 

@@ -12,7 +12,7 @@ import { PlayerList, ValueBar } from "./player_list.js";
 import { ReviewPanel } from "./review.js";
 import { go, hashOf, note } from "./route.js";
 import { TableControls } from "./table_controls.js";
-import { gameName, playerName, resultText } from "./wording.js";
+import { gameName, optionsText, playerName, resultText } from "./wording.js";
 
 /** Milliseconds before a thinking engine is shown, so that quick ones do not flicker. */
 const THINKING_AFTER = 300;
@@ -124,7 +124,7 @@ export class TableScreen {
     this.live = state;
     if (!before) {
       document.title = `${gameName(state.game)} – vecaz`;
-      setText(this.title, state.title);
+      this.title.replaceChildren(gameName(state.game), " ", html("small", {}, optionsText(state.options)));
       this.setNetworks();
       if (this.ply !== null && this.ply >= state.plies) this.ply = null;
       if (this.ply === null && state.turn.kind === "over" && state.plies > 0 && this.from === "stored") this.ply = 0;
@@ -181,7 +181,7 @@ export class TableScreen {
   mode() {
     const { live, shown } = this;
     const { turn } = shown;
-    if (turn.kind !== "player") return null;
+    if (turn.kind !== "player" || this.pending) return null;
     if (this.ply !== null) return live.hidden_information && live.turn.kind !== "over" ? null : "branch";
     const human = live.players[turn.player].kind === "human";
     const mine = !live.hidden_information || live.viewer === turn.player || live.viewer === "all";
@@ -309,8 +309,10 @@ export class TableScreen {
     else if (mode === "branch") await this.branch(action);
   }
 
+  /** Plays an action; until the server has answered, nothing else can be chosen. */
   async playHere(action) {
     this.hint = null;
+    this.setPending(true);
     await attempt(async () => {
       try {
         await this.feed.change("/play", {
@@ -322,6 +324,13 @@ export class TableScreen {
         throw error;
       }
     });
+    this.setPending(false);
+  }
+
+  setPending(pending) {
+    this.pending = pending;
+    this.board.root.setAttribute("aria-busy", String(pending));
+    if (this.shown) this.draw();
   }
 
   /** Plays another move from an earlier position, on a table of its own. */
