@@ -8,6 +8,8 @@ import { percent, short, signed } from "./wording.js";
 
 /** Milliseconds between two reports. */
 const INTERVAL = 250;
+/** Milliseconds without a report before the panel says that it waits. */
+const WAITING_AFTER = 700;
 /** The candidate moves in the list, and at most on the board. */
 const CANDIDATES = 6;
 const ON_BOARD = 24;
@@ -16,6 +18,13 @@ const FIGURES = { visits: "share of visits", prior: "prior", value: "value", non
 /** The figures of a move. */
 function figuresOf(move, visits) {
   return { visits: visits > 0 ? move.visits / visits : 0, prior: move.prior, value: move.value };
+}
+
+/** Moves that hardly count are left out, arrows sooner than discs, since they cross other places. */
+function isShown(weight, text, spot, figure) {
+  const isArrow = "move" in Object(spot) || "edge" in Object(spot);
+  if (isArrow) return weight >= 0.12;
+  return figure === "none" ? weight > 0.03 : text !== "" && weight > 0.015;
 }
 
 /** The moves of an analysis as marks for the board, the best last. */
@@ -30,8 +39,7 @@ export function marksOf(analysis, figure) {
     const text = { visits: percentShort(figures.visits), prior: percentShort(figures.prior), value: signed(move.value).replace("0.", "."), none: "" }[figure];
     return { action: move.action, spot: move.spot, weight: weights[index] / most, text: weights[index] < 0.005 ? "" : text, name: index === 0 ? "best" : "other" };
   });
-  return marks.filter(({ weight, text, name }) => name === "best" || (text !== "" && weight > 0.015) || (figure === "none" && weight > 0.03))
-    .slice(0, ON_BOARD).reverse();
+  return marks.filter(({ name, weight, text, spot }) => name === "best" || isShown(weight, text, spot, figure)).slice(0, ON_BOARD).reverse();
 }
 
 const percentShort = (share) => (share < 0.005 ? "" : String(Math.round(share * 100)));
@@ -62,6 +70,7 @@ export class AnalysisPanel {
   close() {
     document.removeEventListener("visibilitychange", this.visibility);
     this.stop?.();
+    clearTimeout(this.waiting);
   }
 
   setNetworks(info, game, options) {
@@ -100,12 +109,15 @@ export class AnalysisPanel {
     this.result = null;
     const { position } = this;
     this.body.classList.add("stale");
+    clearTimeout(this.waiting);
     if (!this.on || !position || document.hidden) return;
     if (position.reason) {
       this.say(position.reason);
       return;
     }
     const path = position.feed.path("/analysis", { ply: position.ply, network: this.network.value, interval: INTERVAL, moves: ON_BOARD });
+    // What the last position gave stays, greyed, unless the next takes long.
+    this.waiting = setTimeout(() => this.say("searching…"), WAITING_AFTER);
     this.stop = listen(
       path,
       {
@@ -124,6 +136,7 @@ export class AnalysisPanel {
   }
 
   fail(error) {
+    clearTimeout(this.waiting);
     this.stop?.();
     this.stop = null;
     this.say(error);
@@ -136,6 +149,7 @@ export class AnalysisPanel {
   }
 
   take(result) {
+    clearTimeout(this.waiting);
     this.result = result;
     this.draw();
     this.onChange();

@@ -14,7 +14,7 @@ export class ReviewPanel {
     this.onPly = onPly;
     this.plies = new Map();
     this.effort = html("select", { "aria-label": "Simulations per position" },
-      ...EFFORTS.map((number) => html("option", { value: number, selected: number === 200 }, `${number} simulations a move`)));
+      ...EFFORTS.map((number) => html("option", { value: number, selected: number === 200 }, `${number} simulations`)));
     this.begin = button("Review the game", () => this.start(), { class: "primary small" });
     this.progress = html("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress of the review" });
     this.text = html("p", { class: "summary" });

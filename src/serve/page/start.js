@@ -185,7 +185,7 @@ export class PlayScreen {
     this.seats.length = count;
     const { colours = [], aims = [] } = this.game;
     const players = this.seats.map((_, seat) => ({
-      name: count === 2 && colours[seat] ? capital(colours[seat]) : `Player ${seat + 1}`,
+      name: count === 2 && colours[seat] ? capital(colours[seat]) : `Player ${seat}`,
       colour: colours[seat],
       aim: aims[seat],
     }));

@@ -42,10 +42,10 @@ export function optionsText(options) {
     .join(", ");
 }
 
-/** A player as people speak: "White", "You", or "Player 3". */
+/** A player as people speak: "White", "You", or "Player 2", counted from 0 as in all texts of vecaz. */
 export function playerName(state, player) {
   const { colour } = state.players[player] ?? {};
-  return state.players.length === 2 && colour ? capital(colour) : `Player ${player + 1}`;
+  return state.players.length === 2 && colour ? capital(colour) : `Player ${player}`;
 }
 
 /** The end of a game in words, from the returns. */
