@@ -174,7 +174,8 @@ export class AnalysisPanel {
     reconcile(
       this.body,
       [head, ...result.moves.slice(0, CANDIDATES)],
-      ({ action }) => action,
+      // One action may be another move in the next position.
+      ({ action, name }) => `${action}/${name}`,
       (move) => (move.head ? this.headRow() : this.row(move)),
       (row, move) => !move.head && this.update(row, move, visits),
     );
