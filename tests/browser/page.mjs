@@ -15,7 +15,7 @@ export function openBrowser() {
     executablePath: process.env.CHROMIUM,
     viewport: { width: 1280, height: 800 },
     args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-      "--disable-component-update", "--disable-sync", "--force-prefers-reduced-motion"],
+      "--disable-component-update", "--disable-sync"],
   });
 }
 

@@ -31,7 +31,12 @@ trap finish EXIT
 npm install --silent --no-audit --no-fund --prefix "$folder" playwright-core@1.65.1 > "$folder/npm.log" 2>&1 \
     || skip "playwright-core cannot be installed: $(tail -n 1 "$folder/npm.log")"
 
-"$vecaz" serve > "$folder/serve.log" 2>&1 &
+# Two runs to watch.
+for run in 1 2; do
+    "$vecaz" run --game tic_tac_toe --epochs 3 --seed "$run" --out "$folder/runs/$run" --quiet
+done
+
+"$vecaz" serve "$folder/runs/1" "$folder/runs/2" > "$folder/serve.log" 2>&1 &
 server=$!
 for _ in $(seq 100); do
     address=$(grep -o 'http://127\.0\.0\.1:[0-9]*' "$folder/serve.log" | head -n 1 || true)

@@ -175,6 +175,18 @@ await step("a link to a position makes it anew, and wrong links say so", async (
   assert.ok((await page.locator(".empty").textContent()).length < 200, "one sentence");
 });
 
+await step("runs are watched: curves of two together, and self-play games on a board", async () => {
+  await page.goto(`${ADDRESS}/#/watch`);
+  await page.waitForSelector(".chart .series");
+  await page.locator(".run-row input").nth(1).check();
+  await page.waitForSelector(".chart .series-1");
+  assert.match(decodeURIComponent(page.url()), /runs=r\d,r\d/);
+  await page.waitForSelector(".replay .board .piece");
+  await page.getByRole("button", { name: "Open on the board" }).click();
+  await page.waitForSelector(".table-board .board");
+  assert.ok((await look(page)).plies >= 5, "a whole game of self-play");
+});
+
 await step("every screen fits 360 px and has names for everything", async () => {
   await page.setViewportSize({ width: 360, height: 740 });
   await page.goto(`${ADDRESS}/#/play`);

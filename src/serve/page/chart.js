@@ -2,11 +2,12 @@
 
 import { html, setAttributes, svg } from "./dom.js";
 
-/** Round numbers between two bounds, about `count` of them. */
-export function ticks(low, high, count) {
+/** Round numbers between two bounds, about `count` of them, at least `least` apart. */
+export function ticks(low, high, count, least = 0) {
   const span = high - low || 1;
   const power = 10 ** Math.floor(Math.log10(span / count));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => span / size <= count) ?? 10 * power;
+  const sizes = [1, 2, 5, 10].map((factor) => factor * power).filter((size) => size >= least);
+  const step = sizes.find((size) => span / size <= count) ?? Math.max(least, 10 * power);
   const first = Math.ceil(low / step - 1e-9);
   const last = Math.floor(high / step + 1e-9);
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => (first + index) * step);
@@ -22,9 +23,10 @@ const tickText = (value) => {
 const pathOf = (points) => points.map(([x, y], index) => `${index ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
 
 /**
- * Curves over a common axis. `series`: `[{name, points: [[x, y]], index}]`, `index` the number of the colour.
+ * Curves over a common axis. `series`: `[{name, points: [[x, y]], index}]`, `index` the number of the colour; `xStep` is the least distance of
+ * figures on the axis.
  */
-export function lineChart({ title, series, xName, percent = false }) {
+export function lineChart({ title, series, xName, xStep = 0, percent = false }) {
   const [width, height, left, right, top, bottom] = [520, 240, 46, 12, 12, 34];
   const points = series.flatMap((one) => one.points);
   const figure = html("figure", { class: "chart" }, html("figcaption", {}, title));
@@ -45,7 +47,7 @@ export function lineChart({ title, series, xName, percent = false }) {
       svg("text", { class: "tick end", x: left - 6, y: y(value), dy: "0.34em" }, text),
     );
   }
-  for (const value of ticks(x0, x1, 6)) {
+  for (const value of ticks(x0, x1, 6, xStep)) {
     chart.append(svg("text", { class: "tick", x: x(value), y: height - bottom + 16 }, tickText(value)));
   }
   chart.append(svg("text", { class: "tick end", x: width - right, y: height - 3 }, xName));

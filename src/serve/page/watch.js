@@ -26,7 +26,7 @@ const CHARTS = [
   { title: "Simulations a second", pick: (row) => row.simulations_per_second },
 ];
 
-const AXES = { epoch: { text: "epochs", of: (row) => row.epoch }, minutes: { text: "minutes", of: (row) => row.seconds / 60 } };
+const AXES = { epoch: { text: "epochs", step: 1, of: (row) => row.epoch }, minutes: { text: "minutes", step: 0, of: (row) => row.seconds / 60 } };
 
 export class WatchScreen {
   constructor({ parameters }) {
@@ -135,7 +135,7 @@ export class WatchScreen {
   }
 
   drawCharts() {
-    const { of, text } = AXES[this.axis];
+    const { of, text, step } = AXES[this.axis];
     const names = new Map(this.runs.map(({ id, name }) => [id, name]));
     const drawn = CHARTS.map((chart) => {
       const series = [...this.chosen].map((id) => ({
@@ -148,7 +148,7 @@ export class WatchScreen {
     const key = JSON.stringify([this.axis, drawn.map(({ title, series }) => [title, series.map((one) => [one.name, one.points.length])])]);
     if (key === this.drawnCharts) return;
     this.drawnCharts = key;
-    this.charts.replaceChildren(...drawn.map((chart) => lineChart({ ...chart, xName: text })));
+    this.charts.replaceChildren(...drawn.map((chart) => lineChart({ ...chart, xName: text, xStep: step })));
     if (drawn.length === 0 && this.chosen.size > 0) {
       this.charts.replaceChildren(html("p", { class: "empty" }, "The chosen runs have no finished epoch yet."));
     }
