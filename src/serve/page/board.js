@@ -260,7 +260,9 @@ export class Board {
       const mine = pieces.filter((piece) => piece.mark.toLowerCase() === rest);
       return mine.find(({ owner }) => owner === this.mover) ?? mine[0];
     };
-    const choices = actions.map((action) => {
+    // Games list the strongest piece last, and it is the one that is mostly wanted.
+    const inOrder = actions.every(({ name }) => pieceOf(name)) ? [...actions].reverse() : actions;
+    const choices = inOrder.map((action) => {
       const piece = pieceOf(action.name);
       const choice = button("", () => this.play(action), { class: "choice", "aria-label": piece?.name ?? action.name, title: action.name });
       choice.append(piece ? pieceIcon(piece, this.view.colours) : action.name);

@@ -20,6 +20,13 @@ const THINKING_AFTER = 300;
 /** True if a board is turned by half for the second of two players. */
 const turnsFor = (kind) => kind === "slots" || kind === "checkered";
 
+/** A view of cards that lie face down. */
+function withoutHands(view) {
+  if (view.board.kind !== "cards") return view;
+  const seats = view.board.seats.map((seat) => ({ ...seat, hand: [], hidden: seat.hidden + seat.hand.length }));
+  return { ...view, board: { ...view.board, seats } };
+}
+
 export class TableScreen {
   constructor({ id, parameters }) {
     this.id = id;
@@ -190,7 +197,7 @@ export class TableScreen {
 
   draw({ animate = false } = {}) {
     const { live, shown } = this;
-    const { view } = shown;
+    const view = this.handsOver() ? withoutHands(shown.view) : shown.view;
     const isSecond = live.viewer === 1 && live.players.length === 2;
     const kind = view.board.kind === "grid" ? view.board.style : view.board.kind;
     const flipped = this.flipped ?? (isSecond && turnsFor(kind));
@@ -214,6 +221,13 @@ export class TableScreen {
     this.controls.draw();
     this.follow();
     this.drawOpinion();
+  }
+
+  /** True if another person at this device is to move, who must not see the hand of the last one. */
+  handsOver() {
+    const { live } = this;
+    const { kind, player } = live.turn;
+    return live.hidden_information && kind === "player" && live.viewer !== "all" && live.viewer !== player && Boolean(this.keys[player]);
   }
 
   /** The cards of the trick before, while the present one is empty. */
@@ -260,7 +274,7 @@ export class TableScreen {
     if (live.players[player].kind === "human") {
       const alone = live.players.filter(({ kind }) => kind === "human").length === 1;
       const away = live.hidden_information && live.viewer !== player && live.viewer !== "all";
-      if (away && this.keys[player]) return set(`${name} is to move: hand over the device, then show the hand.`, "wait");
+      if (this.handsOver()) return set(`${name} is to move: hand over the device, then show the hand.`, "wait");
       return set(alone && !away ? `Your move: ${name}.` : `${name} to move.`, away ? "wait" : "move");
     }
     if (live.paused) return set(`${name} to move; the networks are paused.`, "wait");

@@ -76,10 +76,8 @@ export class TableControls {
     setDisabled(this.hint, this.table.mode() !== "play");
     this.pause.hidden = !engines || over;
     this.pause.textContent = live.paused ? "Go on" : "Pause";
-    const away = live.hidden_information && live.turn.kind === "player" && live.viewer !== live.turn.player && live.viewer !== "all";
-    const seat = live.turn.player;
-    this.hand.hidden = !(away && this.table.keys[seat]);
-    if (!this.hand.hidden) this.hand.textContent = `Show the hand of ${playerName(live, seat)}`;
+    this.hand.hidden = !this.table.handsOver();
+    if (!this.hand.hidden) this.hand.textContent = `Show the hand of ${playerName(live, live.turn.player)}`;
     this.link.hidden = live.hidden_information;
     this.seats.hidden = live.hidden_information && !over;
     this.drawFiles(live.hidden_information && !over);
