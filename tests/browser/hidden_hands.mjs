@@ -32,12 +32,20 @@ function knownCards(history, plies) {
 export async function checkHiddenHands(context, problems) {
   const engine = { kind: "engine", network: "uniform", simulations: 2 };
   const options = { players: PLAYERS, cards: 6 };
-  const table = await ask("POST", "/api/tables", { game: "blob", options, seats: [{ kind: "human" }, engine, engine], seed: 3 });
+  const table = await ask("POST", "/api/tables", {
+    game: "blob",
+    options,
+    seats: [{ kind: "human" }, engine, engine],
+    seed: 3,
+  });
   const page = await openPage(context, problems);
   const texts = [];
   await listenIn(context, page, texts);
   await page.goto(ADDRESS);
-  await page.evaluate((entry) => localStorage.setItem("vecaz.keys", JSON.stringify([entry])), { id: table.id, keys: table.keys });
+  await page.evaluate((entry) => localStorage.setItem("vecaz.keys", JSON.stringify([entry])), {
+    id: table.id,
+    keys: table.keys,
+  });
   await openTable(page, table.id);
   const shown = [];
   const chooseAndKeep = async (...step) => {
@@ -46,7 +54,10 @@ export async function checkHiddenHands(context, problems) {
   };
   await playToEnd(page, chooseAndKeep, generator(4));
   const { history } = await ask("GET", `/api/tables/${table.id}`);
-  assert.ok(history.every(({ hidden }) => !hidden), "at the end the whole game is open");
+  assert.ok(
+    history.every(({ hidden }) => !hidden),
+    "at the end the whole game is open",
+  );
 
   const sent = texts.flatMap((text) => {
     const state = text.startsWith("{") ? JSON.parse(text) : {};

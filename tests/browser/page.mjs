@@ -14,8 +14,16 @@ export function openBrowser() {
   return chromium.launchPersistentContext(mkdtempSync(join(tmpdir(), "vecaz-chromium-")), {
     executablePath: process.env.CHROMIUM,
     viewport: { width: 1280, height: 800 },
-    args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-      "--disable-component-update", "--disable-sync"],
+    args: [
+      "--headless",
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
   });
 }
 
@@ -33,17 +41,22 @@ export async function openPage(context, problems) {
   const page = await context.newPage();
   page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
   page.on("console", (message) => {
-    if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) problems.push(`console: ${message.text()}`);
+    if (message.type() === "error" && !/status of 4\d\d/.test(message.text()))
+      problems.push(`console: ${message.text()}`);
   });
   page.on("request", (request) => {
-    if (!request.url().startsWith(ADDRESS) && !request.url().startsWith("data:")) problems.push(`request to ${request.url()}`);
+    if (!request.url().startsWith(ADDRESS) && !request.url().startsWith("data:"))
+      problems.push(`request to ${request.url()}`);
   });
   return page;
 }
 
 /** Asks the server itself, for what the page does not show. */
 export async function ask(method, path, body) {
-  const options = body === undefined ? { method } : { method, body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
+  const options =
+    body === undefined
+      ? { method }
+      : { method, body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
   const reply = await fetch(ADDRESS + path, options);
   const text = await reply.text();
   assert.ok(reply.ok, `${method} ${path}: ${text}`);
@@ -74,11 +87,15 @@ export function look(page) {
 
 /** Waits until there is something to choose, or the game is over. */
 export async function waitForTurn(page) {
-  await page.waitForFunction(() => {
-    const over = document.querySelector(".status")?.dataset.kind === "over";
-    const busy = document.querySelector('.board-area[aria-busy="true"]');
-    return over || (!busy && document.querySelector(".board-frame .target.open, .actions .action"));
-  }, undefined, { timeout: 8000 });
+  await page.waitForFunction(
+    () => {
+      const over = document.querySelector(".status")?.dataset.kind === "over";
+      const busy = document.querySelector('.board-area[aria-busy="true"]');
+      return over || (!busy && document.querySelector(".board-frame .target.open, .actions .action"));
+    },
+    undefined,
+    { timeout: 8000 },
+  );
   return look(page);
 }
 
@@ -103,7 +120,8 @@ async function clickTarget(page, key) {
     if (element.tagName === "line") {
       const matrix = element.getScreenCTM();
       for (let part = 0.12; part < 0.9; part += 0.02) {
-        const at = (name) => Number(element.getAttribute(`${name}1`)) * (1 - part) + Number(element.getAttribute(`${name}2`)) * part;
+        const at = (name) =>
+          Number(element.getAttribute(`${name}1`)) * (1 - part) + Number(element.getAttribute(`${name}2`)) * part;
         const { x, y } = new DOMPoint(at("x"), at("y")).matrixTransform(matrix);
         if (hits(x, y)) return { x, y };
       }
@@ -133,7 +151,11 @@ export async function clickOne(page, seen, draw, { pass = false } = {}) {
   else {
     const index = draw(choices);
     if (index < seen.open.length) await clickTarget(page, seen.open[index]);
-    else await page.getByRole("button", { name: useful[index - seen.open.length], exact: true }).first().click();
+    else
+      await page
+        .getByRole("button", { name: useful[index - seen.open.length], exact: true })
+        .first()
+        .click();
   }
 }
 
@@ -141,14 +163,19 @@ const ARROWS = ["ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "PageDown"];
 
 /** Chooses one step by keys alone; the focus must be where something can be chosen. */
 export async function typeOne(page, seen, draw, { pass = false } = {}) {
-  const where = () => page.evaluate(() => {
-    const active = document.activeElement;
-    if (active.closest(".chooser")) return "chooser";
-    if (active.closest(".actions")) return "actions";
-    return active.closest(".board-frame .target") ? "board" : "elsewhere";
-  });
+  const where = () =>
+    page.evaluate(() => {
+      const active = document.activeElement;
+      if (active.closest(".chooser")) return "chooser";
+      if (active.closest(".actions")) return "actions";
+      return active.closest(".board-frame .target") ? "board" : "elsewhere";
+    });
   let at = await where();
-  const wanted = seen.choosing ? "chooser" : seen.open.length > 0 && !(pass && seen.buttons.some((text) => PASSES.includes(text))) ? "board" : "actions";
+  const wanted = seen.choosing
+    ? "chooser"
+    : seen.open.length > 0 && !(pass && seen.buttons.some((text) => PASSES.includes(text)))
+      ? "board"
+      : "actions";
   for (let step = 0; at !== wanted && step < 60; step++) {
     await page.keyboard.press("Tab");
     at = await where();
@@ -157,7 +184,9 @@ export async function typeOne(page, seen, draw, { pass = false } = {}) {
   if (wanted === "actions") {
     const target = pass ? seen.buttons.findIndex((text) => PASSES.includes(text)) : draw(seen.buttons.length);
     for (let step = 0; step < 60; step++) {
-      const text = await page.evaluate(() => document.activeElement.dataset.action ? document.activeElement.textContent : null);
+      const text = await page.evaluate(() =>
+        document.activeElement.dataset.action ? document.activeElement.textContent : null,
+      );
       if (text === seen.buttons[Math.max(0, target)]) break;
       await page.keyboard.press("Tab");
     }
@@ -179,7 +208,8 @@ export async function playToEnd(page, chooseOne, draw, { passAfter = Infinity, m
     await chooseOne(page, seen, draw, { pass: seen.plies > passAfter });
     const now = await look(page);
     // A first step or an open choice changes the board without a ply.
-    if (!now.over && !now.started && !now.choosing && now.plies === seen.plies && seen.started === now.started) await waitForPly(page, seen);
+    if (!now.over && !now.started && !now.choosing && now.plies === seen.plies && seen.started === now.started)
+      await waitForPly(page, seen);
   }
   assert.fail(`the game has not ended after ${most} steps`);
 }
@@ -188,8 +218,11 @@ export async function playToEnd(page, chooseOne, draw, { passAfter = Infinity, m
 export async function checkAccess(page, where) {
   const found = await page.evaluate(() => {
     const isSeen = (element) => element.getClientRects().length > 0;
-    const nameOf = (element) => (element.getAttribute("aria-label") || element.textContent || element.labels?.[0]?.textContent || "").trim();
-    const controls = [...document.querySelectorAll("button, a, select, input, [role=button], [role=slider], [role=switch]")].filter(isSeen);
+    const nameOf = (element) =>
+      (element.getAttribute("aria-label") || element.textContent || element.labels?.[0]?.textContent || "").trim();
+    const controls = [
+      ...document.querySelectorAll("button, a, select, input, [role=button], [role=slider], [role=switch]"),
+    ].filter(isSeen);
     const nameless = controls.filter((element) => !nameOf(element)).map((element) => element.outerHTML.slice(0, 120));
     const { scrollWidth, clientWidth } = document.documentElement;
     return { nameless, tooWide: scrollWidth > clientWidth ? `${scrollWidth} of ${clientWidth} px` : null };

@@ -1,7 +1,20 @@
 // The page of `vecaz serve`, driven in Chromium: every kind of game to its end by clicks and by keys, hidden hands, analysis, review, links.
 
 import assert from "node:assert/strict";
-import { ADDRESS, ask, checkAccess, clickOne, generator, look, openBrowser, openPage, openTable, playToEnd, typeOne, waitForTurn } from "./page.mjs";
+import {
+  ADDRESS,
+  ask,
+  checkAccess,
+  clickOne,
+  generator,
+  look,
+  openBrowser,
+  openPage,
+  openTable,
+  playToEnd,
+  typeOne,
+  waitForTurn,
+} from "./page.mjs";
 import { checkHiddenHands } from "./hidden_hands.mjs";
 
 /** Games in settings that end soon. */
@@ -158,7 +171,10 @@ await step("a game is taken back, saved and loaded", async () => {
   await openTable(page, table.id);
   await page.getByRole("button", { name: "Take back" }).click();
   await page.waitForSelector('.value-graph[aria-valuemax="1"]');
-  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Save", exact: true }).click()]);
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("link", { name: "Save", exact: true }).click(),
+  ]);
   const file = await download.path();
   await page.goto(`${ADDRESS}/#/play`);
   await page.locator("#record-file").setInputFiles(file);

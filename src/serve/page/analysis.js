@@ -36,10 +36,24 @@ export function marksOf(analysis, figure) {
   const most = Math.max(...weights, 1e-9);
   const marks = moves.map((move, index) => {
     const figures = figuresOf(move, visits);
-    const text = { visits: percentShort(figures.visits), prior: percentShort(figures.prior), value: signed(move.value).replace("0.", "."), none: "" }[figure];
-    return { action: move.action, spot: move.spot, weight: weights[index] / most, text: weights[index] < 0.005 ? "" : text, name: index === 0 ? "best" : "other" };
+    const text = {
+      visits: percentShort(figures.visits),
+      prior: percentShort(figures.prior),
+      value: signed(move.value).replace("0.", "."),
+      none: "",
+    }[figure];
+    return {
+      action: move.action,
+      spot: move.spot,
+      weight: weights[index] / most,
+      text: weights[index] < 0.005 ? "" : text,
+      name: index === 0 ? "best" : "other",
+    };
   });
-  return marks.filter(({ name, weight, text, spot }) => name === "best" || isShown(weight, text, spot, figure)).slice(0, ON_BOARD).reverse();
+  return marks
+    .filter(({ name, weight, text, spot }) => name === "best" || isShown(weight, text, spot, figure))
+    .slice(0, ON_BOARD)
+    .reverse();
 }
 
 const percentShort = (share) => (share < 0.005 ? "" : String(Math.round(share * 100)));
@@ -52,17 +66,36 @@ export class AnalysisPanel {
     this.result = null;
     this.position = null;
     this.figure = readSetting("figure") ?? "visits";
-    this.toggle = button("", () => this.setOn(!this.on), { class: "switch", role: "switch", "aria-checked": "false", "aria-label": "Analysis", title: "Analysis (a)" });
+    this.toggle = button("", () => this.setOn(!this.on), {
+      class: "switch",
+      role: "switch",
+      "aria-checked": "false",
+      "aria-label": "Analysis",
+      title: "Analysis (a)",
+    });
     this.network = html("select", { "aria-label": "Network of the analysis", onchange: () => this.restart() });
-    this.shown = html("select", { "aria-label": "Figures on the board", onchange: () => this.choose() },
-      ...Object.entries(FIGURES).map(([key, text]) => html("option", { value: key, selected: key === this.figure }, text)));
+    this.shown = html(
+      "select",
+      { "aria-label": "Figures on the board", onchange: () => this.choose() },
+      ...Object.entries(FIGURES).map(([key, text]) =>
+        html("option", { value: key, selected: key === this.figure }, text),
+      ),
+    );
     this.summary = html("p", { class: "summary" });
     this.body = html("div", { class: "candidates", role: "table", "aria-label": "Candidate moves" });
-    this.content = html("div", { class: "analysis-body", hidden: true },
+    this.content = html(
+      "div",
+      { class: "analysis-body", hidden: true },
       html("div", { class: "analysis-settings" }, this.network, html("label", {}, "on the board", this.shown)),
-      this.summary, this.body);
-    this.root = html("section", { class: "card-box analysis", "aria-label": "Analysis" },
-      html("div", { class: "box-head" }, html("h2", {}, "Analysis"), this.toggle), this.content);
+      this.summary,
+      this.body,
+    );
+    this.root = html(
+      "section",
+      { class: "card-box analysis", "aria-label": "Analysis" },
+      html("div", { class: "box-head" }, html("h2", {}, "Analysis"), this.toggle),
+      this.content,
+    );
     this.on = false;
     document.addEventListener("visibilitychange", (this.visibility = () => this.restart()));
   }
@@ -78,7 +111,9 @@ export class AnalysisPanel {
     const chosen = this.network.value;
     this.network.replaceChildren(
       html("option", { value: "" }, "network of the table"),
-      ...networks.map((network) => html("option", { value: network.id, selected: network.id === chosen }, networkLabel(network))),
+      ...networks.map((network) =>
+        html("option", { value: network.id, selected: network.id === chosen }, networkLabel(network)),
+      ),
     );
   }
 
@@ -115,7 +150,12 @@ export class AnalysisPanel {
       this.say(position.reason);
       return;
     }
-    const path = position.feed.path("/analysis", { ply: position.ply, network: this.network.value, interval: INTERVAL, moves: ON_BOARD });
+    const path = position.feed.path("/analysis", {
+      ply: position.ply,
+      network: this.network.value,
+      interval: INTERVAL,
+      moves: ON_BOARD,
+    });
     // What the last position gave stays, greyed, unless the next takes long.
     this.waiting = setTimeout(() => this.say("searching…"), WAITING_AFTER);
     this.stop = listen(
@@ -164,7 +204,8 @@ export class AnalysisPanel {
     const { result } = this;
     const ends = { proven: "proven", memory: "memory is full", time: "time is up", simulations: "done" };
     const parts = [`${short(result.visits)} visits`, `${short(result.simulations_per_second)}/s`];
-    if (result.wdl) parts.push(`win ${percent(result.wdl[0])}, draw ${percent(result.wdl[1])}, loss ${percent(result.wdl[2])}`);
+    if (result.wdl)
+      parts.push(`win ${percent(result.wdl[0])}, draw ${percent(result.wdl[1])}, loss ${percent(result.wdl[2])}`);
     if (result.proven) parts.push("proven");
     else if (ends[result.end]) parts.push(ends[result.end]);
     setText(this.summary, parts.join(" · "));
@@ -182,14 +223,23 @@ export class AnalysisPanel {
   }
 
   headRow() {
-    const cells = ["move", "visits", "prior", "value", "expected line"].map((text) => html("span", { role: "columnheader" }, text));
+    const cells = ["move", "visits", "prior", "value", "expected line"].map((text) =>
+      html("span", { role: "columnheader" }, text),
+    );
     return html("div", { class: "candidate head", role: "row" }, ...cells);
   }
 
   row({ name }) {
     const cell = (kind) => html("span", { role: "cell", class: kind });
-    const row = html("div", { class: "candidate", role: "row", tabindex: "0" },
-      html("span", { role: "cell", class: "name" }, name), cell("visits"), cell("prior"), cell("value"), cell("line"));
+    const row = html(
+      "div",
+      { class: "candidate", role: "row", tabindex: "0" },
+      html("span", { role: "cell", class: "name" }, name),
+      cell("visits"),
+      cell("prior"),
+      cell("value"),
+      cell("line"),
+    );
     const show = () => this.onLine(row.line?.map(({ spot }) => spot) ?? null);
     const hide = () => this.onLine(null);
     row.addEventListener("pointerenter", show);
@@ -204,7 +254,13 @@ export class AnalysisPanel {
     setText(share, percent(visits > 0 ? move.visits / visits : 0));
     setText(prior, percent(move.prior));
     setText(value, signed(move.value));
-    setText(line, move.line.slice(1).map(({ name }) => name).join(" "));
+    setText(
+      line,
+      move.line
+        .slice(1)
+        .map(({ name }) => name)
+        .join(" "),
+    );
     row.line = move.line;
   }
 }

@@ -9,7 +9,13 @@ import { drawHeat, drawLine } from "./overlay.js";
 import { drawDie, pieceIcon } from "./pieces.js";
 import { ActionChoice, endOf } from "./spots.js";
 
-const SURFACES = { grid: GridSurface, slots: SlotsSurface, graph: GraphSurface, cards: CardsSurface, text: TextSurface };
+const SURFACES = {
+  grid: GridSurface,
+  slots: SlotsSurface,
+  graph: GraphSurface,
+  cards: CardsSurface,
+  text: TextSurface,
+};
 /** A place that is drawn smaller than this many pixels is hard to hit with a finger: it is touched twice. */
 const FINGER = 26;
 const ANIMATION_MS = 180;
@@ -117,7 +123,13 @@ export class Board {
       const frames = [{ transform: `translate(0, ${-height}px)` }, { transform: "translate(0, 0)" }];
       piece.animate(frames, { duration: ANIMATION_MS + height * 0.25, easing: "cubic-bezier(0.5, 0, 0.9, 0.6)" });
     } else if ("place" in spot) {
-      piece.animate([{ transform: "scale(0.6)", opacity: 0.3 }, { transform: "scale(1)", opacity: 1 }], timing);
+      piece.animate(
+        [
+          { transform: "scale(0.6)", opacity: 0.3 },
+          { transform: "scale(1)", opacity: 1 },
+        ],
+        timing,
+      );
     }
   }
 
@@ -138,8 +150,10 @@ export class Board {
     this.shownButtons = same;
     const make = (action) =>
       button(action.name, () => this.play(action), {
-        class: "action", "data-action": String(action.action),
-        onpointerenter: () => this.onHover(action), onpointerleave: () => this.onHover(null),
+        class: "action",
+        "data-action": String(action.action),
+        onpointerenter: () => this.onHover(action),
+        onpointerleave: () => this.onHover(null),
       });
     this.buttons.replaceChildren(...actions.map(make));
   }
@@ -264,11 +278,18 @@ export class Board {
     const inOrder = actions.every(({ name }) => pieceOf(name)) ? [...actions].reverse() : actions;
     const choices = inOrder.map((action) => {
       const piece = pieceOf(action.name);
-      const choice = button("", () => this.play(action), { class: "choice", "aria-label": piece?.name ?? action.name, title: action.name });
+      const choice = button("", () => this.play(action), {
+        class: "choice",
+        "aria-label": piece?.name ?? action.name,
+        title: action.name,
+      });
       choice.append(piece ? pieceIcon(piece, this.view.colours) : action.name);
       return choice;
     });
-    this.chooser.replaceChildren(...choices, button("Cancel", () => this.cancel(), { class: "choice quiet" }));
+    this.chooser.replaceChildren(
+      ...choices,
+      button("Cancel", () => this.cancel(), { class: "choice quiet" }),
+    );
     this.chooser.hidden = false;
     choices[0].focus({ preventScroll: true });
   }

@@ -85,7 +85,9 @@ export class CardsSurface {
       trick,
       ({ player, number }) => `${player}/${number}`,
       ({ player, name }) =>
-        html("div", { class: "played", role: "listitem", "aria-label": `${playerName(player)}: ${spokenCard(name)}` },
+        html(
+          "div",
+          { class: "played", role: "listitem", "aria-label": `${playerName(player)}: ${spokenCard(name)}` },
           html("span", { class: classOf(name) }, ...face(name)),
           html("span", { class: "played-by" }, playerName(player)),
         ),
@@ -100,7 +102,11 @@ export class CardsSurface {
       hand,
       ({ number }) => `c${number}`,
       ({ number, name }) =>
-        html("div", { class: `${classOf(name)} target`, "data-key": `c${number}`, "aria-label": spokenCard(name) }, ...face(name)),
+        html(
+          "div",
+          { class: `${classOf(name)} target`, "data-key": `c${number}`, "aria-label": spokenCard(name) },
+          ...face(name),
+        ),
     );
     for (const [index, element] of [...this.hand.children].entries()) {
       const key = element.dataset.key;
@@ -115,11 +121,7 @@ export class CardsSurface {
       seats.map((seat, player) => ({ seat, player })),
       ({ player }) => `seat${player}`,
       () =>
-        html("section", { class: "card-seat" },
-          html("h3", {}),
-          html("dl", {}),
-          html("div", { class: "hand small" }),
-        ),
+        html("section", { class: "card-seat" }, html("h3", {}), html("dl", {}), html("div", { class: "hand small" })),
       (element, { seat, player }) => {
         element.setAttribute("aria-label", playerName(player));
         element.classList.toggle("own", player === own);
@@ -142,7 +144,11 @@ export class CardsSurface {
           (card) =>
             "back" in card
               ? html("span", { class: "card back", "aria-hidden": "true" })
-              : html("span", { class: classOf(card.name), role: "img", "aria-label": spokenCard(card.name) }, ...face(card.name)),
+              : html(
+                  "span",
+                  { class: classOf(card.name), role: "img", "aria-label": spokenCard(card.name) },
+                  ...face(card.name),
+                ),
         );
         const count = seat.hidden === 1 ? "1 hidden card" : `${seat.hidden} hidden cards`;
         hand.setAttribute("role", "group");

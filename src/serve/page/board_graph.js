@@ -10,7 +10,8 @@ export class GraphSurface {
     this.radius = Math.max(18, Math.min(40, 560 / Math.max(1, this.board.vertices)));
     this.targets = new Map();
     this.layers = {};
-    for (const name of ["ground", "mark", "edge", "heat", "hit"]) this.layers[name] = svg("g", { class: `layer-${name}` });
+    for (const name of ["ground", "mark", "edge", "heat", "hit"])
+      this.layers[name] = svg("g", { class: `layer-${name}` });
     this.root = svg("svg", { class: "board graph", viewBox: "-530 -530 1060 1060" });
     this.root.append(...Object.values(this.layers));
     this.edges = new Map();
@@ -42,7 +43,13 @@ export class GraphSurface {
   addVertex(vertex) {
     const key = `v${vertex}`;
     const [cx, cy] = this.vertexAt(vertex);
-    const element = svg("circle", { class: "target vertex-target", "data-key": key, cx, cy, r: Math.max(34, this.radius) });
+    const element = svg("circle", {
+      class: "target vertex-target",
+      "data-key": key,
+      cx,
+      cy,
+      r: Math.max(34, this.radius),
+    });
     this.layers.hit.append(
       svg("circle", { class: "vertex", cx, cy, r: this.radius }),
       svg("text", { class: "vertex-label", x: cx, y: cy, dy: "0.36em" }, String(vertex)),

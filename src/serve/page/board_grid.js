@@ -30,7 +30,8 @@ export class GridSurface {
     this.flipped = flipped && grid.style !== "drop";
     // A place covers this radius.
     this.radius = this.hexagonal ? HEX_WIDTH / 2 : CELL / 2;
-    this.pieceScale = { checkered: 0.96, lines: 1.06, hexagons: 0.8, drop: 0.92, squares: 0.86 }[grid.style] * (this.radius / 50);
+    this.pieceScale =
+      { checkered: 0.96, lines: 1.06, hexagons: 0.8, drop: 0.92, squares: 0.86 }[grid.style] * (this.radius / 50);
     // Labels are as large on boards of many places as on those of few.
     this.labelSize = 26 * Math.max(0.5, Math.min(1.8, Math.max(this.rows, this.columns) / 9));
     this.targets = new Map();
@@ -39,7 +40,10 @@ export class GridSurface {
     for (const name of ["ground", "mark", "piece", "heat", "hit"]) {
       this.layers[name] = svg("g", { class: `layer-${name}` });
     }
-    this.root = svg("svg", { class: `board grid ${grid.style}${this.isFelt(view) ? " felt" : ""}`, viewBox: this.viewBox() });
+    this.root = svg("svg", {
+      class: `board grid ${grid.style}${this.isFelt(view) ? " felt" : ""}`,
+      viewBox: this.viewBox(),
+    });
     this.root.append(...Object.values(this.layers));
     this.drawGround(view);
     for (let place = 0; place < grid.cells.length; place++) this.addTarget(place);
@@ -66,7 +70,12 @@ export class GridSurface {
     }
     const [width, height] = [this.columns * CELL, this.rows * CELL];
     const edge = this.labelSize * 1.7;
-    const margins = { checkered: [0, 0, 0, 0], drop: [20, 20, 20, edge + 24], squares: [edge, edge, 4, 4], lines: [edge, edge, 6, 6] };
+    const margins = {
+      checkered: [0, 0, 0, 0],
+      drop: [20, 20, 20, edge + 24],
+      squares: [edge, edge, 4, 4],
+      lines: [edge, edge, 6, 6],
+    };
     const [left, top, right, bottom] = margins[this.grid.style];
     return `${-left} ${-top} ${width + left + right} ${height + top + bottom}`;
   }
@@ -98,9 +107,14 @@ export class GridSurface {
   corners(row, column) {
     const [x, y] = this.centreAt(row, column);
     const [half, r] = [HEX_WIDTH / 2, HEX_RADIUS];
-    return [[0, -r], [half, -r / 2], [half, r / 2], [0, r], [-half, r / 2], [-half, -r / 2]].map(
-      ([dx, dy]) => `${(x + dx).toFixed(1)},${(y + dy).toFixed(1)}`,
-    );
+    return [
+      [0, -r],
+      [half, -r / 2],
+      [half, r / 2],
+      [0, r],
+      [-half, r / 2],
+      [-half, -r / 2],
+    ].map(([dx, dy]) => `${(x + dx).toFixed(1)},${(y + dy).toFixed(1)}`);
   }
 
   drawGround(view) {
@@ -235,7 +249,8 @@ export class GridSurface {
   drawPieces(view) {
     const { cells, pieces } = view.board;
     cells.forEach((piece, place) => {
-      const wanted = piece === null ? null : `${piece}/${view.colours[pieces[piece].owner] ?? ""}/${pieces[piece].shape}`;
+      const wanted =
+        piece === null ? null : `${piece}/${view.colours[pieces[piece].owner] ?? ""}/${pieces[piece].shape}`;
       const old = this.pieces.get(place);
       if ((old?.wanted ?? null) === wanted) return;
       old?.element.remove();
@@ -277,11 +292,13 @@ export class GridSurface {
       // A cross in a tinted square stays clear, where a disc needs a ring.
       const tinted = this.grid.style === "squares" && !this.root.classList.contains("felt");
       if ("place" in Object(spot) && tinted) mark.append(cell(`p${spot.place}`, { class: "line-cell" }));
-      else if ("place" in Object(spot)) over.append(ring(`p${spot.place}`, { class: "line-ring", r: this.radius * 0.66 }));
+      else if ("place" in Object(spot))
+        over.append(ring(`p${spot.place}`, { class: "line-ring", r: this.radius * 0.66 }));
     }
     for (const { at, meaning } of view.marks) {
       if (!("place" in Object(at))) continue;
-      const element = meaning === "check" ? ring(`p${at.place}`, { class: "mark-check", r: 48 }) : this.drawMark(at.place);
+      const element =
+        meaning === "check" ? ring(`p${at.place}`, { class: "mark-check", r: 48 }) : this.drawMark(at.place);
       element.append(svg("title", {}, meaning));
       (meaning === "check" ? mark : over).append(element);
     }

@@ -138,7 +138,16 @@ export class SlotsSurface {
       const [cx, cy] = this.centre(`p${to}`);
       over.append(svg("circle", { class: "last-ring", cx, cy, r: 15 }));
       const { row, x, y, width, height } = this.box(from);
-      mark.append(svg("rect", { class: "last-slot", x: x + 30, y: row === 0 ? 0 : y + height - 8, width: width - 60, height: 8, rx: 4 }));
+      mark.append(
+        svg("rect", {
+          class: "last-slot",
+          x: x + 30,
+          y: row === 0 ? 0 : y + height - 8,
+          width: width - 60,
+          height: 8,
+          rx: 4,
+        }),
+      );
     }
   }
 
@@ -146,7 +155,11 @@ export class SlotsSurface {
     const kind = this.board.pieces[slot.piece];
     for (let index = 0; index < slot.count && kind; index++) {
       const [x, y] = this.pieceCentre(place, index, slot.count);
-      const element = svg("g", { class: "stacked", "data-place": place, transform: `translate(${x} ${y}) scale(1.02)` });
+      const element = svg("g", {
+        class: "stacked",
+        "data-place": place,
+        transform: `translate(${x} ${y}) scale(1.02)`,
+      });
       element.append(drawPiece(kind, view.colours));
       this.layers.piece.append(element);
     }

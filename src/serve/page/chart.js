@@ -20,7 +20,8 @@ const tickText = (value) => {
   return String(Number(value.toPrecision(3)));
 };
 
-const pathOf = (points) => points.map(([x, y], index) => `${index ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
+const pathOf = (points) =>
+  points.map(([x, y], index) => `${index ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
 
 /**
  * Curves over a common axis. `series`: `[{name, points: [[x, y]], index}]`, `index` the number of the colour; `xStep` is the least distance of
@@ -30,10 +31,17 @@ export function lineChart({ title, series, xName, xStep = 0, percent = false }) 
   const [width, height, left, right, top, bottom] = [520, 240, 46, 12, 12, 34];
   const points = series.flatMap((one) => one.points);
   const figure = html("figure", { class: "chart" }, html("figcaption", {}, title));
-  const chart = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title}: ${series.map(({ name }) => name).join(", ")}` });
+  const chart = svg("svg", {
+    viewBox: `0 0 ${width} ${height}`,
+    role: "img",
+    "aria-label": `${title}: ${series.map(({ name }) => name).join(", ")}`,
+  });
   figure.append(chart);
   if (points.length === 0) return figure;
-  const bounds = (axis) => [Math.min(...points.map((point) => point[axis])), Math.max(...points.map((point) => point[axis]))];
+  const bounds = (axis) => [
+    Math.min(...points.map((point) => point[axis])),
+    Math.max(...points.map((point) => point[axis])),
+  ];
   const [x0, x1] = bounds(0);
   let [y0, y1] = bounds(1);
   const pad = (y1 - y0 || Math.abs(y1) || 1) * 0.06;
@@ -55,7 +63,8 @@ export function lineChart({ title, series, xName, xStep = 0, percent = false }) 
     const line = own.map(([px, py]) => [x(px), y(py)]);
     const group = svg("g", { class: `series series-${index % 6}` }, svg("title", {}, name));
     group.append(svg("path", { d: pathOf(line) }));
-    if (line.length < 40) group.append(...line.map(([cx, cy]) => svg("circle", { cx: cx.toFixed(1), cy: cy.toFixed(1), r: 2.6 })));
+    if (line.length < 40)
+      group.append(...line.map(([cx, cy]) => svg("circle", { cx: cx.toFixed(1), cy: cy.toFixed(1), r: 2.6 })));
     const [lastX, lastY] = line[line.length - 1] ?? [];
     if (line.length >= 40) group.append(svg("circle", { cx: lastX, cy: lastY, r: 3 }));
     chart.append(group);
@@ -70,7 +79,11 @@ export class ValueGraph {
     this.plies = 0;
     this.ply = 0;
     this.drawing = svg("svg", { viewBox: "0 0 400 90", preserveAspectRatio: "none", "aria-hidden": "true" });
-    this.root = html("div", { class: "value-graph", role: "slider", tabindex: "0", "aria-label": "Ply", "aria-valuemin": 0 }, this.drawing);
+    this.root = html(
+      "div",
+      { class: "value-graph", role: "slider", tabindex: "0", "aria-label": "Ply", "aria-valuemin": 0 },
+      this.drawing,
+    );
     this.root.addEventListener("pointerdown", (event) => {
       if (event.button !== 0) return;
       this.root.setPointerCapture(event.pointerId);
@@ -80,7 +93,16 @@ export class ValueGraph {
       if (this.root.hasPointerCapture(event.pointerId)) this.pointed(event);
     });
     this.root.addEventListener("keydown", (event) => {
-      const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity };
+      const steps = {
+        ArrowLeft: -1,
+        ArrowDown: -1,
+        ArrowRight: 1,
+        ArrowUp: 1,
+        PageUp: -10,
+        PageDown: 10,
+        Home: -Infinity,
+        End: Infinity,
+      };
       if (!(event.key in steps) || event.ctrlKey || event.metaKey || event.altKey) return;
       event.preventDefault();
       event.stopPropagation();
@@ -109,10 +131,22 @@ export class ValueGraph {
     const parts = [svg("line", { class: "zero", x1: 0, x2: 400, y1: 45, y2: 45 })];
     if (line.length > 1) {
       const [first, last] = [line[0][0], line[line.length - 1][0]];
-      parts.push(svg("path", { class: "area", d: `${pathOf(line)}L${last} 45L${first} 45Z` }), svg("path", { class: "curve", d: pathOf(line) }));
+      parts.push(
+        svg("path", { class: "area", d: `${pathOf(line)}L${last} 45L${first} 45Z` }),
+        svg("path", { class: "curve", d: pathOf(line) }),
+      );
     }
     for (const [at, loss] of losses) {
-      if (loss >= 0.1) parts.push(svg("line", { class: loss >= 0.3 ? "loss big" : "loss", x1: x(at + 1), x2: x(at + 1), y1: 90, y2: 90 - Math.min(1, loss) * 40 - 6 }));
+      if (loss >= 0.1)
+        parts.push(
+          svg("line", {
+            class: loss >= 0.3 ? "loss big" : "loss",
+            x1: x(at + 1),
+            x2: x(at + 1),
+            y1: 90,
+            y2: 90 - Math.min(1, loss) * 40 - 6,
+          }),
+        );
     }
     parts.push(svg("line", { class: "now", x1: x(ply), x2: x(ply), y1: 0, y2: 90 }));
     this.drawing.replaceChildren(...parts);

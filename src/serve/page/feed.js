@@ -131,7 +131,17 @@ export class TableFeed {
     }
     if (!this.stop) return;
     const { turn, view } = withFullView(position);
-    const shown = { ...state, turn, view, ply, plies: ply, history: state.history.slice(0, ply), returns: null, scores: null, thinking: null };
+    const shown = {
+      ...state,
+      turn,
+      view,
+      ply,
+      plies: ply,
+      history: state.history.slice(0, ply),
+      returns: null,
+      scores: null,
+      thinking: null,
+    };
     this.display(shown);
     const rest = paceOf(shown) - (performance.now() - start);
     if (rest > 0) await new Promise((resolve) => setTimeout(resolve, rest));
@@ -156,7 +166,10 @@ export class TableFeed {
 
   /** Asks for a change; the reply is the next state. */
   async change(rest, body = {}) {
-    const state = await request("POST", `/api/tables/${encodeURIComponent(this.id)}${rest}`, { ...this.viewer, ...body });
+    const state = await request("POST", `/api/tables/${encodeURIComponent(this.id)}${rest}`, {
+      ...this.viewer,
+      ...body,
+    });
     this.offer(state);
     return state;
   }

@@ -12,7 +12,7 @@ export const BLUNDER = 0.3;
 /** The entries of a history, with long rows of chance and of hidden plies as one: `{end, text, player, kind}`. */
 function entriesOf(history) {
   const entries = [];
-  for (let at = 0; at < history.length; ) {
+  for (let at = 0; at < history.length;) {
     const isDealt = ({ kind, hidden }) => kind === "chance" || hidden;
     let end = at;
     while (end < history.length && isDealt(history[end])) end++;
@@ -54,8 +54,8 @@ export class MoveList {
         item.number
           ? html("span", { class: "move-number" }, `${item.number}.`)
           : button(item.text, () => this.onPly(item.end), {
-            class: `ply ${item.kind}${item.player === null ? "" : ` colour-${colours[item.player] ?? "none"}`}`,
-          }),
+              class: `ply ${item.kind}${item.player === null ? "" : ` colour-${colours[item.player] ?? "none"}`}`,
+            }),
       (element, item) => {
         if (item.number) return;
         const isNow = item.end === ply;

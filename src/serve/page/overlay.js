@@ -12,8 +12,16 @@ function arrow([x1, y1], [x2, y2], width, opacity) {
   const [tx, ty] = [x2 - ux * 8, y2 - uy * 8];
   const [bx, by] = [tx - ux * head, ty - uy * head];
   const half = head * 0.52;
-  return svg("g", { opacity },
-    svg("line", { x1: x1 + ux * 18, y1: y1 + uy * 18, x2: bx + ux * 2, y2: by + uy * 2, "stroke-width": width.toFixed(1) }),
+  return svg(
+    "g",
+    { opacity },
+    svg("line", {
+      x1: x1 + ux * 18,
+      y1: y1 + uy * 18,
+      x2: bx + ux * 2,
+      y2: by + uy * 2,
+      "stroke-width": width.toFixed(1),
+    }),
     svg("polygon", { points: `${tx},${ty} ${bx - uy * half},${by + ux * half} ${bx + uy * half},${by - ux * half}` }),
   );
 }

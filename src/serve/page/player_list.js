@@ -6,7 +6,9 @@ import { capital, counted, playerName, signed } from "./wording.js";
 /** How a seat is played, in a few words. */
 function seatText({ kind, label, simulations, seconds }, isOnlyPerson) {
   if (kind === "human") return isOnlyPerson ? "you" : "a person";
-  const strength = [simulations && counted(simulations, "simulation"), seconds && counted(seconds, "second")].filter(Boolean);
+  const strength = [simulations && counted(simulations, "simulation"), seconds && counted(seconds, "second")].filter(
+    Boolean,
+  );
   return [label, ...strength].join(", ");
 }
 
@@ -21,7 +23,15 @@ export class PlayerList {
       this.root,
       live.players,
       ({ player }) => player,
-      () => html("li", {}, html("span", { class: "dot", "aria-hidden": "true" }), html("span", { class: "player-name" }), html("span", { class: "player-seat" }), html("span", { class: "player-value" })),
+      () =>
+        html(
+          "li",
+          {},
+          html("span", { class: "dot", "aria-hidden": "true" }),
+          html("span", { class: "player-name" }),
+          html("span", { class: "player-seat" }),
+          html("span", { class: "player-value" }),
+        ),
       (row, player) => {
         const [dot, name, seat] = row.children;
         const colour = shown.view.colours[player.player] ?? player.colour;
@@ -30,7 +40,10 @@ export class PlayerList {
         setText(seat, seatText(player, people === 1));
         row.title = player.aim ?? "";
         row.classList.toggle("to-move", shown.turn.kind === "player" && shown.turn.player === player.player);
-        row.classList.toggle("winner", shown.turn.kind === "over" && (shown.returns ?? live.returns)?.[player.player] > 0);
+        row.classList.toggle(
+          "winner",
+          shown.turn.kind === "over" && (shown.returns ?? live.returns)?.[player.player] > 0,
+        );
       },
     );
   }

@@ -20,7 +20,9 @@ const sameOptions = (a, b) => Object.entries(a ?? {}).every(([name, value]) => S
 
 /** The networks that play a game with these options; `uniform` is always among them. */
 export function fittingNetworks(info, game, options) {
-  return info.networks.filter((network) => network.game === null || (network.game === game && sameOptions(network.options, options)));
+  return info.networks.filter(
+    (network) => network.game === null || (network.game === game && sameOptions(network.options, options)),
+  );
 }
 
 /** A network in one line. */
@@ -40,11 +42,23 @@ function strengthSelect(chosen, onchange) {
   const known = STRENGTHS.some(([strength]) => key(strength) === key(chosen));
   const words = chosen.seconds ? counted(chosen.seconds, "second") : counted(chosen.simulations ?? 800, "simulation");
   const all = known ? STRENGTHS : [...STRENGTHS, [chosen, words]];
-  const select = html("select", { onchange: () => choose(), class: "strength" },
-    ...all.map(([strength, text]) => html("option", { value: key(strength), selected: key(strength) === key(chosen) }, text)),
+  const select = html(
+    "select",
+    { onchange: () => choose(), class: "strength" },
+    ...all.map(([strength, text]) =>
+      html("option", { value: key(strength), selected: key(strength) === key(chosen) }, text),
+    ),
     html("option", { value: "other" }, "other number…"),
   );
-  const number = html("input", { type: "number", min: 1, max: 1000000, step: 1, hidden: true, oninput: () => typed(), "aria-label": "Simulations" });
+  const number = html("input", {
+    type: "number",
+    min: 1,
+    max: 1000000,
+    step: 1,
+    hidden: true,
+    oninput: () => typed(),
+    "aria-label": "Simulations",
+  });
   const choose = () => {
     const other = select.value === "other";
     number.hidden = !other;
@@ -69,10 +83,16 @@ function strengthSelect(chosen, onchange) {
 export function seatRows({ players, seats, networks, onchange }) {
   return players.map((player, index) => {
     const seat = seats[index];
-    const who = html("select", { class: "who", "aria-label": `${player.name} is played by` },
+    const who = html(
+      "select",
+      { class: "who", "aria-label": `${player.name} is played by` },
       html("option", { value: "human", selected: seat.kind === "human" }, "A person"),
       ...networks.map((network) =>
-        html("option", { value: network.id, selected: seat.kind === "engine" && seat.network === network.id }, networkLabel(network)),
+        html(
+          "option",
+          { value: network.id, selected: seat.kind === "engine" && seat.network === network.id },
+          networkLabel(network),
+        ),
       ),
     );
     const strength = html("span", { class: "strength-field" });
@@ -92,12 +112,15 @@ export function seatRows({ players, seats, networks, onchange }) {
       strength.replaceChildren(select, number);
     };
     who.addEventListener("change", () => {
-      seats[index] = who.value === "human" ? { kind: "human" } : { kind: "engine", network: who.value, ...DEFAULT_STRENGTH };
+      seats[index] =
+        who.value === "human" ? { kind: "human" } : { kind: "engine", network: who.value, ...DEFAULT_STRENGTH };
       draw();
       onchange();
     });
     draw();
-    return html("div", { class: "seat-row" },
+    return html(
+      "div",
+      { class: "seat-row" },
       html("span", { class: `dot colour-${player.colour ?? "none"}`, "aria-hidden": "true" }),
       html("span", { class: "seat-name" }, player.name, player.aim ? html("small", {}, player.aim) : null),
       who,

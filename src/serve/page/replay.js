@@ -15,16 +15,32 @@ const REST = 2500;
 export class Replay {
   constructor() {
     this.board = new Board({ onAction: () => {} });
-    this.epochs = html("select", { "aria-label": "Epoch of the games", onchange: () => this.loadGames(Number(this.epochs.value)) });
+    this.epochs = html("select", {
+      "aria-label": "Epoch of the games",
+      onchange: () => this.loadGames(Number(this.epochs.value)),
+    });
     this.games = html("select", { "aria-label": "Game", onchange: () => this.open(Number(this.games.value)) });
     this.toggle = button("Pause", () => this.setRunning(!this.running));
     this.analyse = button("Open on the board", () => this.openTable());
     this.status = html("p", { class: "status" });
-    this.root = html("section", { class: "card-box replay", "aria-label": "Self-play games", hidden: true },
+    this.root = html(
+      "section",
+      { class: "card-box replay", "aria-label": "Self-play games", hidden: true },
       html("div", { class: "box-head" }, html("h2", {}, "Self-play games")),
-      html("div", { class: "replay-body" }, this.board.root,
-        html("div", { class: "replay-side" }, html("label", {}, "Epoch ", this.epochs), html("label", {}, "Game ", this.games), this.status,
-          html("div", { class: "play-buttons" }, this.toggle, this.analyse))));
+      html(
+        "div",
+        { class: "replay-body" },
+        this.board.root,
+        html(
+          "div",
+          { class: "replay-side" },
+          html("label", {}, "Epoch ", this.epochs),
+          html("label", {}, "Game ", this.games),
+          this.status,
+          html("div", { class: "play-buttons" }, this.toggle, this.analyse),
+        ),
+      ),
+    );
     this.running = !matchMedia("(prefers-reduced-motion: reduce)").matches;
     setText(this.toggle, this.running ? "Pause" : "Play");
   }
@@ -57,7 +73,9 @@ export class Replay {
     this.root.hidden = list.length === 0;
     const chosen = Number(this.epochs.value);
     const keep = sameRun && this.table && list.some(({ epoch }) => epoch === chosen);
-    this.epochs.replaceChildren(...list.map(({ epoch }) => html("option", { value: epoch, selected: keep && epoch === chosen }, String(epoch))));
+    this.epochs.replaceChildren(
+      ...list.map(({ epoch }) => html("option", { value: epoch, selected: keep && epoch === chosen }, String(epoch))),
+    );
     if (list.length > 0 && !keep) await this.loadGames(list[0].epoch);
   }
 
@@ -67,7 +85,9 @@ export class Replay {
     if (!list || this.closed || run !== this.run) return;
     this.epoch = epoch;
     this.list = list;
-    this.games.replaceChildren(...list.map(({ plies }, index) => html("option", { value: index }, `${index + 1}: ${counted(plies, "move")}`)));
+    this.games.replaceChildren(
+      ...list.map(({ plies }, index) => html("option", { value: index }, `${index + 1}: ${counted(plies, "move")}`)),
+    );
     if (list.length > 0) await this.open(0);
   }
 
@@ -96,7 +116,12 @@ export class Replay {
     this.ply = ply;
     const over = ply === table.plies;
     this.board.update(fullView(state.view), {
-      playable: false, flipped: false, seat: null, playerName: (player) => playerName(table, player), animate: ply > 0, label: `Self-play game, ply ${ply}`,
+      playable: false,
+      flipped: false,
+      seat: null,
+      playerName: (player) => playerName(table, player),
+      animate: ply > 0,
+      label: `Self-play game, ply ${ply}`,
     });
     setText(this.status, over ? resultText(table) || "The end of the record." : `Ply ${ply} of ${table.plies}`);
     if (this.running) this.timer = setTimeout(() => this.goOn(), over ? REST : TEMPO);

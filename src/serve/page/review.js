@@ -13,14 +13,23 @@ export class ReviewPanel {
     this.onChange = onChange;
     this.onPly = onPly;
     this.plies = new Map();
-    this.effort = html("select", { "aria-label": "Simulations per position" },
-      ...EFFORTS.map((number) => html("option", { value: number, selected: number === 200 }, `${number} simulations`)));
+    this.effort = html(
+      "select",
+      { "aria-label": "Simulations per position" },
+      ...EFFORTS.map((number) => html("option", { value: number, selected: number === 200 }, `${number} simulations`)),
+    );
     this.begin = button("Review the game", () => this.start(), { class: "primary small" });
     this.progress = html("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress of the review" });
     this.text = html("p", { class: "summary" });
     this.list = html("ol", { class: "mistakes" });
-    this.root = html("section", { class: "card-box review", "aria-label": "Review" },
-      html("div", { class: "box-head" }, html("h2", {}, "Review"), this.effort, this.begin), this.progress, this.text, this.list);
+    this.root = html(
+      "section",
+      { class: "card-box review", "aria-label": "Review" },
+      html("div", { class: "box-head" }, html("h2", {}, "Review"), this.effort, this.begin),
+      this.progress,
+      this.text,
+      this.list,
+    );
   }
 
   close() {
@@ -88,9 +97,14 @@ export class ReviewPanel {
   }
 
   showMistakes() {
-    const mistakes = [...this.plies.values()].filter(({ loss }) => loss >= MISTAKE).sort((a, b) => b.loss - a.loss).slice(0, 20);
+    const mistakes = [...this.plies.values()]
+      .filter(({ loss }) => loss >= MISTAKE)
+      .sort((a, b) => b.loss - a.loss)
+      .slice(0, 20);
     const row = ({ ply, player, loss, played, best }) => {
-      const jump = button("", () => this.onPly(ply), { class: `mistake-row ${loss >= BLUNDER ? "blunder" : "mistake"}` });
+      const jump = button("", () => this.onPly(ply), {
+        class: `mistake-row ${loss >= BLUNDER ? "blunder" : "mistake"}`,
+      });
       jump.append(
         html("b", {}, `${ply + 1}. ${played.name}`),
         html("span", {}, ` ${this.names(player)} loses ${loss.toFixed(2)}; best ${best.name} (${signed(best.value)})`),
@@ -113,7 +127,13 @@ export class ReviewPanel {
     const found = this.plies.get(ply);
     if (!found) return [];
     const { best, played, loss } = found;
-    const mark = (move, name) => ({ action: move.action, spot: move.spot, weight: 0.7, text: name === "best" ? "✓" : "?", name });
+    const mark = (move, name) => ({
+      action: move.action,
+      spot: move.spot,
+      weight: 0.7,
+      text: name === "best" ? "✓" : "?",
+      name,
+    });
     if (best.action === played.action || loss < 0.02) return [mark(best, "best")];
     return [mark(played, loss >= MISTAKE ? "bad" : "other"), mark(best, "best")];
   }

@@ -50,21 +50,43 @@ export class PlayScreen {
     this.optionFields = html("div", { class: "option-fields" });
     this.seatsField = html("div", { class: "seat-rows" });
     this.presets = html("div", { class: "presets", role: "group", "aria-label": "Who plays" });
-    this.actionsField = html("input", { type: "text", id: "first-moves", placeholder: "none", autocomplete: "off", spellcheck: "false" });
-    const file = html("input", { type: "file", id: "record-file", class: "unseen", onchange: () => file.files[0] && openFile(file.files[0]) });
+    this.actionsField = html("input", {
+      type: "text",
+      id: "first-moves",
+      placeholder: "none",
+      autocomplete: "off",
+      spellcheck: "false",
+    });
+    const file = html("input", {
+      type: "file",
+      id: "record-file",
+      class: "unseen",
+      onchange: () => file.files[0] && openFile(file.files[0]),
+    });
     const section = (title, ...children) => html("section", { class: "card-box" }, html("h2", {}, title), ...children);
-    this.rules = html("details", { class: "rules" }, html("summary", {}, "Rules and first moves"),
+    this.rules = html(
+      "details",
+      { class: "rules" },
+      html("summary", {}, "Rules and first moves"),
       this.optionFields,
-      html("div", { class: "field" }, html("label", { for: "first-moves" }, "Moves already played"), this.actionsField,
-        html("small", {}, "Names or numbers from the start of the game, with blanks between them")),
+      html(
+        "div",
+        { class: "field" },
+        html("label", { for: "first-moves" }, "Moves already played"),
+        this.actionsField,
+        html("small", {}, "Names or numbers from the start of the game, with blanks between them"),
+      ),
     );
     this.form.replaceChildren(
       section("Game", this.games),
       section("Opponent", this.networks),
       section("Seats", this.presets, this.seatsField, this.rules),
-      html("div", { class: "start-bar" },
+      html(
+        "div",
+        { class: "start-bar" },
         html("button", { type: "submit", class: "primary" }, "Start the game"),
-        html("label", { class: "button", for: "record-file" }, "Open a saved game"), file,
+        html("label", { class: "button", for: "record-file" }, "Open a saved game"),
+        file,
       ),
       ...this.openTables(tables, section),
     );
@@ -72,9 +94,17 @@ export class PlayScreen {
 
   openTables(tables, section) {
     if (tables.length === 0) return [];
-    const rows = tables.slice(-12).reverse().map(({ id, title, plies, over }) =>
-      html("li", {}, html("a", { href: hashOf("table", id) }, title), ` ${counted(plies, "ply").replace("plys", "plies")}${over ? ", over" : ""}`),
-    );
+    const rows = tables
+      .slice(-12)
+      .reverse()
+      .map(({ id, title, plies, over }) =>
+        html(
+          "li",
+          {},
+          html("a", { href: hashOf("table", id) }, title),
+          ` ${counted(plies, "ply").replace("plys", "plies")}${over ? ", over" : ""}`,
+        ),
+      );
     return [section("Open tables", html("ul", { class: "table-list" }, ...rows))];
   }
 
@@ -92,8 +122,10 @@ export class PlayScreen {
           checked: game.name === name,
           choose: () => this.keepingFocus(() => this.chooseGame(game.name)),
           group: "game",
-          content: [html("b", {}, gameName(game.name)),
-            html("small", {}, count(game.name) > 0 ? counted(count(game.name), "network") : "no network yet")],
+          content: [
+            html("b", {}, gameName(game.name)),
+            html("small", {}, count(game.name) > 0 ? counted(count(game.name), "network") : "no network yet"),
+          ],
         }),
       ),
     );
@@ -117,7 +149,8 @@ export class PlayScreen {
   chooseNetwork(id) {
     this.networkId = id;
     const network = this.info.networks.find((one) => one.id === id);
-    if (network.options) for (const [name, value] of Object.entries(network.options)) this.options[name] = String(value);
+    if (network.options)
+      for (const [name, value] of Object.entries(network.options)) this.options[name] = String(value);
     const offered = this.info.networks.filter(({ game }) => game === null || game === this.gameName);
     this.networks.replaceChildren(
       ...offered.map((one) =>
@@ -125,8 +158,10 @@ export class PlayScreen {
           checked: one.id === id,
           choose: () => this.keepingFocus(() => this.chooseNetwork(one.id)),
           group: "network",
-          content: [html("b", {}, networkLabel(one)),
-            html("small", {}, one.game === null ? "plays every game, by search alone" : networkFacts(one))],
+          content: [
+            html("b", {}, networkLabel(one)),
+            html("small", {}, one.game === null ? "plays every game, by search alone" : networkFacts(one)),
+          ],
         }),
       ),
     );
@@ -148,10 +183,25 @@ export class PlayScreen {
         const disabled = option.name in fixed;
         const names = CHOICES.test(option.values) ? option.values.split(/, | or /) : null;
         const input = names
-          ? html("select", { id, onchange, disabled }, ...names.map((name) => html("option", { selected: name === value }, name)))
+          ? html(
+              "select",
+              { id, onchange, disabled },
+              ...names.map((name) => html("option", { selected: name === value }, name)),
+            )
           : html("input", { id, type: "text", value, onchange, disabled, autocomplete: "off", spellcheck: "false" });
-        return html("div", { class: "field" }, html("label", { for: id }, capital(option.name.replaceAll("_", " "))), input,
-          html("small", {}, disabled ? `${option.meaning} The network was trained with this value.` : `${option.meaning} ${capital(option.values)}.`));
+        return html(
+          "div",
+          { class: "field" },
+          html("label", { for: id }, capital(option.name.replaceAll("_", " "))),
+          input,
+          html(
+            "small",
+            {},
+            disabled
+              ? `${option.meaning} The network was trained with this value.`
+              : `${option.meaning} ${capital(option.values)}.`,
+          ),
+        );
       }),
     );
   }
@@ -165,15 +215,30 @@ export class PlayScreen {
     this.presetName = name;
     const engine = { kind: "engine", network: this.networkId, ...(this.strength ?? DEFAULT_STRENGTH) };
     const count = this.numPlayers();
-    const isPerson = { first: (seat) => seat === 0, last: (seat) => seat === count - 1, people: () => true, networks: () => false }[name];
+    const isPerson = {
+      first: (seat) => seat === 0,
+      last: (seat) => seat === count - 1,
+      people: () => true,
+      networks: () => false,
+    }[name];
     this.seats = Array.from({ length: count }, (_, seat) => (isPerson(seat) ? { kind: "human" } : { ...engine }));
-    const names = count === 1
-      ? [["first", "You play"], ["networks", "The network plays"]]
-      : [["first", "You begin"], ["last", count === 2 ? "You are second" : "You are last"],
-        ["people", count === 2 ? "Two people" : "People only"], ["networks", "Networks only"]];
+    const names =
+      count === 1
+        ? [
+            ["first", "You play"],
+            ["networks", "The network plays"],
+          ]
+        : [
+            ["first", "You begin"],
+            ["last", count === 2 ? "You are second" : "You are last"],
+            ["people", count === 2 ? "Two people" : "People only"],
+            ["networks", "Networks only"],
+          ];
     const had = this.presets.contains(document.activeElement);
     this.presets.replaceChildren(
-      ...names.map(([key, text]) => button(text, () => this.preset(key), { "aria-pressed": String(key === name), class: "segment" })),
+      ...names.map(([key, text]) =>
+        button(text, () => this.preset(key), { "aria-pressed": String(key === name), class: "segment" }),
+      ),
     );
     if (had) this.presets.querySelector("[aria-pressed=true]")?.focus();
     this.drawSeats();
@@ -192,7 +257,9 @@ export class PlayScreen {
     const networks = fittingNetworks(this.info, this.gameName, this.typedOptions());
     this.seatsField.replaceChildren(
       ...seatRows({
-        players, seats: this.seats, networks,
+        players,
+        seats: this.seats,
+        networks,
         onchange: () => {
           const engine = this.seats.find(({ kind }) => kind === "engine");
           if (engine) this.strength = { simulations: engine.simulations, seconds: engine.seconds };
@@ -211,7 +278,9 @@ export class PlayScreen {
       return text === "true" ? true : text === "false" ? false : text;
     };
     return Object.fromEntries(
-      this.game.options.filter(({ name, value }) => value !== "none" || this.options[name] !== "none").map((option) => [option.name, typed(option)]),
+      this.game.options
+        .filter(({ name, value }) => value !== "none" || this.options[name] !== "none")
+        .map((option) => [option.name, typed(option)]),
     );
   }
 
@@ -228,4 +297,3 @@ export class PlayScreen {
     else if (this.rules.querySelector("input, select")) this.rules.open = true;
   }
 }
-

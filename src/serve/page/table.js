@@ -55,21 +55,41 @@ export class TableScreen {
     this.notes = html("div", { class: "notes" });
     this.graph = new ValueGraph({ onPly: (ply) => this.show(ply) });
     this.moves = new MoveList({ onPly: (ply) => this.show(ply) });
-    this.analysis = new AnalysisPanel({ onChange: () => this.drawOpinion(), onLine: (spots) => this.board.setLine(spots) });
+    this.analysis = new AnalysisPanel({
+      onChange: () => this.drawOpinion(),
+      onLine: (spots) => this.board.setLine(spots),
+    });
     this.review = new ReviewPanel({ onChange: () => this.drawOpinion(), onPly: (ply) => this.show(ply) });
     this.controls = new TableControls(this);
     this.title = html("h1", { class: "table-title" });
-    this.root = html("div", { class: "screen table-screen" },
-      html("div", { class: "table-main" }, this.banner,
+    this.root = html(
+      "div",
+      { class: "screen table-screen" },
+      html(
+        "div",
+        { class: "table-main" },
+        this.banner,
         html("div", { class: "table-board" }, this.bar.root, this.board.root),
-        this.controls.steps, this.notes),
-      html("aside", { class: "table-side" },
-        html("section", { class: "card-box game-box", "aria-label": "Game" }, this.title, this.players.root, this.status, this.controls.play),
+        this.controls.steps,
+        this.notes,
+      ),
+      html(
+        "aside",
+        { class: "table-side" },
+        html(
+          "section",
+          { class: "card-box game-box", "aria-label": "Game" },
+          this.title,
+          this.players.root,
+          this.status,
+          this.controls.play,
+        ),
         this.analysis.root,
         html("section", { class: "card-box moves-box", "aria-label": "Moves" }, this.graph.root, this.moves.root),
         this.review.root,
         this.controls.more,
-      ));
+      ),
+    );
   }
 
   connect() {
@@ -121,7 +141,9 @@ export class TableScreen {
     this.drawBanner();
     if (!this.live) {
       show(reason);
-      this.root.replaceChildren(html("p", { class: "empty" }, reason, " ", html("a", { href: "#/play" }, "Start a new game")));
+      this.root.replaceChildren(
+        html("p", { class: "empty" }, reason, " ", html("a", { href: "#/play" }, "Start a new game")),
+      );
     }
   }
 
@@ -151,7 +173,9 @@ export class TableScreen {
   /** Tells what was played to those who do not see the board. */
   speak(before, state) {
     const played = state.history.slice(before.plies).filter(({ hidden, name }) => !hidden && name);
-    const words = played.slice(-4).map(({ kind, player, name }) => (kind === "chance" ? name : `${playerName(state, player)}: ${name}`));
+    const words = played
+      .slice(-4)
+      .map(({ kind, player, name }) => (kind === "chance" ? name : `${playerName(state, player)}: ${name}`));
     announce([...words, resultText(state)].filter(Boolean).join(". "));
   }
 
@@ -171,7 +195,12 @@ export class TableScreen {
   }
 
   noteAddress() {
-    note("table", this.id, { seat: this.seatInAddress(), ply: this.ply, from: this.from, analysis: this.analysis.on ? "1" : null });
+    note("table", this.id, {
+      seat: this.seatInAddress(),
+      ply: this.ply,
+      from: this.from,
+      analysis: this.analysis.on ? "1" : null,
+    });
   }
 
   /** A seat stands in the address only where several of them are ours. */
@@ -217,7 +246,13 @@ export class TableScreen {
     this.drawStatus();
     this.drawBanner();
     const losses = this.review.losses();
-    this.moves.draw({ history: live.history, ply: shown.ply, players: live.players.length, losses, colours: view.colours });
+    this.moves.draw({
+      history: live.history,
+      ply: shown.ply,
+      players: live.players.length,
+      losses,
+      colours: view.colours,
+    });
     this.controls.draw();
     this.follow();
     this.drawOpinion();
@@ -227,7 +262,13 @@ export class TableScreen {
   handsOver() {
     const { live } = this;
     const { kind, player } = live.turn;
-    return live.hidden_information && kind === "player" && live.viewer !== "all" && live.viewer !== player && Boolean(this.keys[player]);
+    return (
+      live.hidden_information &&
+      kind === "player" &&
+      live.viewer !== "all" &&
+      live.viewer !== player &&
+      Boolean(this.keys[player])
+    );
   }
 
   /** The cards of the trick before, while the present one is empty. */
@@ -251,7 +292,12 @@ export class TableScreen {
       reason = "Hidden hands: the analysis is there when you are to move.";
     }
     this.analysis.follow({ feed, ply: shown.ply, reason, key: `${this.seat} ${names.slice(0, shown.ply).join(" ")}` });
-    const noReview = live.history.length === 0 ? "No move has been played yet." : live.hidden_information && !over ? "Hidden hands: a review is there at the end." : null;
+    const noReview =
+      live.history.length === 0
+        ? "No move has been played yet."
+        : live.hidden_information && !over
+          ? "Hidden hands: a review is there at the end."
+          : null;
     this.review.follow({ feed, key: names.join(" "), names: (player) => playerName(live, player), reason: noReview });
   }
 
@@ -278,7 +324,8 @@ export class TableScreen {
       return set(alone && !away ? `Your move: ${name}.` : `${name} to move.`, away ? "wait" : "move");
     }
     if (live.paused) return set(`${name} to move; the networks are paused.`, "wait");
-    const think = () => set(`${name} thinks${live.thinking?.simulations ? `: ${live.thinking.simulations} simulations` : ""}…`, "think");
+    const think = () =>
+      set(`${name} thinks${live.thinking?.simulations ? `: ${live.thinking.simulations} simulations` : ""}…`, "think");
     if (this.status.dataset.kind === "think") return think();
     this.thinkingTimer = setTimeout(think, THINKING_AFTER);
     return undefined;
@@ -290,7 +337,10 @@ export class TableScreen {
     else if (this.isLost) content = ["The server does not answer; trying again…"];
     else if (this.from && this.from !== "stored") {
       const [table, ply] = this.from.split(".");
-      content = [`A branch from ply ${ply}. `, html("a", { href: hashOf("table", table, { ply }) }, "Back to the game")];
+      content = [
+        `A branch from ply ${ply}. `,
+        html("a", { href: hashOf("table", table, { ply }) }, "Back to the game"),
+      ];
     }
     this.banner.hidden = content === null;
     this.banner.replaceChildren(...(content ?? []));
@@ -303,14 +353,24 @@ export class TableScreen {
     const { result } = this.analysis;
     if (result) this.values.set(result.ply, result.value);
     for (const [ply, { value }] of this.review.plies) if (!this.values.has(ply)) this.values.set(ply, value);
-    if (live.returns) this.values.set(live.plies, live.returns.map((value) => Math.max(-1, Math.min(1, value))));
-    const marks = this.analysis.on ? this.analysis.marks() : this.ply !== null || this.review.plies.size > 0 ? this.review.marks(shown.ply) : [];
+    if (live.returns)
+      this.values.set(
+        live.plies,
+        live.returns.map((value) => Math.max(-1, Math.min(1, value))),
+      );
+    const marks = this.analysis.on
+      ? this.analysis.marks()
+      : this.ply !== null || this.review.plies.size > 0
+        ? this.review.marks(shown.ply)
+        : [];
     this.board.setHeat(this.hint && this.ply === null ? this.hint : marks);
     const value = this.analysis.on || this.review.plies.size > 0 ? (this.values.get(shown.ply) ?? null) : null;
     this.bar.draw(value, shown.view.colours, this.isFlipped);
     this.players.setValues(value);
     this.graph.draw({
-      plies: live.plies, ply: shown.ply, losses: this.review.losses(),
+      plies: live.plies,
+      ply: shown.ply,
+      losses: this.review.losses(),
       values: new Map([...this.values].map(([ply, values]) => [ply, values[0]])),
       text: `ply ${shown.ply} of ${live.plies}`,
     });
@@ -330,7 +390,9 @@ export class TableScreen {
     await attempt(async () => {
       try {
         await this.feed.change("/play", {
-          action: action.action, ply: this.live.plies, seat: this.live.hidden_information ? this.seat : undefined,
+          action: action.action,
+          ply: this.live.plies,
+          seat: this.live.hidden_information ? this.seat : undefined,
         });
       } catch (error) {
         // The board is where the server is, whatever went wrong.
@@ -353,7 +415,11 @@ export class TableScreen {
     const seats = live.players.map(() => ({ kind: "human" }));
     const branch = await attempt(async () => {
       const table = await createTable({ from: { table: id, ply: shown.ply }, seats });
-      await request("POST", `/api/tables/${table.id}/play`, { action: action.action, seat: shown.turn.player, key: table.keys?.[shown.turn.player] });
+      await request("POST", `/api/tables/${table.id}/play`, {
+        action: action.action,
+        seat: shown.turn.player,
+        key: table.keys?.[shown.turn.player],
+      });
       return table;
     });
     if (branch) go("table", branch.id, { from: `${id}.${shown.ply}`, analysis: this.analysis.on ? "1" : null });
@@ -380,7 +446,11 @@ export class TableScreen {
       this.show(steps[event.key]);
       return;
     }
-    const work = { a: () => this.analysis.setOn(!this.analysis.on), r: () => this.review.start(), ...this.controls.keys }[event.key];
+    const work = {
+      a: () => this.analysis.setOn(!this.analysis.on),
+      r: () => this.review.start(),
+      ...this.controls.keys,
+    }[event.key];
     if (!work) return;
     event.preventDefault();
     work();

@@ -23,7 +23,11 @@ function iconButton(name, label, key, onclick) {
   const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
   path.setAttribute("d", ICONS[name]);
   icon.append(path);
-  return html("button", { type: "button", class: "icon", onclick, "aria-label": label, title: `${label} (${key})` }, icon);
+  return html(
+    "button",
+    { type: "button", class: "icon", onclick, "aria-label": label, title: `${label} (${key})` },
+    icon,
+  );
 }
 
 const ignore = () => {};
@@ -33,12 +37,40 @@ export class TableControls {
     this.table = table;
     const step = (to) => () => table.live && table.show(to());
     const at = () => table.shown?.ply ?? 0;
-    this.first = iconButton("first", "First position", "Home", step(() => 0));
-    this.back = iconButton("back", "One ply back", "←", step(() => at() - 1));
-    this.next = iconButton("next", "One ply on", "→", step(() => at() + 1));
-    this.last = iconButton("last", "Last position", "End", step(() => table.live.plies));
+    this.first = iconButton(
+      "first",
+      "First position",
+      "Home",
+      step(() => 0),
+    );
+    this.back = iconButton(
+      "back",
+      "One ply back",
+      "←",
+      step(() => at() - 1),
+    );
+    this.next = iconButton(
+      "next",
+      "One ply on",
+      "→",
+      step(() => at() + 1),
+    );
+    this.last = iconButton(
+      "last",
+      "Last position",
+      "End",
+      step(() => table.live.plies),
+    );
     this.flip = iconButton("flip", "Turn the board", "f", () => this.turn());
-    this.steps = html("div", { class: "steps", role: "group", "aria-label": "Steps" }, this.first, this.back, this.next, this.last, this.flip);
+    this.steps = html(
+      "div",
+      { class: "steps", role: "group", "aria-label": "Steps" },
+      this.first,
+      this.back,
+      this.next,
+      this.last,
+      this.flip,
+    );
     this.undo = button("Take back", () => this.takeBack(), { title: "Take back (u)" });
     this.hint = button("Hint", () => this.askHint(), { title: "Hint (h)" });
     this.pause = button("Pause", () => this.setPaused(), { title: "Pause (p)" });
@@ -52,7 +84,12 @@ export class TableControls {
     this.dialog = html("dialog", {});
     this.more = html("div", { class: "more-buttons" }, this.seats, this.link, this.files, this.help, this.dialog);
     this.keys = {
-      f: () => this.turn(), u: () => this.takeBack(), h: () => this.askHint(), n: () => this.newGame(), p: () => this.setPaused(), "?": () => this.openHelp(),
+      f: () => this.turn(),
+      u: () => this.takeBack(),
+      h: () => this.askHint(),
+      n: () => this.newGame(),
+      p: () => this.setPaused(),
+      "?": () => this.openHelp(),
     };
   }
 
@@ -90,10 +127,16 @@ export class TableControls {
     this.formats = [];
     const path = `/api/tables/${encodeURIComponent(this.table.id)}`;
     this.formats = await request("GET", `${path}/formats`).catch(() => []);
-    const name = (format) => (format === "vecaz" ? "Save" : `Save as ${format === "mat" ? ".mat" : format.toUpperCase()}`);
+    const name = (format) =>
+      format === "vecaz" ? "Save" : `Save as ${format === "mat" ? ".mat" : format.toUpperCase()}`;
     this.files.replaceChildren(
       ...this.formats.map((format) =>
-        html("a", { class: "button", href: withQuery(`${path}/record`, { ...this.table.feed.viewer, format }), download: "" }, name(format))),
+        html(
+          "a",
+          { class: "button", href: withQuery(`${path}/record`, { ...this.table.feed.viewer, format }), download: "" },
+          name(format),
+        ),
+      ),
     );
   }
 
@@ -138,14 +181,26 @@ export class TableControls {
   /** A link that makes this position anew, even when the server has been started again. */
   async copyLink() {
     const { live, shown } = this.table;
-    const actions = live.history.slice(0, shown.ply).map(({ action }) => action).join(" ");
+    const actions = live.history
+      .slice(0, shown.ply)
+      .map(({ action }) => action)
+      .join(" ");
     const hash = hashOf("position", "", { game: live.game, options: JSON.stringify(live.options), actions });
     const link = location.origin + location.pathname + hash;
     try {
       await navigator.clipboard.writeText(link);
       show("The link to this position is in the clipboard.", "note");
     } catch {
-      this.openDialog("Link to this position", html("input", { type: "text", readonly: true, value: link, "aria-label": "Link", onfocus: (event) => event.target.select() }));
+      this.openDialog(
+        "Link to this position",
+        html("input", {
+          type: "text",
+          readonly: true,
+          value: link,
+          "aria-label": "Link",
+          onfocus: (event) => event.target.select(),
+        }),
+      );
     }
   }
 
@@ -171,15 +226,32 @@ export class TableControls {
       const state = await attempt(() => this.table.feed.change("/seats", { seats }));
       if (state) keepKeys(state);
     };
-    this.openDialog("Seats", html("div", { class: "seat-rows" }, ...rows), button("Use these seats", apply, { class: "primary" }));
+    this.openDialog(
+      "Seats",
+      html("div", { class: "seat-rows" }, ...rows),
+      button("Use these seats", apply, { class: "primary" }),
+    );
   }
 
   openHelp() {
     const keys = [
-      ["Tab", "goes to the board, then to its buttons"], ["Arrow keys on the board", "move over what can be chosen"], ["Enter or blank", "chooses; moves of pieces take two steps"],
-      ["Escape", "takes back the first step"], ["Page up, page down", "the next or last choice on the board"], ["← →, Home, End", "step through the game, outside the board"],
-      ["a", "analysis"], ["h", "hint"], ["u", "take back"], ["r", "review"], ["f", "turn the board"], ["p", "pause the networks"], ["n", "new game"],
+      ["Tab", "goes to the board, then to its buttons"],
+      ["Arrow keys on the board", "move over what can be chosen"],
+      ["Enter or blank", "chooses; moves of pieces take two steps"],
+      ["Escape", "takes back the first step"],
+      ["Page up, page down", "the next or last choice on the board"],
+      ["← →, Home, End", "step through the game, outside the board"],
+      ["a", "analysis"],
+      ["h", "hint"],
+      ["u", "take back"],
+      ["r", "review"],
+      ["f", "turn the board"],
+      ["p", "pause the networks"],
+      ["n", "new game"],
     ];
-    this.openDialog("Keys", html("dl", { class: "keys" }, ...keys.flatMap(([key, text]) => [html("dt", {}, key), html("dd", {}, text)])));
+    this.openDialog(
+      "Keys",
+      html("dl", { class: "keys" }, ...keys.flatMap(([key, text]) => [html("dt", {}, key), html("dd", {}, text)])),
+    );
   }
 }

@@ -14,9 +14,21 @@ const POLL = 4000;
 const MOST_RUNS = 6;
 
 const CHARTS = [
-  { title: "Outcome errors of the search on solved positions", pick: (row) => row.strength?.search_outcome_error, percent: true },
-  { title: "Outcome errors of the policy on solved positions", pick: (row) => row.strength?.policy_outcome_error, percent: true },
-  { title: "Score of matches, with the opponents beaten before", pick: ({ strength }) => (strength?.match_score === undefined ? undefined : strength.match_score + (strength.rung?.number ?? 0)) },
+  {
+    title: "Outcome errors of the search on solved positions",
+    pick: (row) => row.strength?.search_outcome_error,
+    percent: true,
+  },
+  {
+    title: "Outcome errors of the policy on solved positions",
+    pick: (row) => row.strength?.policy_outcome_error,
+    percent: true,
+  },
+  {
+    title: "Score of matches, with the opponents beaten before",
+    pick: ({ strength }) =>
+      strength?.match_score === undefined ? undefined : strength.match_score + (strength.rung?.number ?? 0),
+  },
   { title: "Lead over the other seats in points", pick: (row) => row.strength?.lead?.mean },
   { title: "Policy loss (divergence from the search)", pick: (row) => row.losses?.policy_kl },
   { title: "Value loss", pick: (row) => row.losses?.value },
@@ -26,7 +38,10 @@ const CHARTS = [
   { title: "Simulations a second", pick: (row) => row.simulations_per_second },
 ];
 
-const AXES = { epoch: { text: "epochs", step: 1, of: (row) => row.epoch }, minutes: { text: "minutes", step: 0, of: (row) => row.seconds / 60 } };
+const AXES = {
+  epoch: { text: "epochs", step: 1, of: (row) => row.epoch },
+  minutes: { text: "minutes", step: 0, of: (row) => row.seconds / 60 },
+};
 
 export class WatchScreen {
   constructor({ parameters }) {
@@ -37,12 +52,21 @@ export class WatchScreen {
     this.rows = new Map();
     this.list = html("div", { class: "run-list", role: "group", "aria-label": "Runs" });
     this.charts = html("div", { class: "charts" });
-    this.axisSelect = html("select", { "aria-label": "Horizontal axis", onchange: () => this.setAxis() },
-      ...Object.entries(AXES).map(([key, { text }]) => html("option", { value: key, selected: key === this.axis }, `over ${text}`)));
+    this.axisSelect = html(
+      "select",
+      { "aria-label": "Horizontal axis", onchange: () => this.setAxis() },
+      ...Object.entries(AXES).map(([key, { text }]) =>
+        html("option", { value: key, selected: key === this.axis }, `over ${text}`),
+      ),
+    );
     this.replay = new Replay();
-    this.root = html("div", { class: "screen watch-screen" },
-      html("div", { class: "watch-head" }, html("h1", {}, "Runs"), this.axisSelect), this.list,
-      html("div", { class: "watch-grid" }, this.replay.root, this.charts));
+    this.root = html(
+      "div",
+      { class: "screen watch-screen" },
+      html("div", { class: "watch-head" }, html("h1", {}, "Runs"), this.axisSelect),
+      this.list,
+      html("div", { class: "watch-grid" }, this.replay.root, this.charts),
+    );
     this.load();
   }
 
@@ -56,7 +80,15 @@ export class WatchScreen {
     this.runs = (await attempt(() => request("GET", "/api/runs"))) ?? [];
     if (this.closed) return;
     if (this.runs.length === 0) {
-      this.list.replaceChildren(html("p", { class: "empty" }, "There is no run in the folders that vecaz serve was started with. ", html("code", {}, "vecaz run"), " makes one."));
+      this.list.replaceChildren(
+        html(
+          "p",
+          { class: "empty" },
+          "There is no run in the folders that vecaz serve was started with. ",
+          html("code", {}, "vecaz run"),
+          " makes one.",
+        ),
+      );
       return;
     }
     const known = this.runs.map(({ id }) => id);
@@ -87,12 +119,15 @@ export class WatchScreen {
       this.runs,
       ({ id }) => id,
       ({ id, name, game, options }) =>
-        html("label", { class: "run-row" },
+        html(
+          "label",
+          { class: "run-row" },
           html("input", { type: "checkbox", onchange: (event) => this.choose(id, event.target) }),
           html("span", { class: "swatch", "aria-hidden": "true" }),
           html("b", {}, name),
           html("small", {}, [gameName(game), optionsText(options)].filter(Boolean).join(", ")),
-          html("small", { class: "epochs" })),
+          html("small", { class: "epochs" }),
+        ),
       (row, { id, epochs }) => {
         const on = this.chosen.has(id);
         row.firstElementChild.checked = on;
@@ -141,11 +176,16 @@ export class WatchScreen {
       const series = [...this.chosen].map((id) => ({
         name: names.get(id),
         index: this.colour(id),
-        points: (this.rows.get(id) ?? []).map((row) => [of(row), chart.pick(row)]).filter(([, value]) => typeof value === "number"),
+        points: (this.rows.get(id) ?? [])
+          .map((row) => [of(row), chart.pick(row)])
+          .filter(([, value]) => typeof value === "number"),
       }));
       return { ...chart, series: series.filter(({ points }) => points.length > 0) };
     }).filter(({ series }) => series.length > 0);
-    const key = JSON.stringify([this.axis, drawn.map(({ title, series }) => [title, series.map((one) => [one.name, one.points.length])])]);
+    const key = JSON.stringify([
+      this.axis,
+      drawn.map(({ title, series }) => [title, series.map((one) => [one.name, one.points.length])]),
+    ]);
     if (key === this.drawnCharts) return;
     this.drawnCharts = key;
     this.charts.replaceChildren(...drawn.map((chart) => lineChart({ ...chart, xName: text, xStep: step })));
