@@ -28,7 +28,7 @@ const GAMES = [
   { game: "chess", options: { max_plies: 24 } },
   { game: "chess", options: { fen: "8/P6k/8/8/8/8/7p/K7 w - - 0 1", max_plies: 12 } },
   { game: "clique", options: { n: 6 } },
-  { game: "backgammon", options: {} },
+  { game: "backgammon", options: { short_game: true } },
   { game: "blob", options: { players: 3, cards: 3 } },
 ];
 const problems = [];
