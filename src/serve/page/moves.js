@@ -72,8 +72,9 @@ export class MoveList {
 
   /** Scrolls the list, and nothing else, to the present ply. */
   reveal(ply) {
-    if (ply === this.revealed) return;
-    this.revealed = ply;
+    const seen = `${ply}/${this.root.clientHeight}`;
+    if (seen === this.revealed) return;
+    this.revealed = seen;
     const now = this.root.querySelector("[aria-current]");
     if (!now) {
       this.root.scrollTop = 0;

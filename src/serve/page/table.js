@@ -374,6 +374,7 @@ export class TableScreen {
       values: new Map([...this.values].map(([ply, values]) => [ply, values[0]])),
       text: `ply ${shown.ply} of ${live.plies}`,
     });
+    this.moves.reveal(shown.ply);
     if (this.ply !== null) this.drawStatus();
   }
 
