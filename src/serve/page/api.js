@@ -94,9 +94,19 @@ export function serverInfo({ fresh = false } = {}) {
   return info;
 }
 
+let newTable = null;
+
 /** Makes a table and keeps its keys. */
 export async function createTable(body) {
   const state = await request("POST", "/api/tables", body);
   keepKeys(state);
+  newTable = state;
+  return state;
+}
+
+/** The first state of a table that was made just now, else null: so networks are seen from their first move on. */
+export function firstState(id) {
+  const state = newTable?.id === id && !newTable.hidden_information ? newTable : null;
+  newTable = null;
   return state;
 }

@@ -1,27 +1,38 @@
 // The states of a table as they come from the server, at a pace that people can follow.
 
-import { fullView, listen, request, withQuery } from "./api.js";
+import { firstState, fullView, listen, request, withQuery } from "./api.js";
 
 /** Milliseconds after a ply of a network, for boards where several follow each other before anybody has seen them. */
 const PACE = { cards: 600, slots: 300 };
-/** Plies that are shown one by one at most, when the server is ahead. */
+/** The same in games without people, on any board. */
+const PACE_WITHOUT_PEOPLE = 450;
+/** Plies that are shown one by one at most, when the server is ahead: with people, and without. */
 const MOST_MISSED = 12;
+const MOST_MISSED_WITHOUT_PEOPLE = 200;
+
+const isAmongNetworks = ({ players }) => players.every(({ kind }) => kind === "engine");
+
+/** Milliseconds for which a ply of a network is shown. */
+function paceOfNetworks(state) {
+  const pace = PACE[state.view.board.kind] ?? 0;
+  return isAmongNetworks(state) ? Math.max(pace, PACE_WITHOUT_PEOPLE) : pace;
+}
 
 /** Milliseconds that the last ply of a state is looked at. */
-function paceOf({ history, plies, players, view }) {
-  const { player } = history[plies - 1] ?? {};
-  return players[player]?.kind === "engine" ? (PACE[view.board.kind] ?? 0) : 0;
+function paceOf(state) {
+  const { player } = state.history[state.plies - 1] ?? {};
+  return state.players[player]?.kind === "engine" ? paceOfNetworks(state) : 0;
 }
 
 /** The plies between two states after which people want to see the board. */
 function missedPlies(last, state) {
-  if (!last || !(state.view.board.kind in PACE) || state.plies <= last.plies + 1) return [];
+  if (!last || paceOfNetworks(state) === 0 || state.plies <= last.plies + 1) return [];
   const plies = [];
   for (let ply = last.plies + 1; ply < state.plies; ply++) {
     const { kind, player } = state.history[ply - 1];
     if (kind === "player" && state.players[player].kind === "engine") plies.push(ply);
   }
-  return plies.slice(-MOST_MISSED);
+  return plies.slice(-(isAmongNetworks(state) ? MOST_MISSED_WITHOUT_PEOPLE : MOST_MISSED));
 }
 
 const withFullView = (state) => ({ ...state, view: fullView(state.view) });
@@ -36,6 +47,9 @@ export class TableFeed {
     this.last = null;
     this.earlier = new Map();
     this.open();
+    const first = firstState(id);
+    // The screen that is being made takes states when it is complete.
+    if (first) queueMicrotask(() => this.stop && this.offer(first));
   }
 
   /** The parameters that say who asks. */

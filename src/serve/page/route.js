@@ -18,6 +18,12 @@ export function hashOf(screen, id = "", parameters = {}) {
   return `#/${path}${text ? `?${text}` : ""}`;
 }
 
+/** The hash that makes a position anew, on a table of its own: its game, options and moves. */
+export function positionHash({ game, options, history }, ply) {
+  const actions = history.slice(0, ply).map(({ action }) => action);
+  return hashOf("position", "", { game, options: JSON.stringify(options), actions: actions.join(" ") });
+}
+
 /** Goes to another screen; the back button leads back. */
 export function go(screen, id, parameters) {
   location.hash = hashOf(screen, id, parameters);

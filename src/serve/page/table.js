@@ -10,9 +10,9 @@ import { MoveList } from "./moves.js";
 import { TableFeed } from "./feed.js";
 import { PlayerList, ValueBar } from "./player_list.js";
 import { ReviewPanel } from "./review.js";
-import { go, hashOf, note } from "./route.js";
+import { go, hashOf, note, positionHash } from "./route.js";
 import { TableControls } from "./table_controls.js";
-import { gameName, optionsText, playerName, resultText } from "./wording.js";
+import { capital, gameName, optionsText, playerName, resultText } from "./wording.js";
 
 /** Milliseconds before a thinking engine is shown, so that quick ones do not flicker. */
 const THINKING_AFTER = 300;
@@ -138,6 +138,7 @@ export class TableScreen {
 
   end(reason) {
     this.ended = reason;
+    if (this.shown) this.draw();
     this.drawBanner();
     if (!this.live) {
       show(reason);
@@ -333,8 +334,12 @@ export class TableScreen {
 
   drawBanner() {
     let content = null;
-    if (this.ended) content = [this.ended];
-    else if (this.isLost) content = ["The server does not answer; trying again…"];
+    if (this.ended) {
+      content = [capital(this.ended).replace(/\.?$/, ". ")];
+      if (this.live && !this.live.hidden_information) {
+        content.push(html("a", { href: positionHash(this.live, this.live.plies) }, "Open this position again"));
+      }
+    } else if (this.isLost) content = ["The server does not answer; trying again…"];
     else if (this.from && this.from !== "stored") {
       const [table, ply] = this.from.split(".");
       content = [

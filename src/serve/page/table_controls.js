@@ -5,7 +5,7 @@ import { marksOf } from "./analysis.js";
 import { button, html } from "./dom.js";
 import { announce, attempt, show } from "./messages.js";
 import { fittingNetworks, seatOf, seatRows } from "./players.js";
-import { go, hashOf } from "./route.js";
+import { go, positionHash } from "./route.js";
 import { percent, playerName, signed } from "./wording.js";
 
 const ICONS = {
@@ -181,12 +181,7 @@ export class TableControls {
   /** A link that makes this position anew, even when the server has been started again. */
   async copyLink() {
     const { live, shown } = this.table;
-    const actions = live.history
-      .slice(0, shown.ply)
-      .map(({ action }) => action)
-      .join(" ");
-    const hash = hashOf("position", "", { game: live.game, options: JSON.stringify(live.options), actions });
-    const link = location.origin + location.pathname + hash;
+    const link = location.origin + location.pathname + positionHash(live, shown.ply);
     try {
       await navigator.clipboard.writeText(link);
       show("The link to this position is in the clipboard.", "note");
