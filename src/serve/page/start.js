@@ -114,7 +114,9 @@ export class PlayScreen {
 
   chooseGame(name) {
     this.gameName = name;
-    this.networkId = this.game.network;
+    // A network of other settings than the game's own is a better offer than none.
+    const mine = this.info.networks.filter((network) => network.game === name);
+    this.networkId = (mine.find(({ id }) => id === this.game.network) ?? mine[0])?.id ?? this.game.network;
     const count = (game) => this.info.networks.filter((network) => network.game === game).length;
     this.games.replaceChildren(
       ...this.info.games.map((game) =>
