@@ -94,8 +94,8 @@ export class Replay {
   async open(index) {
     this.leave();
     const { run, epoch } = this;
-    const { slot } = this.list[index];
-    const table = await attempt(() => createTable({ stored: { run: run.id, epoch, slot } }));
+    const { slot, game } = this.list[index];
+    const table = await attempt(() => createTable({ stored: { run: run.id, epoch, slot, game } }));
     if (!table) return;
     if (this.closed || run !== this.run) {
       request("DELETE", `/api/tables/${encodeURIComponent(table.id)}`).catch(() => {});
