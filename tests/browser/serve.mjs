@@ -166,7 +166,7 @@ await step("a game is reviewed, a mistake shown, and another move begins a branc
   await ask("DELETE", `/api/tables/${table.id}`);
 });
 
-await step("a game is taken back, saved and loaded", async () => {
+await step("a game is taken back, saved and loaded, and a position pasted", async () => {
   const table = await ask("POST", "/api/tables", { game: "tic_tac_toe", seats: people(2), actions: "b2 a1" });
   await openTable(page, table.id);
   await page.getByRole("button", { name: "Take back" }).click();
@@ -180,6 +180,11 @@ await step("a game is taken back, saved and loaded", async () => {
   await page.locator("#record-file").setInputFiles(file);
   await page.waitForSelector('.value-graph[aria-valuemax="1"]');
   assert.ok(!page.url().includes(table.id), "a loaded game is a new table");
+  await page.goto(`${ADDRESS}/#/play`);
+  await page.getByText("Paste a game or a position").click();
+  await page.locator("#record-text").fill("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1");
+  await page.getByRole("button", { name: "Open it" }).click();
+  await page.waitForSelector(".checkered .target.open");
 });
 
 await step("a link to a position makes it anew, and wrong links say so", async () => {

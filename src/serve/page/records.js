@@ -13,6 +13,11 @@ export async function openFile(file) {
     show(`${file.name} has ${file.size} bytes; a record has at most ${MOST_BYTES}.`);
     return;
   }
-  const state = await attempt(async () => createTable({ record: await file.text() }));
+  await openText(await file.text());
+}
+
+/** Makes a table of a game or a position as text: SGF, PGN, FEN, .mat or vecaz's own. */
+export async function openText(record) {
+  const state = await attempt(() => createTable({ record }));
   if (state) go("table", state.id);
 }

@@ -4,7 +4,7 @@ import { createTable, request, serverInfo } from "./api.js";
 import { button, html } from "./dom.js";
 import { attempt } from "./messages.js";
 import { DEFAULT_STRENGTH, fittingNetworks, networkFacts, networkLabel, seatRows } from "./players.js";
-import { openFile } from "./records.js";
+import { openFile, openText } from "./records.js";
 import { go, hashOf } from "./route.js";
 import { readSetting, writeSetting } from "./settings.js";
 import { capital, counted, gameName } from "./wording.js";
@@ -88,7 +88,21 @@ export class PlayScreen {
         html("label", { class: "button", for: "record-file" }, "Open a saved game"),
         file,
       ),
+      this.pasteBox(),
       ...this.openTables(tables, section),
+    );
+  }
+
+  /** A field for a game or a position as text. */
+  pasteBox() {
+    const text = html("textarea", { id: "record-text", rows: 4, spellcheck: "false" });
+    return html(
+      "details",
+      { class: "card-box paste" },
+      html("summary", {}, "Paste a game or a position"),
+      html("label", { for: "record-text" }, "SGF, PGN, FEN, a backgammon match, or JSON of vecaz"),
+      text,
+      html("div", {}, button("Open it", () => openText(text.value))),
     );
   }
 
