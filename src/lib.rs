@@ -47,6 +47,8 @@ pub mod error; // one error type; variants carry facts
 pub mod stop; // requests to end work early: a signal, a time limit
 mod threads; // scoped threads that may not start
 pub mod files; // files that are whole or absent
+#[cfg(feature = "http")]
+mod http_server; // an HTTP server in a thread of its own
 pub mod isa; // instruction sets: which the machine has, code compiled for each
 mod device_struct; // structs, enums and constants that kernels share with Rust, defined once
 pub mod math; // exp, ln, tanh, powers: the same bits on every backend

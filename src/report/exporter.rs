@@ -2,10 +2,11 @@
 
 use super::prometheus::MetricsText;
 use crate::error::{Error, Result};
+use crate::http_server::{BoundPort, HttpServer};
+use axum::Router;
+use axum::http::header::CONTENT_TYPE;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
-use tiny_http::{Header, Response, Server};
 
 /// The media type of [`MetricsText`].
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -13,8 +14,7 @@ const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// An HTTP server that answers every request with the newest metrics, until it is dropped.
 pub struct Exporter {
     text: Arc<Mutex<String>>,
-    server: Arc<Server>,
-    thread: Option<JoinHandle<()>>,
+    server: HttpServer,
 }
 
 impl Exporter {
@@ -29,41 +29,24 @@ impl Exporter {
         let at = at.map_err(|_| {
             Error::config("--metrics", address, "a port, or an address with one such as 0.0.0.0:9464")
         })?;
-        let server =
-            Server::http(at).map_err(|e| Error::unsupported(format!("metrics at {at}"), e.to_string()))?;
-        let (server, text) = (Arc::new(server), Arc::<Mutex<String>>::default());
-        let (answering, newest) = (server.clone(), text.clone());
-        let thread = thread::Builder::new().name("metrics".into()).spawn(move || {
-            for request in answering.incoming_requests() {
-                let text = newest.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                let header = Header::from_bytes("Content-Type", MEDIA_TYPE);
-                let response = header.into_iter().fold(Response::from_string(text), Response::with_header);
-                // A client that has closed its connection gets no answer.
-                let _ = request.respond(response);
-            }
-        });
-        let thread = thread.map_err(|e| Error::unsupported("a thread for metrics", e.to_string()))?;
-        Ok(Self { text, server, thread: Some(thread) })
+        let text = Arc::<Mutex<String>>::default();
+        let newest = text.clone();
+        let answer = move || {
+            let text = newest.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            async { ([(CONTENT_TYPE, MEDIA_TYPE)], text) }
+        };
+        let server = BoundPort::bind(at, "metrics")?.serve(Router::new().fallback(answer))?;
+        Ok(Self { text, server })
     }
 
     /// The address at which the server listens.
     pub fn address(&self) -> String {
-        self.server.server_addr().to_string()
+        self.server.address().to_string()
     }
 
     /// Replaces the metrics.
     pub fn set(&self, text: MetricsText) {
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text.0;
-    }
-}
-
-impl Drop for Exporter {
-    fn drop(&mut self) {
-        self.server.unblock();
-        if let Some(thread) = self.thread.take() {
-            // The thread has reported its panic.
-            let _ = thread.join();
-        }
     }
 }
 
@@ -90,7 +73,7 @@ mod tests {
         stream.read_to_string(&mut answer).expect("an answer");
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
         for part in [
-            "Content-Type: text/plain; version=0.0.4",
+            "content-type: text/plain; version=0.0.4",
             "# HELP vecaz_games_total Games finished.\n# TYPE vecaz_games_total counter\nvecaz_games_total 50\n",
             "# TYPE vecaz_selfplay_seconds gauge\nvecaz_selfplay_seconds 0\n",
             "vecaz_seconds_total 1.5\n",
