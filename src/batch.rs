@@ -5,13 +5,15 @@
 //! cost one dynamic call each, with the loop over states inside; operations once a ply of a game, such as a step of its record, cost
 //! one call each. Knows games and no trees.
 
+mod action_list;
 mod erased;
 mod playthrough;
 pub mod programs; // kernels that depend on a game's rules
 pub mod rollouts;
 
+pub use action_list::play_list;
 pub use erased::{ErasedGame, ErasedRules};
-pub use playthrough::Playthrough;
+pub use playthrough::{PastPly, Playthrough};
 
 use crate::game::{Game, History, Sizes, Turn};
 use crate::rng::{Key, Purpose};

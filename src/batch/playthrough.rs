@@ -2,7 +2,7 @@
 
 use super::ErasedRules;
 use crate::error::{Error, Result};
-use crate::game::view::{View, Viewer};
+use crate::game::view::{ActionView, View, Viewer};
 use crate::game::{History, Turn};
 use crate::words;
 use std::sync::Arc;
@@ -15,6 +15,15 @@ pub struct Playthrough {
     state: Vec<u8>,
     history: Vec<u64>,
     actions: Vec<u16>,
+}
+
+/// A ply that was played or dealt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PastPly {
+    /// Who decided.
+    pub turn: Turn,
+    /// What was played or dealt; None if the viewer does not know it.
+    pub known: Option<ActionView>,
 }
 
 impl Playthrough {
@@ -106,6 +115,22 @@ impl Playthrough {
             known.push(is_known.then(|| (action, self.game.action_name(before, action))));
         });
         known
+    }
+
+    /// The plies so far as `viewer` knows them.
+    pub fn past(&self, viewer: Viewer) -> Vec<PastPly> {
+        let mut past = Vec::with_capacity(self.actions.len());
+        self.replay(|before, action| {
+            let is_known = self.game.is_known(before, action, viewer);
+            let (game, turn) = (&self.game, self.game.turn(before));
+            let known = is_known.then(|| ActionView {
+                action,
+                name: game.action_name(before, action),
+                spot: game.spot(before, action),
+            });
+            past.push(PastPly { turn, known });
+        });
+        past
     }
 
     /// The decider of each ply so far.

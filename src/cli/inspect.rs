@@ -1,12 +1,12 @@
 //! `vecaz inspect`: replays actions and shows every position. Uses the rules only, no network and no search.
 
 use super::{Base, ConfigArgs, JsonTarget};
-use crate::batch::Playthrough;
+use crate::batch::{Playthrough, play_list};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::files::{read_text, text_of};
-use crate::game::Turn;
 use crate::game::view::Viewer;
+use crate::game::{Turn, without_minus_zero};
 use crate::play::FinishedGame;
 use crate::registry::Registry;
 use crate::report::layout::{sentence_width, wrap};
@@ -175,11 +175,6 @@ fn label(action: u16, name: &str) -> String {
     if name == action.to_string() { name.to_string() } else { format!("{action}={name}") }
 }
 
-/// `values` with 0 in place of -0, which is what a draw is for the second player.
-pub(super) fn without_minus_zero(values: Vec<f32>) -> Vec<f32> {
-    values.into_iter().map(|value| value + 0.0).collect()
-}
-
 fn list(values: Option<&[f32]>) -> String {
     let values: Vec<String> = values.unwrap_or_default().iter().map(f32::to_string).collect();
     format!("[{}]", values.join(", "))
@@ -283,33 +278,7 @@ fn play_randomly(play: &mut Playthrough, plies: u64, seed: u64, show: Show<'_>) 
 /// Plays `list` and gives every position, with the action that led to it, to `show`.
 fn replay(play: &mut Playthrough, list: &str, show: Show<'_>) -> Result<()> {
     show(PlyRecord::new(play), None)?;
-    for entry in entries(list) {
-        let mut words: Vec<&str> = entry.split_whitespace().collect();
-        while !words.is_empty() {
-            let (action, taken) = next_action(play, list, &words)?;
-            let played = label(action, &play.game().action_name(play.state(), action));
-            play.step(action)?;
-            words.drain(..taken);
-            show(PlyRecord::new(play), Some(played))?;
-        }
-    }
-    Ok(())
-}
-
-/// The entries of a list: between commas and line ends.
-fn entries(list: &str) -> impl Iterator<Item = &str> {
-    list.split([',', '\n']).map(str::trim).filter(|entry| !entry.is_empty())
-}
-
-/// The action named by the first of `words`, and the number of words of its name. The longest name wins: "no move" and "bid 1" have two
-/// words.
-fn next_action(play: &Playthrough, list: &str, words: &[&str]) -> Result<(u16, usize)> {
-    const MAX_WORDS: usize = 3;
-    let named =
-        (1..=words.len().min(MAX_WORDS)).rev().find_map(|n| Some((play.find(&words[..n].join(" "))?, n)));
-    // In a list with commas the error shows the whole entry.
-    let shown = if list.contains(',') { words.join(" ") } else { words[0].to_string() };
-    named.ok_or_else(|| play.illegal(&shown))
+    play_list(play, list, &mut |play, action, name| show(PlyRecord::new(play), Some(label(action, &name))))
 }
 
 /// The list of `--actions`: itself, `-` for stdin, or `@FILE`.

@@ -1,14 +1,13 @@
 //! `vecaz play`: a game against a network in the terminal.
 
-use super::inspect::without_minus_zero;
 use super::threads::start_threads;
 use crate::batch::Playthrough;
 use crate::config::DEFAULT_GAME;
 use crate::engine::{Analysis, EndCause, Engine, Limit};
 use crate::error::{Error, Result};
 use crate::eval::elo::signed;
-use crate::game::Turn;
 use crate::game::view::Viewer;
+use crate::game::{Turn, result_text, without_minus_zero};
 use crate::registry::Registry;
 use crate::report::layout::{fill, sentence_width};
 use crate::report::progress::print;
@@ -295,29 +294,7 @@ impl Session {
                 format!("; scores by player: {}", list.join(", "))
             }
         };
-        print(&format!("\n{}game over: {}{scores}\n", self.board(), self.result(&returns)))
-    }
-
-    /// The winner or winners by the returns of all players; the return in a game for one player.
-    fn result(&self, returns: &[f32]) -> String {
-        if let [only] = returns {
-            return format!("a return of {only:+.3}");
-        }
-        let best = returns.iter().copied().fold(f32::MIN, f32::max);
-        let first: Vec<u8> =
-            (0..).zip(returns).filter(|(_, value)| **value == best).map(|(player, _)| player).collect();
-        match first.as_slice() {
-            [player] => format!("{} wins", self.name_of(*player)),
-            all if all.len() < returns.len() => {
-                let names: Vec<String> = all.iter().map(|&player| self.name_of(player)).collect();
-                format!("{} share the win", names.join(" and "))
-            }
-            _ if self.source.game.sizes().zero_sum => "a draw".into(),
-            // The players of such a game win and lose together.
-            _ => match best > 0.0 {
-                true => "all players win".into(),
-                false => "all players lose".into(),
-            },
-        }
+        let result = result_text(&returns, game.sizes().zero_sum, |player| self.name_of(player));
+        print(&format!("\n{}game over: {result}{scores}\n", self.board()))
     }
 }

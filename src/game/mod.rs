@@ -8,6 +8,7 @@
 
 mod built_in; // the list of the built-in games
 mod description; // a view with its actions
+mod result; // who won, in words
 mod rules; // the trait of games
 mod settings; // a game's settings
 mod sizes; // the sizes that fix every array, and targets of training
@@ -33,6 +34,7 @@ pub(crate) use built_in::for_each_built_in;
 pub use description::{describe, is_known};
 #[cfg(test)]
 pub(crate) use rules::device_constants;
+pub use result::{result_text, without_minus_zero};
 pub use rules::{Game, History, MAX_PLAYERS, Turn};
 pub use settings::{options_by_section, parse_options, to_options};
 pub use sizes::{ObsShape, Sizes, Target, TargetKind, TargetShape, ownership};
