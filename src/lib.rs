@@ -70,6 +70,7 @@ pub mod replay; // ring buffer of samples
 pub mod train; // loss and optimiser step
 pub mod backend; // where the arrays live
 pub mod registry; // the games of a program, by name
+pub mod records; // games as text files: JSON, SGF, PGN, FEN, matches of backgammon
 pub mod pass; // one lockstep pass: select, evaluate, expand, backup on all rows
 pub mod searcher; // positions -> search results
 pub mod root_cache; // trees of the positions in which many games begin

@@ -76,6 +76,8 @@ pub trait ErasedRules: Send + Sync {
     fn sgf_point(&self, action: u16) -> Option<String>;
     /// See [`Game::action_name`].
     fn action_name(&self, state: &[u8], action: u16) -> String;
+    /// See [`Game::record_name`].
+    fn record_name(&self, state: &[u8], action: u16) -> String;
     /// See [`Game::parse_action`].
     fn parse_action(&self, state: &[u8], history: History<'_>, text: &str) -> Option<u16>;
 }
@@ -249,6 +251,10 @@ impl<G: Game> ErasedRules for ErasedGame<G> {
 
     fn action_name(&self, state: &[u8], action: u16) -> String {
         self.0.action_name(&Self::state(state), action)
+    }
+
+    fn record_name(&self, state: &[u8], action: u16) -> String {
+        self.0.record_name(&Self::state(state), action)
     }
 
     fn parse_action(&self, state: &[u8], history: History<'_>, text: &str) -> Option<u16> {

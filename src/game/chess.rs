@@ -17,6 +17,7 @@
 mod board;
 mod moves;
 mod notation;
+mod san;
 #[cfg(test)]
 mod tests;
 
@@ -28,9 +29,8 @@ use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
 use crate::config::keys::{KeyInfo, Section, section};
 use crate::device_struct::device_enum;
 use crate::error::{Error, Result};
+use moves::MAX_LEGAL;
 
-/// The most legal moves that any position with promoted pieces out of at most eight pawns has (chessprogramming wiki).
-const MAX_LEGAL: usize = 218;
 const PLANES: usize = 21;
 
 device_enum! {
@@ -279,6 +279,11 @@ impl Game for Chess {
     /// The move in UCI notation.
     fn action_name(&self, s: &State, action: u16) -> String {
         notation::uci(s, action)
+    }
+
+    /// The move in SAN, as PGN writes it.
+    fn record_name(&self, s: &State, action: u16) -> String {
+        san::san(s, action)
     }
 
     /// Takes UCI and SAN.

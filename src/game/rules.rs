@@ -238,6 +238,11 @@ pub trait Game: Clone + Send + Sync + 'static {
     /// The name of a legal action or outcome in the usual notation.
     fn action_name(&self, state: &Self::State, action: u16) -> String;
 
+    /// The name of a legal action in records of games, where they have another one than [`Game::action_name`].
+    fn record_name(&self, state: &Self::State, action: u16) -> String {
+        self.action_name(state, action)
+    }
+
     /// The legal action that `text` names, if any, regardless of case.
     fn parse_action(&self, state: &Self::State, history: History<'_>, text: &str) -> Option<u16> {
         let mut legal = vec![0; self.sizes().num_edges()];

@@ -207,6 +207,8 @@ const fn planes() -> [[u8; 64]; 64] {
     out
 }
 
+/// Actions from one square.
+pub const PLANES_OF_A_SQUARE: u16 = 73;
 /// The target square of a plane, minus the square of origin.
 pub static PLANE_DELTAS: [i8; 73] = plane_deltas();
 /// The plane minus 9 of the move from one square to another: `PLANES[from][to]`. The 64 planes fit a u64.

@@ -8,6 +8,9 @@ use crate::device_struct::{device_constants, device_struct};
 use bytemuck::{Pod, Zeroable};
 use std::ops::ControlFlow;
 
+/// The most legal moves that any position with promoted pieces out of at most eight pawns has (chessprogramming wiki).
+pub const MAX_LEGAL: usize = 218;
+
 device_constants! {
     fn device_constants;
     /// The side to move may castle with its rook on the h-file.

@@ -8,7 +8,8 @@ use bytemuck::Zeroable;
 /// The default initial position.
 pub const START_FEN: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 
-const LETTERS: [char; 6] = ['p', 'n', 'b', 'r', 'q', 'k'];
+/// The kinds of pieces as letters, in the order of their bitboards.
+pub const LETTERS: [char; 6] = ['p', 'n', 'b', 'r', 'q', 'k'];
 
 /// The kinds of pieces in the order of their bitboards.
 const KINDS: [(&str, Shape); 6] = [
@@ -170,7 +171,8 @@ fn parse_square(text: &str) -> Option<u32> {
     }
 }
 
-fn square_name(square: u32) -> String {
+/// A square's name in algebraic notation.
+pub fn square_name(square: u32) -> String {
     format!("{}{}", char::from(b'a' + (square / 8) as u8), square % 8 + 1)
 }
 
@@ -260,7 +262,7 @@ pub fn spot(s: &State, action: u16) -> Spot {
 }
 
 /// An action's squares in absolute terms and the kind it promotes to, if any.
-fn parts(s: &State, action: u16) -> (u32, u32, Option<usize>) {
+pub fn parts(s: &State, action: u16) -> (u32, u32, Option<usize>) {
     let (from, plane) = (u32::from(action / 73), usize::from(action % 73));
     let to = from.wrapping_add_signed(i32::from(board::PLANE_DELTAS[plane])) & 63;
     let promotes = s.pieces[PAWN] & bit(from) != 0 && bit(to) & board::RANK_8 != 0;

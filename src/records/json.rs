@@ -1,0 +1,95 @@
+//! vecaz's own format of a game: one object of JSON.
+
+use crate::batch::Playthrough;
+use crate::error::{Error, Result};
+use crate::game::{Turn, without_minus_zero};
+use crate::registry::Registry;
+use serde::{Deserialize, Serialize};
+
+/// What the field `format` says.
+const FORMAT: &str = "vecaz game";
+/// The version of the format.
+const VERSION: u32 = 1;
+
+/// The game as one object of JSON.
+#[derive(Debug, Serialize, Deserialize)]
+struct GameFile {
+    format: String,
+    version: u32,
+    game: String,
+    #[serde(default)]
+    options: toml::Table,
+    actions: Vec<u16>,
+    /// For people; not read.
+    #[serde(default)]
+    names: Vec<String>,
+    /// Not read.
+    #[serde(default)]
+    returns: Option<Vec<f32>>,
+}
+
+/// The game as a file.
+///
+/// # Errors
+/// [`Error::Unsupported`] if it cannot be written as JSON.
+pub fn write(play: &Playthrough) -> Result<String> {
+    let game = play.game();
+    let file = GameFile {
+        format: FORMAT.into(),
+        version: VERSION,
+        game: game.name().to_string(),
+        options: game.options(),
+        actions: play.actions().to_vec(),
+        names: play.names(),
+        returns: (play.turn() == Turn::Over).then(|| without_minus_zero(game.returns(play.state()))),
+    };
+    let text = serde_json::to_string(&file);
+    text.map(|text| text + "\n").map_err(|e| Error::unsupported("writing a game as JSON", e.to_string()))
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// [`Error::Unsupported`] for any other text; [`Error::UnknownGame`], wrong options, [`Error::IllegalAction`].
+pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
+    const WHAT: &str = "reading this file as a game of vecaz";
+    let file: GameFile = serde_json::from_str(text).map_err(|e| Error::unsupported(WHAT, e.to_string()))?;
+    if (file.format.as_str(), file.version) != (FORMAT, VERSION) {
+        let found = format!("{:?} version {}", file.format, file.version);
+        return Err(Error::unsupported(
+            WHAT,
+            format!("it is {found}, expected {FORMAT:?} version {VERSION}"),
+        ));
+    }
+    let mut play = Playthrough::new(registry.game(&file.game, &file.options)?);
+    file.actions.into_iter().try_for_each(|action| play.step(action))?;
+    Ok(play)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_game_is_read_as_written() {
+        let registry = Registry::built_in();
+        let hex = registry.game("hex", &toml::toml! { size = 3 }).expect("valid");
+        let mut play = Playthrough::new(hex);
+        ["b2", "a1", "c3"].iter().for_each(|name| play.step_text(name).expect("legal"));
+        let again = read(&write(&play).expect("JSON"), &registry).expect("legal");
+        assert_eq!((again.actions(), again.state()), (play.actions(), play.state()));
+        assert_eq!(again.game().options(), play.game().options());
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        let valid = r#"{"format":"vecaz game","version":1,"game":"tic_tac_toe","actions":[4,0]}"#;
+        assert!(read(valid, &Registry::built_in()).is_ok());
+        for (from, to) in
+            [("vecaz game", "other"), (":1", ":2"), ("[4,0]", "[4,4]"), ("tic_tac_toe", "shogi"), ("{", "[")]
+        {
+            let text = valid.replacen(from, to, 1);
+            assert!(read(&text, &Registry::built_in()).is_err(), "{text}");
+        }
+    }
+}

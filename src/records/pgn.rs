@@ -1,0 +1,253 @@
+//! Portable Game Notation (Edwards 1994), and FEN, for chess.
+
+use super::players::Players;
+use crate::batch::{ErasedRules, Playthrough};
+use crate::error::{Error, Result};
+use crate::game::Turn;
+use crate::registry::Registry;
+use std::fmt::Write;
+
+/// The game of these formats.
+const CHESS: &str = "chess";
+/// The most characters of a line of moves.
+const WIDTH: usize = 79;
+
+/// True for chess.
+pub fn has_format(game: &dyn ErasedRules) -> bool {
+    game.name() == CHESS
+}
+
+/// The game as a file, with the names of the `players` if they have any.
+pub fn write(play: &Playthrough, players: &Players) -> String {
+    let result = result(play, players.resigned);
+    let mut text = String::new();
+    let name_of =
+        |player: usize| players.names.get(player).map_or("?", String::as_str).replace(['"', '\\'], "'");
+    let (white, black) = (name_of(0), name_of(1));
+    let tags = [
+        ("Event", "?"),
+        ("Site", "?"),
+        ("Date", "????.??.??"),
+        ("Round", "?"),
+        ("White", &white),
+        ("Black", &black),
+    ];
+    for (name, value) in tags.into_iter().chain([("Result", result)]) {
+        let _ = writeln!(text, "[{name} \"{value}\"]");
+    }
+    let start = play.after(0);
+    let fen = start.game().notation(start.state()).map(|(_, fen)| fen);
+    let standard = Playthrough::new(start.game().clone()).game().keys();
+    let is_standard = standard.iter().filter(|key| key.name == "fen").all(|key| key.value == key.default);
+    if let Some(fen) = fen.as_ref().filter(|_| !is_standard) {
+        let _ = writeln!(text, "[SetUp \"1\"]\n[FEN \"{fen}\"]");
+    }
+    text.push('\n');
+    let mut column = 0;
+    let (first_number, black_begins) = numbering(fen.as_deref().unwrap_or(""));
+    for (index, name) in moves(play).into_iter().enumerate() {
+        let ply = index + usize::from(black_begins);
+        let number = first_number + ply / 2;
+        let word = match (ply % 2, index) {
+            (0, _) => format!("{number}. {name}"),
+            (_, 0) => format!("{number}... {name}"),
+            _ => name,
+        };
+        push_word(&mut text, &mut column, &word);
+    }
+    push_word(&mut text, &mut column, result);
+    text + "\n"
+}
+
+fn push_word(text: &mut String, column: &mut usize, word: &str) {
+    if *column > 0 && *column + 1 + word.len() > WIDTH {
+        text.push('\n');
+        *column = 0;
+    } else if *column > 0 {
+        text.push(' ');
+        *column += 1;
+    }
+    text.push_str(word);
+    *column += word.len();
+}
+
+/// The number of the first move, and whether black makes it.
+fn numbering(fen: &str) -> (usize, bool) {
+    let fields: Vec<&str> = fen.split_whitespace().collect();
+    let number = fields.get(5).and_then(|number| number.parse().ok()).unwrap_or(1);
+    (number, fields.get(1) == Some(&"b"))
+}
+
+/// The moves in SAN.
+fn moves(play: &Playthrough) -> Vec<String> {
+    let mut names = Vec::with_capacity(play.actions().len());
+    let mut again = play.after(0);
+    for &action in play.actions() {
+        names.push(again.game().record_name(again.state(), action));
+        if again.step(action).is_err() {
+            break;
+        }
+    }
+    names
+}
+
+fn result(play: &Playthrough, resigned: Option<u8>) -> &'static str {
+    if let Some(player) = resigned {
+        return ["0-1", "1-0"][usize::from(player.min(1))];
+    }
+    if play.turn() != Turn::Over {
+        return "*";
+    }
+    match play.game().returns(play.state()).as_slice() {
+        [white, black] if white > black => "1-0",
+        [white, black] if white < black => "0-1",
+        _ => "1/2-1/2",
+    }
+}
+
+/// The position in FEN.
+///
+/// # Errors
+/// [`Error::Unsupported`] for a game without it.
+pub fn fen(play: &Playthrough) -> Result<String> {
+    let fen = play.game().notation(play.state()).map(|(_, text)| text + "\n");
+    fen.ok_or_else(|| Error::unsupported("writing this position as FEN", "its game is not chess"))
+}
+
+/// True for a text that has the form of a FEN: one line with eight ranks.
+pub fn is_fen(text: &str) -> bool {
+    let board = text.split_whitespace().next().unwrap_or("");
+    text.lines().count() == 1 && board.split('/').count() == 8
+}
+
+/// True for a text that begins with the number of a first move.
+pub fn is_moves(text: &str) -> bool {
+    text.split_once('.')
+        .is_some_and(|(number, _)| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// A game that starts from the position of a FEN.
+///
+/// # Errors
+/// [`Error::Config`] for a wrong one.
+pub fn read_fen(text: &str, registry: &Registry) -> Result<Playthrough> {
+    let mut options = toml::Table::new();
+    options.insert("fen".into(), text.split_whitespace().collect::<Vec<_>>().join(" ").into());
+    Ok(Playthrough::new(registry.game(CHESS, &options)?))
+}
+
+/// Reads the first game of a file.
+///
+/// # Errors
+/// [`Error::Unsupported`] for tags of other variants and comments without an end, [`Error::IllegalAction`].
+pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
+    let wrong = |what: String| Error::unsupported("reading this file as PGN", what);
+    let mut rest = text.trim_start();
+    let mut fen = None;
+    while let Some(tag) = rest.strip_prefix('[') {
+        let (tag, after) = tag.split_once(']').ok_or_else(|| wrong("a tag without its end".into()))?;
+        rest = after.trim_start();
+        let Some((name, value)) = tag.split_once(char::is_whitespace) else { continue };
+        let value = value.trim().trim_matches('"');
+        match name {
+            "FEN" => fen = Some(value.to_string()),
+            "Variant" if !["chess", "standard", ""].contains(&value.to_ascii_lowercase().as_str()) => {
+                return Err(wrong(format!("its variant is {value}, expected standard chess")));
+            }
+            _ => {}
+        }
+    }
+    let mut play = match fen {
+        Some(fen) => read_fen(&fen, registry)?,
+        None => Playthrough::new(registry.game(CHESS, &toml::Table::new())?),
+    };
+    for word in words(rest).ok_or_else(|| wrong("a comment or variation without its end".into()))? {
+        if ["1-0", "0-1", "1/2-1/2", "*"].contains(&word.as_str()) {
+            break;
+        }
+        let name = word.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches('.');
+        // What begins with a digit is castling with zeros, or a number alone.
+        let name = if word.starts_with("0-0") { word.as_str() } else { name };
+        if !name.is_empty() {
+            play.step_text(name)?;
+        }
+    }
+    Ok(play)
+}
+
+/// The words of the moves, without comments, variations and marks; None if one of them does not end.
+fn words(text: &str) -> Option<Vec<String>> {
+    let (mut words, mut word, mut depth) = (Vec::new(), String::new(), 0);
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        let ends_word = c.is_whitespace() || "{}();$".contains(c);
+        if ends_word && !word.is_empty() && depth == 0 {
+            words.push(std::mem::take(&mut word));
+        }
+        match c {
+            '{' => drop(chars.find(|&c| c == '}')?),
+            ';' => drop(chars.find(|&c| c == '\n')),
+            '$' => drop(chars.find(|c| !c.is_ascii_digit())),
+            '(' => depth += 1,
+            ')' => depth = i32::max(depth - 1, 0),
+            // A tag is that of the next game.
+            '[' if depth == 0 && word.is_empty() => return Some(words),
+            c if !c.is_whitespace() && depth == 0 && c != '}' => word.push(c),
+            _ => {}
+        }
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    (depth == 0).then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{Key, Purpose};
+
+    #[test]
+    fn games_are_read_as_written() {
+        let registry = Registry::built_in();
+        for (seed, options) in [(1, ""), (2, ""), (3, "fen = '4k3/7p/8/8/8/8/P7/4K3 b - - 3 20'")] {
+            let mut play =
+                Playthrough::new(registry.game(CHESS, &options.parse().expect("TOML")).expect("valid"));
+            while play.turn() != Turn::Over && play.actions().len() < 120 {
+                let legal = play.legal();
+                let mut rng = Key::new(seed, Purpose::Evaluation).with(play.actions().len() as u64).stream();
+                play.step(legal[rng.below(legal.len())]).expect("legal");
+            }
+            let text = write(&play, &Players::default());
+            assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+            let again = read(&text, &registry).unwrap_or_else(|e| panic!("{e}: {text}"));
+            assert_eq!((again.actions(), again.state()), (play.actions(), play.state()), "{text}");
+            assert_eq!(text.contains("20... "), !options.is_empty());
+        }
+    }
+
+    #[test]
+    fn files_of_other_programs_are_read() {
+        let text = "[Event \"x\"]\n[Result \"1-0\"]\n\n1.e4 e5 2. Bc4 {a comment (x} Nc6 $1 3. Qh5?! (3. Nf3 Nf6 (3... d6)) 3... Nf6??\n\
+                    4. Qxf7# 1-0\n\n[Event \"next\"]\n\n1. d4 *";
+        let play = read(text, &Registry::built_in()).expect("a game");
+        assert_eq!(play.names(), ["e2e4", "e7e5", "f1c4", "b8c6", "d1h5", "g8f6", "h5f7"]);
+        assert_eq!(play.turn(), Turn::Over);
+        let castled =
+            read("1. Nf3 Nf6 2. g3 g6 3. Bg2 Bg7 4. 0-0 O-O", &Registry::built_in()).expect("a game");
+        assert_eq!(castled.names()[6..], ["e1g1", "e8g8"]);
+        let fen = "4k3/7p/8/8/8/8/P7/4K3 b - - 3 20";
+        assert!(is_fen(fen));
+        let position = read_fen(fen, &Registry::built_in()).expect("a position");
+        assert_eq!(super::fen(&position).expect("FEN").trim(), fen);
+    }
+
+    #[test]
+    fn wrong_files_are_refused() {
+        for text in
+            ["[x", "1. e5", "1. e4 {", "1. e4 (e5", "[FEN \"x\"]\n1. e4", "[Variant \"Atomic\"]\n1. e4"]
+        {
+            assert!(read(text, &Registry::built_in()).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Smart Game Format 4 for Go, Othello, Gomoku and Hex. <https://www.red-bean.com/sgf/sgf4.html>
+
+use super::players::Players;
+use super::sgf_tree::{Node, main_line};
+use crate::batch::{ErasedRules, Playthrough};
+use crate::error::{Error, Result};
+use crate::game::Turn;
+use crate::registry::Registry;
+use std::fmt::Write;
+
+/// Games with their numbers in the property GM.
+const GAMES: [(&str, &str); 4] = [("go", "1"), ("othello", "2"), ("gomoku", "4"), ("hex", "11")];
+/// The options of a game that a record has: all others must be those of the standard rules.
+const WRITTEN: [&str; 4] = ["size", "komi", "max_plies", "swap"];
+/// Values of a move of Hex that takes the first stone over.
+const SWAPS: [&str; 3] = ["swap-pieces", "swap-sides", "swap"];
+/// The moves of a line of the file.
+const MOVES_PER_LINE: usize = 10;
+
+/// True if records of `game` exist, with its options.
+pub fn has_format(game: &dyn ErasedRules) -> bool {
+    let is_known = GAMES.iter().any(|(name, _)| *name == game.name());
+    is_known && game.keys().iter().all(|key| WRITTEN.contains(&key.name) || key.value == key.default)
+}
+
+/// The game as a file, with the names of the `players` if they have any.
+///
+/// # Errors
+/// [`Error::Unsupported`] for a game without such records.
+pub fn write(play: &Playthrough, players: &Players) -> Result<String> {
+    let game = play.game();
+    let number = GAMES.iter().find(|(name, _)| *name == game.name() && has_format(game.as_ref()));
+    let (name, number) =
+        number.ok_or_else(|| Error::unsupported("writing this game as SGF", "its rules have no records"))?;
+    let mut text = format!("(;FF[4]GM[{number}]CA[UTF-8]AP[vecaz:{}]", env!("CARGO_PKG_VERSION"));
+    for (key, property) in [("size", "SZ"), ("komi", "KM")] {
+        if let Some(found) = game.keys().iter().find(|found| found.name == key) {
+            let _ = write!(text, "{property}[{}]", found.value);
+        }
+    }
+    for (name, property) in players.names.iter().zip(["PB", "PW"]) {
+        let _ = write!(text, "{property}[{}]", escaped(name));
+    }
+    if let Some(player) = players.resigned {
+        let _ = write!(text, "RE[{}+R]", ["W", "B"][usize::from(player.min(1))]);
+    } else if play.turn() == Turn::Over {
+        let returns = game.returns(play.state());
+        let _ = write!(text, "RE[{}]", result(&returns, &game.scores(play.state())));
+    }
+    let names = play.names();
+    for (ply, (turn, action)) in play.turns().iter().zip(play.actions()).enumerate() {
+        let colour = if *turn == Turn::Player(0) { 'B' } else { 'W' };
+        let point = match (*name, names[ply].as_str()) {
+            ("hex", "swap") => "swap-pieces".to_string(),
+            ("hex", cell) => cell.to_string(),
+            (_, "pass") => String::new(),
+            (_, cell) => point(game.as_ref(), *action).unwrap_or_else(|| cell.to_string()),
+        };
+        let line = if ply % MOVES_PER_LINE == 0 { "\n" } else { "" };
+        let _ = write!(text, "{line};{colour}[{point}]");
+    }
+    Ok(text + ")\n")
+}
+
+/// A text as a value.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace(']', "\\]")
+}
+
+/// The winner by the returns, and by how much if the scores are points.
+fn result(returns: &[f32], scores: &[f32]) -> String {
+    let winner = match returns {
+        [black, white] if black > white => "B",
+        [black, white] if black < white => "W",
+        _ => return "0".into(),
+    };
+    match scores {
+        [black, white] if scores != returns => format!("{winner}+{}", (black - white).abs()),
+        _ => format!("{winner}+"),
+    }
+}
+
+/// The letters of an action's column and row, from the top left.
+fn point(game: &dyn ErasedRules, action: u16) -> Option<String> {
+    game.sgf_point(action).or_else(|| {
+        let side = side(game)?;
+        let letter = |index: u16| char::from(b'a' + index as u8);
+        (action < side * side).then(|| [action % side, action / side].map(letter).iter().collect())
+    })
+}
+
+/// Rows and columns of the board.
+fn side(game: &dyn ErasedRules) -> Option<u16> {
+    game.keys().iter().find(|key| key.name == "size")?.value.parse().ok()
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// [`Error::Unsupported`] for other games, handicap stones and positions that were set up; [`Error::IllegalAction`].
+pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
+    let nodes = main_line(text)?;
+    let root = &nodes[0];
+    let wrong = |what: String| Error::unsupported("reading this file as SGF", what);
+    let number = root.value("GM").unwrap_or("1");
+    let named = GAMES.iter().find(|(_, known)| *known == number);
+    let (name, _) = named.ok_or_else(|| wrong(format!("GM is {number}, expected 1, 2, 4 or 11")))?;
+    if let Some(node) =
+        nodes.iter().find(|node| !node.values("AB").is_empty() || !node.values("AW").is_empty())
+    {
+        let stones = node.values("AB").len() + node.values("AW").len();
+        return Err(wrong(format!(
+            "it sets up {stones} stones (AB, AW), expected a game from the empty board"
+        )));
+    }
+    let mut options = options(name, root)?;
+    let is_swap = |node: &Node| {
+        ["B", "W"].iter().any(|colour| node.value(colour).is_some_and(|value| SWAPS.contains(&value)))
+    };
+    if *name == "hex" && nodes.iter().any(is_swap) {
+        options.insert("swap".into(), true.into());
+    }
+    let mut play = Playthrough::new(registry.game(name, &options)?);
+    for node in &nodes {
+        for (colour, values) in node.0.iter().filter(|(name, _)| name == "B" || name == "W") {
+            let value = values.first().map_or("", String::as_str);
+            step(&mut play, if colour == "B" { 0 } else { 1 }, value)?;
+        }
+    }
+    Ok(play)
+}
+
+/// The options that the first node gives.
+fn options(name: &str, root: &Node) -> Result<toml::Table> {
+    let wrong = |property: &str, value: &str| {
+        Error::unsupported("reading this file as SGF", format!("{property} is {value:?}, expected a number"))
+    };
+    let mut options = toml::Table::new();
+    if let Some(size) = root.value("SZ") {
+        let number: i64 = size.parse().map_err(|_| wrong("SZ", size))?;
+        options.insert("size".into(), number.into());
+    }
+    if let (Some(komi), "go") = (root.value("KM"), name) {
+        let number: f64 = komi.parse().map_err(|_| wrong("KM", komi))?;
+        options.insert("komi".into(), number.into());
+    }
+    if (root.value("SZ"), name) == (None, "go") {
+        // The default of the format, not of vecaz.
+        options.insert("size".into(), 19.into());
+    }
+    Ok(options)
+}
+
+/// Plays the move `value` of the player. Some programs leave out the passes of a player who has no other move.
+fn step(play: &mut Playthrough, player: u8, value: &str) -> Result<()> {
+    let pass = play.find("pass");
+    if let (true, Some(pass)) = (play.turn() != Turn::Player(player), pass) {
+        play.step(pass)?;
+    }
+    if play.turn() != Turn::Player(player) {
+        let what = format!("ply {} is a move of the player who is not to move", play.actions().len());
+        return Err(Error::unsupported("reading this file as SGF", what));
+    }
+    match action(play, value) {
+        Some(action) => play.step(action),
+        None => Err(play.illegal(value)),
+    }
+}
+
+/// The action of a value: two letters, a letter and a number, or a word.
+fn action(play: &Playthrough, value: &str) -> Option<u16> {
+    let game = play.game();
+    let value = value.to_ascii_lowercase();
+    match value.as_str() {
+        "" | "pass" => return play.find("pass"),
+        swap if SWAPS.contains(&swap) => return play.find("swap"),
+        _ => {}
+    }
+    let side = side(game.as_ref())?;
+    if value == "tt" && side <= 19 && game.name() == "go" {
+        return play.find("pass");
+    }
+    let [column, row] = value.as_bytes() else { return play.find(&value) };
+    if row.is_ascii_digit() {
+        return play.find(&value);
+    }
+    let [column, row] = [column, row].map(|letter| u16::from(letter.wrapping_sub(b'a')));
+    (column < side && row < side).then(|| row * side + column)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{Key, Purpose};
+
+    fn random_game(name: &str, options: &str, seed: u64) -> Playthrough {
+        let registry = Registry::built_in();
+        let mut play = Playthrough::new(registry.game(name, &options.parse().expect("TOML")).expect("valid"));
+        while play.turn() != Turn::Over {
+            let legal = play.legal();
+            let mut rng = Key::new(seed, Purpose::Evaluation).with(play.actions().len() as u64).stream();
+            play.step(legal[rng.below(legal.len())]).expect("legal");
+        }
+        play
+    }
+
+    #[test]
+    fn games_are_read_as_written() {
+        for (name, options) in [("go", "size = 7"), ("othello", ""), ("gomoku", ""), ("hex", "size = 5")] {
+            for seed in 0..5 {
+                let play = random_game(name, options, seed);
+                let text =
+                    write(&play, &Players { names: vec!["a [b\\]".into(), "c".into()], resigned: None })
+                        .expect("a record");
+                let again = read(&text, &Registry::built_in()).unwrap_or_else(|e| panic!("{e}: {text}"));
+                assert_eq!(again.actions(), play.actions(), "{text}");
+                assert_eq!(again.state(), play.state());
+            }
+        }
+    }
+
+    #[test]
+    fn go_is_read_as_other_programs_write_it() {
+        // By GNU Go 3.8, with its line breaks and comments.
+        let text = "(;GM[1]FF[4]CA[UTF-8]AP[GNU Go:3.8]SZ[9]KM[5.5]PB[a]PW[b]\nRE[B+2.5]\n;B[ee];W[cc]C[\\[x\\]]\n;B[];W[tt])";
+        let play = read(text, &Registry::built_in()).expect("a game");
+        assert_eq!(play.names(), ["E5", "C7", "pass", "pass"]);
+        assert_eq!((play.turn(), play.game().options()["komi"].as_float()), (Turn::Over, Some(5.5)));
+        let swapped =
+            read("(;GM[11]SZ[5];B[a2];W[swap-pieces];B[c3])", &Registry::built_in()).expect("a game");
+        assert_eq!(swapped.names(), ["a2", "swap", "c3"]);
+        assert_eq!(read("(;B[pd])", &Registry::built_in()).expect("19 lines").names(), ["Q16"]);
+    }
+
+    #[test]
+    fn wrong_records_are_refused() {
+        for (text, part) in [
+            ("(;GM[3])", "GM is 3"),
+            ("(;AB[aa])", "sets up 1"),
+            ("(;SZ[x])", "SZ"),
+            ("(;SZ[99])", "size"),
+            ("(;GM[11];W[swap])", "not to move"),
+            ("(;W[aa])", "not to move"),
+            ("(;SZ[9];B[zz])", "zz"),
+            ("(;SZ[9];B[aa];W[aa])", "not legal"),
+        ] {
+            let error =
+                read(text, &Registry::built_in()).err().unwrap_or_else(|| panic!("{text}")).to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}
