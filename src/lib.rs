@@ -60,7 +60,6 @@ pub mod game; // trait Game, the registry, the rules
 pub mod view; // a position's look -> text
 pub mod batch; // one game -> N games
 pub mod contract; // the laws that any game must keep
-pub mod record; // games as text for other programs: SGF, PGN
 pub mod tree; // the arrays of B trees
 pub mod search; // select, expand, backup on one row
 pub mod model; // one description of a network: a list of layers
@@ -85,6 +84,8 @@ pub mod protocol; // GTP, UCI, Gomocup, NBoard, JSON lines: dialogues with progr
 #[cfg(feature = "cluster")]
 pub mod cluster; // many machines: workers play, one learner trains
 pub mod scaling; // how fast self-play is, and where the time goes
+#[cfg(feature = "http")]
+pub mod serve; // a page in the browser: play, analyse, review, watch
 pub mod cli; // the subcommands; `main.rs` calls it
 
 pub use error::{Error, Result};

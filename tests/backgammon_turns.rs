@@ -2,7 +2,7 @@
 //! `tests/oracles/backgammon.py`.
 
 use std::collections::BTreeSet;
-use vecaz::game::backgammon::{Backgammon, BOARD_LEN, ROLLS, State};
+use vecaz::game::backgammon::{BOARD_LEN, Backgammon, ROLLS, State};
 use vecaz::game::{Game, History, Turn};
 
 #[derive(serde::Deserialize)]

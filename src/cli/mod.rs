@@ -15,6 +15,11 @@ pub mod inspect;
 pub mod new;
 pub mod play;
 pub mod run;
+#[cfg(feature = "http")]
+pub mod serve;
+#[cfg(not(feature = "http"))]
+#[path = "no_http.rs"]
+pub mod serve;
 pub mod verify;
 #[cfg(feature = "cluster")]
 pub mod top;
@@ -121,6 +126,8 @@ pub enum Command {
     Eval(eval::EvalArgs),
     /// Play against a network in the terminal
     Play(play::PlayArgs),
+    /// Play, analyse and review games in the browser, and watch runs
+    Serve(serve::ServeArgs),
     /// Serve a network to board programs, by the protocols of their games
     Engine(engine::EngineArgs),
     /// Check a run's stored games, networks and latest checkpoint
@@ -225,7 +232,7 @@ fn handle_size_limits() -> Result<()> {
 fn execute(cli: Cli, registry: &Registry, verbosity: Verbosity) -> Result<()> {
     tracing::info!("vecaz {} of commit {}", env!("CARGO_PKG_VERSION"), env!("VECAZ_COMMIT"));
     let stop = signals::listen(match cli.command {
-        Command::Run(_) | Command::Eval(_) => OnSignal::Stop,
+        Command::Run(_) | Command::Eval(_) | Command::Serve(_) => OnSignal::Stop,
         Command::Work(_) => OnSignal::Finish,
         _ => OnSignal::Exit,
     })?;
@@ -237,6 +244,7 @@ fn execute(cli: Cli, registry: &Registry, verbosity: Verbosity) -> Result<()> {
         Command::ExportWeights(args) => threads::start_threads(0).and_then(|_| export_weights::execute(args)),
         Command::Eval(args) => eval::execute(args, registry, verbosity, &stop),
         Command::Play(args) => play::execute(args, registry),
+        Command::Serve(args) => serve::execute(args, registry, &stop),
         Command::Engine(args) => engine::execute(args, registry),
         Command::Verify(args) => threads::start_threads(0).and_then(|_| verify::execute(args, registry)),
         Command::Inspect(args) => inspect::execute(args, registry),

@@ -4,7 +4,7 @@ use crate::backend::AnyGame;
 use crate::error::{Error, Result};
 use crate::eval::matches::PlayedGame;
 use crate::files::write_atomic;
-use crate::record::{Format, Players};
+use crate::records::{Format, Players};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct Records {
     path: PathBuf,
     format: Format,
-    games: Vec<(usize, String)>,
+    games: Vec<(usize, Result<String>)>,
 }
 
 impl Records {
@@ -22,26 +22,26 @@ impl Records {
     /// [`Error::Config`] for a game that has no records.
     pub fn new(path: &Path, game: &Arc<dyn AnyGame>) -> Result<Self> {
         let expected = "a game with records: go, hex, gomoku and othello (SGF), chess (PGN)";
-        let format =
-            Format::of(game.as_ref()).ok_or_else(|| Error::config("--record", game.name(), expected))?;
+        let formats = Format::of(game.as_ref());
+        let format = formats.into_iter().find(|format| [Format::Sgf, Format::Pgn].contains(format));
+        let format = format.ok_or_else(|| Error::config("--record", game.name(), expected))?;
         Ok(Self { path: path.to_path_buf(), format, games: Vec::new() })
     }
 
     /// Adds a game between the contestants with these `names`.
     pub fn add(&mut self, game: &PlayedGame, names: [&str; 2]) {
         let names = if game.seat == 0 { names } else { [names[1], names[0]] };
-        let returns = <[f32; 2]>::try_from(game.returns.as_slice()).ok();
-        let players = Players { names, returns, resigned: game.resigned, round: game.number + 1 };
+        let players = Players { names: names.map(String::from).to_vec(), resigned: game.resigned };
         self.games.push((game.number, self.format.write(&game.play, &players)));
     }
 
     /// Writes the games in their order.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// [`Error::Io`]; [`Error::Unsupported`] for a game that the format does not have.
     pub fn write(mut self) -> Result<()> {
         self.games.sort_by_key(|(number, _)| *number);
-        let text: String = self.games.into_iter().map(|(_, text)| text).collect();
+        let text: String = self.games.into_iter().map(|(_, text)| text).collect::<Result<_>>()?;
         write_atomic(&self.path, text.as_bytes())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::kept::{Grown, check_tree};
 use super::support::{io_shape, plan, search};
-use super::tree_game::{TreeNode, TreeGame};
+use super::tree_game::{TreeGame, TreeNode};
 use super::{BOTH, algorithm, config, solve};
 use proptest::prelude::*;
 use vecaz::backend::TreeRows;
@@ -23,7 +23,8 @@ fn random_node(rng: &mut RngStream, players: usize, depth: usize, nodes: &mut Ve
         let value = [-1.0, -0.5, 0.0, 0.5, 1.0][rng.below(5)];
         let others = -value / (players - 1) as f32;
         let winner = rng.below(players);
-        nodes[here] = TreeNode::Ends((0..players).map(|p| if p == winner { value } else { others }).collect());
+        nodes[here] =
+            TreeNode::Ends((0..players).map(|p| if p == winner { value } else { others }).collect());
     } else {
         let mover = rng.below(players) as u8;
         let next = (0..2 + rng.below(3)).map(|_| random_node(rng, players, depth - 1, nodes)).collect();

@@ -1,7 +1,7 @@
 //! Hand-computed values on trees small enough to read.
 
 use super::support::io_shape;
-use super::tree_game::{TreeNode, TreeGame};
+use super::tree_game::{TreeGame, TreeNode};
 use super::{BOTH, config, ends, solve, uniform};
 use vecaz::config::{ChanceRule, SearchConfig};
 use vecaz::game::Game;
@@ -120,8 +120,13 @@ impl Network for Overconfident {
 #[test]
 fn edges_of_prior_zero_are_taken_once_all_others_are_lost() {
     // Action 0 looks won, since player 1's only likely answer loses; player 1's other answer wins.
-    let nodes =
-        vec![TreeNode::Moves(0, vec![1, 2]), TreeNode::Moves(1, vec![3, 4]), ends(0.25), ends(1.0), ends(-1.0)];
+    let nodes = vec![
+        TreeNode::Moves(0, vec![1, 2]),
+        TreeNode::Moves(1, vec![3, 4]),
+        ends(0.25),
+        ends(1.0),
+        ends(-1.0),
+    ];
     let game = TreeGame { players: 2, nodes };
     for algorithm in BOTH {
         let mut network = Overconfident(io_shape(&game.sizes()));

@@ -30,7 +30,8 @@ impl<N: Network + Clone + 'static> DeviceNetwork<HostDevice> for OnDevice<N> {
     fn forward(&mut self, device: &HostDevice, slots: Slots<'_, HostBuffer>) -> Result<()> {
         self.forwards += 1;
         let (network, format, num) = (self.network.clone(), self.format, slots.num);
-        let [obs, logits, outputs] = [slots.obs, &*slots.logits, &*slots.values].map(HostBuffer::address_range);
+        let [obs, logits, outputs] =
+            [slots.obs, &*slots.logits, &*slots.values].map(HostBuffer::address_range);
         assert_eq!(slots.live.is_some(), self.order == SlotOrder::Compact);
         let live = slots.live.map(HostBuffer::address_range);
         device.work(move || {

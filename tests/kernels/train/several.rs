@@ -145,7 +145,8 @@ fn linked_devices(num: usize, seed: u64, fault: Fault) -> Vec<LinkedDevice<HostD
 }
 
 fn several(num: usize, spec: &NetSpec, config: &TrainConfig, state: &Weights) -> DeviceTrainer<HostDevice> {
-    DeviceTrainer::on_devices(linked_devices(num, 3, Fault::None), spec, config, None, state).expect("a trainer")
+    DeviceTrainer::on_devices(linked_devices(num, 3, Fault::None), spec, config, None, state)
+        .expect("a trainer")
 }
 
 fn first_state(spec: &NetSpec, config: &TrainConfig) -> Weights {
@@ -246,7 +247,8 @@ fn batches_are_drawn_from_the_replay_on_every_device() {
     let (mut plies, mut replay) = (Plies::new(&game), Replay::new(game.as_ref(), CAPACITY));
     let trainer = || {
         let linked_devices = linked_devices(3, 5, Fault::None);
-        DeviceTrainer::on_devices(linked_devices, &spec, &config, Some(game.as_ref()), &state).expect("a trainer")
+        DeviceTrainer::on_devices(linked_devices, &spec, &config, Some(game.as_ref()), &state)
+            .expect("a trainer")
     };
     let (mut found, mut right) = (trainer(), trainer());
     let share = (BATCH / 2).div_ceil(3);

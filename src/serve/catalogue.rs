@@ -1,0 +1,305 @@
+//! What a server offers: the games of its registry, networks from files, and runs to watch.
+//!
+//! Networks and runs are chosen by identifiers that are made here, never by paths from a request.
+
+use super::options::{game_options, json_options};
+use super::refusal::{Refusal, Served};
+use super::run_folder::ServedRun;
+use crate::backend::AnyGame;
+use crate::config::{DEFAULT_GAME, Layers};
+use crate::engine::Settings;
+use crate::error::Result;
+use crate::net::{IoShape, Network, UniformNet};
+use crate::registry::Registry;
+use crate::run::folder::is_run;
+use crate::run::memory::engine_mib;
+use crate::source::Source;
+use crate::words::count;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The identifier of the search without a network.
+pub const UNIFORM: &str = "uniform";
+/// The identifier of the network in the program.
+const EMBEDDED: &str = "embedded";
+/// The folder of runs if none is named.
+const RUNS: &str = "runs";
+/// Networks that are kept in memory.
+const KEPT: usize = 16;
+/// The most MiB of an engine's trees.
+const ENGINE_MIB: usize = 256;
+
+/// A network that can be chosen.
+#[derive(Clone, Debug, Serialize)]
+pub struct NetworkInfo {
+    /// Its identifier.
+    pub id: String,
+    /// Its game; None if it plays all.
+    pub game: Option<String>,
+    /// The game's options with which it was made.
+    pub options: Option<serde_json::Value>,
+    /// Its name for people.
+    pub label: String,
+    /// Its size for people.
+    pub size: Option<String>,
+    /// The run that made it.
+    pub run: Option<String>,
+    /// The epoch that made it, for a checkpoint.
+    pub epoch: Option<u64>,
+    /// Updates of its weights, if they are known without reading the file.
+    pub updates: Option<u64>,
+    /// Its file; None for the embedded network and for that without weights.
+    #[serde(skip)]
+    path: Option<PathBuf>,
+}
+
+/// A network in memory, for one game with its options.
+struct Prepared {
+    id: String,
+    game: (String, toml::Table),
+    network: Box<dyn Network>,
+    settings: Settings,
+    label: String,
+}
+
+/// A network for a game, and how an engine searches with it.
+pub struct EngineParts {
+    /// The network.
+    pub network: Box<dyn Network>,
+    /// How the engine searches.
+    pub settings: Settings,
+    /// The network's name for people.
+    pub label: String,
+}
+
+/// What a server offers.
+pub struct Catalogue {
+    registry: Registry,
+    threads: usize,
+    networks: Vec<NetworkInfo>,
+    runs: Vec<ServedRun>,
+    prepared: Mutex<Vec<Prepared>>,
+}
+
+impl Catalogue {
+    /// The networks and runs of `paths`, each a run's folder or a network's file; without paths, the runs in the folder `runs`. The
+    /// embedded network and the search without a network are always offered. Also returns a line for each run of that folder which
+    /// cannot be read.
+    ///
+    /// # Errors
+    /// Those of [`Source::open`] for a named path.
+    pub fn open(paths: &[PathBuf], registry: &Registry, threads: usize) -> Result<(Self, Vec<String>)> {
+        let mut catalogue = Self {
+            registry: registry.clone(),
+            threads,
+            networks: Vec::new(),
+            runs: Vec::new(),
+            prepared: Mutex::default(),
+        };
+        let mut notes = Vec::new();
+        for path in paths {
+            catalogue.add(path)?;
+        }
+        if paths.is_empty() {
+            for path in folders_of_runs(Path::new(RUNS)) {
+                if let Err(error) = catalogue.add(&path) {
+                    notes.push(format!("left out: {error}"));
+                }
+            }
+        }
+        catalogue.add_embedded()?;
+        catalogue.networks.push(NetworkInfo {
+            id: UNIFORM.into(),
+            game: None,
+            options: None,
+            label: "search without a network".into(),
+            size: None,
+            run: None,
+            epoch: None,
+            updates: None,
+            path: None,
+        });
+        Ok((catalogue, notes))
+    }
+
+    fn add(&mut self, path: &Path) -> Result<()> {
+        let mut run = None;
+        if is_run(path) {
+            let served = ServedRun::open(format!("r{}", self.runs.len()), path, &self.registry)?;
+            run = Some(served.id.clone());
+            let has_network = served.has_network();
+            self.runs.push(served);
+            if !has_network {
+                return Ok(());
+            }
+        }
+        let source = Source::open(Some(path), &self.registry, &[])?;
+        let id = format!("n{}", self.networks.len());
+        self.networks.push(info_of(&source, id, run, Some(path.to_path_buf())));
+        Ok(())
+    }
+
+    /// Adds the embedded network, if the registry has its game.
+    fn add_embedded(&mut self) -> Result<()> {
+        if self.registry.names().contains(&DEFAULT_GAME) {
+            let source = Source::open(None, &self.registry, &[])?;
+            self.networks.push(info_of(&source, EMBEDDED.into(), None, None));
+        }
+        Ok(())
+    }
+
+    /// The games.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// The runs.
+    pub fn runs(&self) -> &[ServedRun] {
+        &self.runs
+    }
+
+    /// The run with this identifier.
+    ///
+    /// # Errors
+    /// 404 with the known ones.
+    pub fn run(&self, id: &str) -> Served<&ServedRun> {
+        let known = || self.runs.iter().map(|run| run.id.as_str()).collect::<Vec<_>>().join(", ");
+        let found = self.runs.iter().find(|run| run.id == id);
+        found.ok_or_else(|| Refusal::unknown(format!("run {id:?} is not served; known are: {}", known())))
+    }
+
+    /// All networks, the checkpoints of runs included.
+    pub fn networks(&self) -> Vec<NetworkInfo> {
+        let mut all = Vec::new();
+        for network in &self.networks {
+            all.push(network.clone());
+            let run = self.runs.iter().find(|run| network.run.as_ref() == Some(&run.id));
+            let checkpoints = run.map(ServedRun::checkpoints).unwrap_or_default();
+            all.extend(checkpoints.into_iter().rev().map(|(epoch, path)| NetworkInfo {
+                id: format!("{}-{epoch}", network.id),
+                label: format!("{}, epoch {epoch}", run.map_or("", |run| run.name.as_str())),
+                epoch: Some(epoch),
+                updates: None,
+                path: Some(path),
+                ..network.clone()
+            }));
+        }
+        all
+    }
+
+    /// The network with this identifier.
+    ///
+    /// # Errors
+    /// 404.
+    pub fn network(&self, id: &str) -> Served<NetworkInfo> {
+        let named = self.networks.iter().find(|network| network.id == id).cloned();
+        let found = named.or_else(|| self.networks().into_iter().find(|network| network.id == id));
+        found.ok_or_else(|| Refusal::unknown(format!("network {id:?} is not served; /api/info lists them")))
+    }
+
+    /// The identifier of the network that plays `game` unless another is chosen: the first one that is made for it.
+    pub fn default_network(&self, game: &dyn AnyGame) -> String {
+        let options = json_options(&game.options());
+        let of_game: Vec<&NetworkInfo> =
+            self.networks.iter().filter(|network| network.game.as_deref() == Some(game.name())).collect();
+        let exact = of_game.iter().find(|network| network.options.as_ref() == Some(&options));
+        let resizable = || of_game.iter().find(|network| self.parts(&network.id, game).is_ok());
+        exact.or_else(resizable).map_or(UNIFORM.into(), |network| network.id.clone())
+    }
+
+    /// The game of a table and its options.
+    ///
+    /// # Errors
+    /// 400 for an unknown game or wrong options.
+    pub fn game(
+        &self,
+        name: &str,
+        options: &serde_json::Map<String, serde_json::Value>,
+    ) -> Served<Arc<dyn AnyGame>> {
+        let keys = self.registry.game(name, &toml::Table::new())?.keys();
+        let table = game_options(options, &keys)?;
+        Ok(self.registry.game(name, &table)?)
+    }
+
+    /// The network `id` for `game`, and how an engine searches with it.
+    ///
+    /// # Errors
+    /// 404 for an unknown network, 400 for one that does not fit the game or cannot be read.
+    pub fn parts(&self, id: &str, game: &dyn AnyGame) -> Served<EngineParts> {
+        let key = (game.name().to_string(), game.options());
+        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = prepared.iter().position(|ready| ready.id == id && ready.game == key) {
+            // The last used network is the last to go.
+            let ready = prepared.remove(at);
+            prepared.push(ready);
+        } else {
+            if prepared.len() >= KEPT {
+                prepared.remove(0);
+            }
+            let ready = self.prepare(&self.network(id)?, game, key)?;
+            prepared.push(ready);
+        }
+        let ready = &prepared[prepared.len() - 1];
+        let settings = Settings { memory_mib: engine_mib(ENGINE_MIB), ..ready.settings };
+        Ok(EngineParts { network: ready.network.fork(), settings, label: ready.label.clone() })
+    }
+
+    fn prepare(
+        &self,
+        info: &NetworkInfo,
+        game: &dyn AnyGame,
+        key: (String, toml::Table),
+    ) -> Served<Prepared> {
+        let (id, sizes) = (info.id.clone(), game.sizes());
+        if info.game.is_none() {
+            let (obs_len, num_actions, num_players) = (sizes.obs.len(), sizes.num_actions, sizes.num_players);
+            let network = Box::new(UniformNet(IoShape { obs_len, num_actions, num_players }));
+            let layers = self.registry.config(game.name()).map_or(Ok(Layers::default()), |text| {
+                Layers::default().text(text, "built-in").map(Layers::on_cpu)
+            })?;
+            let settings = Settings { threads: self.threads, ..Settings::new(&layers.resolve()?, &sizes) };
+            return Ok(Prepared { id, game: key, network, settings, label: info.label.clone() });
+        }
+        if info.game.as_deref() != Some(game.name()) {
+            let found = info.game.as_deref().unwrap_or_default();
+            let what = format!("network {id} plays {found}, expected a network of {}", game.name());
+            return Err(Refusal::bad(what));
+        }
+        let source = Source::open(info.path.as_deref(), &self.registry, &[])?;
+        let own = self.registry.game(game.name(), &game.options())?;
+        let source = source.for_game(&own)?;
+        let (network, settings) = (source.network()?, source.settings(None, self.threads));
+        let label = if info.epoch.is_some() { info.label.clone() } else { source.label };
+        Ok(Prepared { id, game: key, network, settings, label })
+    }
+}
+
+fn info_of(source: &Source, id: String, run: Option<String>, path: Option<PathBuf>) -> NetworkInfo {
+    NetworkInfo {
+        id,
+        game: Some(source.game.name().to_string()),
+        options: Some(json_options(&source.game.options())),
+        label: source.label.clone(),
+        size: Some(size_of(source)),
+        run,
+        epoch: None,
+        updates: Some(source.file.header.updates),
+        path,
+    }
+}
+
+/// The runs in `folder`, sorted by name.
+fn folders_of_runs(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).map(|entries| entries.flatten().map(|entry| entry.path()));
+    let mut found: Vec<PathBuf> = entries.into_iter().flatten().filter(|path| is_run(path)).collect();
+    found.sort();
+    found
+}
+
+/// The size of a network: blocks, channels, weights.
+fn size_of(source: &Source) -> String {
+    let weights: usize = source.file.weights.values().map(|array| array.data.len()).sum();
+    let (blocks, channels) = (source.spec.blocks, source.spec.channels);
+    format!("{}, {}, {}k weights", count(blocks, "block"), count(channels, "channel"), weights.div_ceil(1000))
+}

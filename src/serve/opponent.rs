@@ -1,0 +1,103 @@
+//! Engines that play at tables, each search in a thread of its own.
+
+use super::engines::{Role, SearchPlace, Task};
+use super::refusal::Served;
+use super::site::Site;
+use super::tables::Seated;
+use crate::stop::Stop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// The interval of progress reports.
+const INTERVAL: Duration = Duration::from_millis(500);
+/// The interval at which a search looks for a free place.
+const PLACE_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Has the engine move that is to move at this table, and those after it. To be called after every change of a table.
+pub fn drive(site: &Arc<Site>, seated: &Arc<Seated>) {
+    let Some(stop) = begin(seated) else { return };
+    let (site, table) = (site.clone(), seated.clone());
+    let spawned = thread::Builder::new().name("engine".into()).spawn(move || play_on(&site, &table, stop));
+    if let Err(error) = spawned {
+        fail(seated, format!("no thread for the engine: {error}"), None);
+    }
+}
+
+/// Marks the table as thinking if an engine is to move; what ends its search.
+fn begin(seated: &Seated) -> Option<Stop> {
+    let stop = Stop::default();
+    let begun = seated.lock().waiting_engine().is_some();
+    let begin = |table: &mut super::table::Table| {
+        let player = table.waiting_engine().map(|(player, _)| player);
+        player.iter().for_each(|&player| table.begin_thinking(player, &stop));
+        Ok(player.is_some())
+    };
+    (begun && seated.change(begin).unwrap_or(false)).then_some(stop)
+}
+
+/// Plays until no engine is to move.
+fn play_on(site: &Arc<Site>, seated: &Arc<Seated>, first: Stop) {
+    let mut next = Some(first);
+    while let Some(stop) = next {
+        match catch_unwind(AssertUnwindSafe(|| move_once(site, seated, &stop))) {
+            Ok(Ok(())) => {}
+            Ok(Err(refusal)) => fail(seated, refusal.message, Some(&stop)),
+            Err(_) => fail(seated, "the search broke off".into(), Some(&stop)),
+        }
+        next = begin(seated);
+    }
+}
+
+/// Searches and plays one move, unless the search is no longer wanted.
+fn move_once(site: &Arc<Site>, seated: &Seated, stop: &Stop) -> Served<()> {
+    let Some(_place) = wait_for_place(site, stop) else { return Ok(()) };
+    let table = seated.lock();
+    let Some((player, engine)) = table.thinking().filter(|_| table.awaits(stop)).and_then(|thinking| {
+        let seat = &table.seats()[usize::from(thinking.player)];
+        Some((thinking.player, seat.engine()?.clone()))
+    }) else {
+        return Ok(());
+    };
+    let (game, play) = (table.game().clone(), table.playthrough().clone());
+    drop(table);
+    let task = Task { table: seated.id.clone(), role: Role::Seat(player), network: engine.network };
+    let mut borrowed = site.engines.take(task, &game, &site.catalogue)?;
+    let found = borrowed.with(|search| {
+        search.set_position(&play)?;
+        search.analyse_with(&engine.strength.limit(stop), INTERVAL, &mut |so_far| {
+            let told = seated.change(|table| {
+                if table.awaits(stop) {
+                    table.think(so_far.simulations);
+                }
+                Ok(())
+            });
+            debug_assert!(told.is_ok(), "a report changes nothing else");
+        })
+    })?;
+    drop(borrowed);
+    seated.change(|table| if table.awaits(stop) { table.reply(found.best().action) } else { Ok(()) })
+}
+
+/// A place among the searches; None if the search is no longer wanted.
+fn wait_for_place(site: &Arc<Site>, stop: &Stop) -> Option<SearchPlace> {
+    while stop.cause().is_none() {
+        if let Ok(place) = site.engines.place() {
+            return Some(place);
+        }
+        thread::sleep(PLACE_INTERVAL);
+    }
+    None
+}
+
+/// Shows at the table why its engine does not move, if the search is still wanted.
+fn fail(seated: &Seated, message: String, stop: Option<&Stop>) {
+    let told = seated.change(|table| {
+        if stop.is_none_or(|stop| table.awaits(stop)) {
+            table.fail(message);
+        }
+        Ok(())
+    });
+    debug_assert!(told.is_ok(), "a failure changes nothing else");
+}

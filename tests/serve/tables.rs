@@ -1,0 +1,160 @@
+//! Tables: taking back, going to a ply, seats, records, and wrong requests.
+
+use super::client::Server;
+use serde_json::{Value, json};
+
+fn path(table: &Value) -> String {
+    format!("/api/tables/{}", table["id"].as_str().expect("an id"))
+}
+
+#[test]
+fn moves_are_taken_back_and_other_lines_tried() {
+    let server = Server::start(&["--threads", "1"]);
+    let engine = json!({ "kind": "engine", "network": "embedded", "simulations": 10 });
+    let seats = json!([{ "kind": "human" }, engine]);
+    let table = server.post("/api/tables", &json!({ "game": "connect_four", "seats": seats }));
+    let at = path(&table);
+    let is_mine = |state: &Value| state["turn"]["player"] == 0 && state["thinking"].is_null();
+    server.post(&format!("{at}/play"), &json!({ "name": "3" }));
+    let state = server.wait(&at, is_mine);
+    assert_eq!((&state["plies"], &state["viewer"]), (&json!(2), &json!(0)));
+    // Late or double requests are refused.
+    let (status, sentence) = server.refused("POST", &format!("{at}/play"), &json!({ "action": 3, "ply": 0 }));
+    assert!(status == 409 && sentence.contains("at ply 2"), "{sentence}");
+    let (status, sentence) = server.refused("POST", &format!("{at}/play"), &json!({ "action": 9 }));
+    assert!(status == 400 && sentence.contains("action 9 is not legal here"), "{sentence}");
+    let (status, _) = server.refused("POST", &format!("{at}/play"), &json!({ "action": 3, "seat": 1 }));
+    assert_eq!(status, 409);
+    let back = server.post(&format!("{at}/undo"), &json!({}));
+    assert_eq!((&back["plies"], &back["history"]), (&json!(0), &json!([])));
+    assert_eq!(server.refused("POST", &format!("{at}/undo"), &json!({})).0, 409);
+    let set = server.post(&format!("{at}/position"), &json!({ "actions": "3 3, 2", "paused": true }));
+    assert_eq!((&set["plies"], &set["paused"], &set["thinking"]), (&json!(3), &json!(true), &Value::Null));
+    let (status, _) = server.refused("POST", &format!("{at}/play"), &json!({ "action": 3 }));
+    assert_eq!(status, 409, "an engine is to move");
+    let earlier = server.get(&format!("{at}?ply=1"));
+    assert_eq!(
+        (&earlier["ply"], &earlier["plies"], &earlier["turn"]["player"]),
+        (&json!(1), &json!(3), &json!(1))
+    );
+    server.post(&format!("{at}/pause"), &json!({ "paused": false }));
+    let state = server.wait(&at, is_mine);
+    assert_eq!(state["plies"], json!(4));
+    let gone = server.post(&format!("{at}/goto"), &json!({ "ply": 2 }));
+    assert_eq!((&gone["plies"], &gone["turn"]["player"]), (&json!(2), &json!(0)));
+    let branch = json!({ "from": { "table": table["id"], "ply": 1 }, "seats": [] });
+    let branch = server.post("/api/tables", &branch);
+    assert_eq!((&branch["plies"], &branch["players"][1]["kind"]), (&json!(1), &json!("human")));
+    assert_eq!(server.get("/api/tables").as_array().map(Vec::len), Some(2));
+    assert_eq!(server.call("DELETE", &at, "").0, 204);
+    assert_eq!(server.refused("GET", &at, &Value::Null).0, 404);
+}
+
+#[test]
+fn a_thinking_engine_is_stopped_by_taking_back() {
+    let server = Server::start(&["--threads", "1"]);
+    let engine = json!({ "kind": "engine", "network": "uniform", "seconds": 500.0 });
+    let seats = json!([{ "kind": "human" }, engine]);
+    let at = path(&server.post("/api/tables", &json!({ "game": "hex", "seats": seats })));
+    server.post(&format!("{at}/play"), &json!({ "action": 5 }));
+    let mut events = server.events(&format!("{at}/events"));
+    let thinking = events.find(|(_, state)| state["thinking"]["simulations"].as_u64() > Some(0));
+    assert_eq!(thinking.expect("progress").1["thinking"]["player"], json!(1));
+    let back = server.post(&format!("{at}/undo"), &json!({}));
+    assert_eq!((&back["plies"], &back["thinking"]), (&json!(0), &Value::Null));
+    let next = events.find(|(_, state)| state["plies"] == 0).expect("a state");
+    assert_eq!(next.1["thinking"], Value::Null);
+    server.call("DELETE", &at, "");
+    assert_eq!(events.last().expect("an event").0, "closed");
+}
+
+#[test]
+fn a_game_is_saved_and_read_back() {
+    let server = Server::start(&["--threads", "1"]);
+    let request = json!({ "game": "backgammon", "options": { "short_game": "true" }, "seed": 11 });
+    let at = path(&server.post("/api/tables", &request));
+    for _ in 0..6 {
+        let state = server.get(&at);
+        server.post(&format!("{at}/play"), &json!({ "action": state["view"]["actions"][0]["action"] }));
+    }
+    let saved = server.send("GET", &format!("{at}/record"), "", "").1;
+    let again = server.post("/api/tables", &json!({ "record": saved }));
+    let state = server.get(&at);
+    for field in ["game", "options", "history", "turn", "plies"] {
+        assert_eq!(again[field], state[field], "{field}");
+    }
+    assert_eq!(server.get(&format!("{at}/formats")), json!(["vecaz"]));
+    assert_eq!(server.refused("GET", &format!("{at}/record?format=doc"), &Value::Null).0, 400);
+    assert_eq!(server.refused("POST", "/api/tables", &json!({ "record": "{}" })).0, 400);
+}
+
+#[test]
+fn equal_seeds_deal_equal_dice() {
+    let server = Server::start(&["--threads", "1"]);
+    let roll = |seed: u64| {
+        let state = server.post("/api/tables", &json!({ "game": "backgammon", "seed": seed }));
+        state["history"]
+            .as_array()
+            .expect("a history")
+            .iter()
+            .map(|ply| ply["name"].to_string())
+            .collect::<String>()
+    };
+    assert_eq!(roll(5), roll(5));
+    assert!((0..8).any(|seed| roll(seed) != roll(5)));
+}
+
+#[test]
+fn wrong_requests_are_refused_in_a_sentence() {
+    let server = Server::start(&["--threads", "1"]);
+    for (body, status, part) in [
+        (json!({}), 400, "one of game, network"),
+        (json!({ "game": "shogi" }), 400, "shogi"),
+        (json!({ "game": "hex", "network": "embedded" }), 400, "one of game, network"),
+        (json!({ "game": "hex", "options": { "size": 99 } }), 400, "size"),
+        (json!({ "game": "hex", "options": { "sizes": 9 } }), 400, "sizes"),
+        (json!({ "game": "hex", "options": { "size": null } }), 400, "size"),
+        (json!({ "game": "hex", "options": { "size": "5\nswap = true" } }), 400, "size"),
+        (json!({ "game": "hex", "actions": "a1 zz" }), 400, "zz"),
+        (json!({ "game": "hex", "seats": [{ "kind": "robot" }] }), 400, "robot"),
+        (
+            json!({ "game": "hex", "seats": [{ "kind": "engine", "network": "embedded" }] }),
+            400,
+            "plays connect_four",
+        ),
+        (json!({ "game": "hex", "seats": [{ "kind": "engine", "network": "n9" }] }), 404, "n9"),
+        (
+            json!({ "game": "hex", "seats": [{ "kind": "engine", "network": "uniform", "simulations": 0 }] }),
+            400,
+            "simulations: got 0",
+        ),
+        (json!({ "game": "hex", "seats": [{}, {}, {}] }), 400, "kind"),
+        (
+            json!({ "game": "hex", "seats": [{ "kind": "human" }, { "kind": "human" }, { "kind": "human" }] }),
+            400,
+            "at most 2",
+        ),
+        (json!({ "stored": { "run": "../..", "epoch": 1, "slot": 0 } }), 404, "../.."),
+        (json!({ "from": { "table": "x" } }), 404, "x"),
+        (json!({ "game": 3 }), 400, "expected a string"),
+        (json!({ "games": "hex" }), 400, "games"),
+    ] {
+        let (found, sentence) = server.refused("POST", "/api/tables", &body);
+        assert!(found == status && sentence.contains(part), "{body}: {found} {sentence}");
+    }
+    let (status, body) = server.send("POST", "/api/tables", "", "{");
+    assert!(status == 400 && body.contains("the request: "), "{body}");
+}
+
+#[test]
+fn the_oldest_idle_table_goes() {
+    let server = Server::start(&["--threads", "1"]);
+    let tables: Vec<String> =
+        (0..64).map(|_| path(&server.post("/api/tables", &json!({ "game": "tic_tac_toe" })))).collect();
+    let mut watched = server.events(&format!("{}/events", tables[0]));
+    watched.next().expect("a state");
+    server.post("/api/tables", &json!({ "game": "tic_tac_toe" }));
+    server.get(&tables[0]);
+    assert_eq!(server.refused("GET", &tables[1], &Value::Null).0, 404);
+    assert_eq!(server.get("/api/tables").as_array().map(Vec::len), Some(64));
+}
