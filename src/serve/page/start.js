@@ -102,7 +102,11 @@ export class PlayScreen {
       html("summary", {}, "Paste a game or a position"),
       html("label", { for: "record-text" }, "SGF, PGN, FEN, a backgammon match, or JSON of vecaz"),
       text,
-      html("div", {}, button("Open it", () => openText(text.value))),
+      html(
+        "div",
+        {},
+        button("Open it", () => openText(text.value)),
+      ),
     );
   }
 
