@@ -44,7 +44,7 @@ struct Chunk {
     }
 
     // The address for thread i < GROUP of sum number `number` of `count` in [chunks, count, width]; null past the last column.
-    VZ_DEVICE f32* slot(f32* parts, u32 width, u32 count, u32 number) const {
+    VZ_DEVICE f32* part_of(f32* parts, u32 width, u32 count, u32 number) const {
         const u32 groups = (width + GROUP - 1) / GROUP;
         const u32 at = blockIdx.x % groups * GROUP + threadIdx.x;
         if (threadIdx.x >= GROUP || at >= width) return nullptr;
@@ -70,8 +70,8 @@ VZ_DEVICE void moments(const NormBlock& args, f32 (&shared)[ROW_SLOTS][GROUP], f
             sums[i] += d * d;
         }
     });
-    if (f32* slot = chunk.slot(args.parts, width, SUMS_PER_COLUMN, 0)) *slot = means[threadIdx.x];
-    if (f32* slot = chunk.slot(args.parts, width, SUMS_PER_COLUMN, 1)) *slot = square;
+    if (f32* part = chunk.part_of(args.parts, width, SUMS_PER_COLUMN, 0)) *part = means[threadIdx.x];
+    if (f32* part = chunk.part_of(args.parts, width, SUMS_PER_COLUMN, 1)) *part = square;
 }
 
 // Number of rows, their mean, and the sum of squared deviations from it (Chan, Golub, LeVeque 1983).
@@ -220,8 +220,8 @@ VZ_DEVICE void gradient_sums(const NormBlock& args, f32 (&shared)[ROW_SLOTS][GRO
     if (threadIdx.x < GROUP) {
         for (int i = 0; i < ROW_SLOTS; i++) product += shared[i][threadIdx.x];
     }
-    if (f32* slot = chunk.slot(args.parts, width, SUMS_PER_COLUMN, 0)) *slot = sum;
-    if (f32* slot = chunk.slot(args.parts, width, SUMS_PER_COLUMN, 1)) *slot = product;
+    if (f32* part = chunk.part_of(args.parts, width, SUMS_PER_COLUMN, 0)) *part = sum;
+    if (f32* part = chunk.part_of(args.parts, width, SUMS_PER_COLUMN, 1)) *part = product;
 }
 
 // Totals of `gradient_sums` over a number of rows.
@@ -298,7 +298,7 @@ VZ_DEVICE void column_sums(
         const Vector v = load(x + (u64)row * width + chunk.column);
         for (int i = 0; i < VEC; i++) sums[i] += to_f32(v.x[i]);
     });
-    if (f32* slot = chunk.slot(parts, width, 1, 0)) *slot = sum;
+    if (f32* part = chunk.part_of(parts, width, 1, 0)) *part = sum;
 }
 
 } // namespace train

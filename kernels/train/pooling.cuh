@@ -144,20 +144,20 @@ VZ_DEVICE void bias_backward(const PoolingBlock& of, const PoolArrays& arrays) {
     __syncthreads();
     pool_inner_backward(of, params, parts, gradient);
     for (u32 channel = threadIdx.x; channel < of.pooled; channel += blockDim.x) {
-        u32 largest = 0; // the first of equal maxima
+        u32 max_square = 0; // the first of equal maxima
         f32 largest = 0.0f;
         for (u32 square = 0; square < of.squares; square++) {
             const f32 here = to_f32(active[start + (u64)square * of.width + channel]);
             if (here > largest) {
                 largest = here;
-                largest = square;
+                max_square = square;
             }
         }
         const f32 mean = (gradient.inputs[channel] + gradient.inputs[of.pooled + channel] * of.board_factor) * of.per_square;
         for (u32 square = 0; square < of.squares; square++) {
             const u64 offset = start + (u64)square * of.width + channel;
             if (!(to_f32(active[offset]) > 0.0f)) continue;
-            const f32 max = square == largest ? gradient.inputs[2 * of.pooled + channel] : 0.0f;
+            const f32 max = square == max_square ? gradient.inputs[2 * of.pooled + channel] : 0.0f;
             d[offset] = from_f32<Element>(to_f32(d[offset]) + (mean + max));
         }
     }

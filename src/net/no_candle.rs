@@ -7,9 +7,19 @@ use crate::error::{Error, Result};
 use crate::model::Model;
 use std::sync::Arc;
 
-/// No device of candle.
 #[derive(Clone, Debug)]
-pub enum CandleDevice {}
+enum Never {}
+
+/// A device of candle, of which there is none.
+#[derive(Clone, Debug)]
+pub struct CandleDevice(Never);
+
+impl CandleDevice {
+    /// Is never called.
+    pub fn never(&self) -> ! {
+        match self.0 {}
+    }
+}
 
 /// Refuses the device.
 ///
@@ -27,8 +37,8 @@ pub fn checking_network(spec: &NetSpec, weights: &Weights) -> Result<CpuNet> {
     CpuNet::new(spec, weights, Precision::F32)
 }
 
-/// No network of candle.
-pub enum CandleNet {}
+/// A network of candle, of which there is none.
+pub struct CandleNet(CandleDevice);
 
 impl CandleNet {
     /// The network on `device`, of which there is none.
@@ -36,20 +46,20 @@ impl CandleNet {
     /// # Errors
     /// None.
     pub fn on(device: &CandleDevice, _model: impl Into<Arc<Model>>, _weights: &Weights) -> Result<Self> {
-        match *device {}
+        device.never()
     }
 }
 
 impl Network for CandleNet {
     fn shape(&self) -> IoShape {
-        match *self {}
+        self.0.never()
     }
 
     fn forward(&mut self, _obs: &[f32], _logits: &mut [f32], _values: &mut [f32]) -> Result<()> {
-        match *self {}
+        self.0.never()
     }
 
     fn fork(&self) -> Box<dyn Network> {
-        match *self {}
+        self.0.never()
     }
 }

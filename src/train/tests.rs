@@ -299,6 +299,7 @@ fn the_rate_warms_up_and_falls() {
 }
 
 /// Every number of `a` and `b` that trains, largest difference first relative to the largest number.
+#[cfg(feature = "candle")]
 fn worst_difference(a: &Weights, b: &Weights) -> (f32, String) {
     let difference = |(name, array): (&String, &Array)| {
         let other = &b[name].data;
