@@ -1,6 +1,6 @@
 //! A GPU against the CPU: games and whole self-play must agree to the bit, networks within the rounding of their numbers. Without a GPU
 //! these tests say loudly that they are skipped; where VECAZ_REQUIRE_CUDA=1 is set they fail instead.
-#![cfg(feature = "cuda")]
+#![cfg(all(feature = "candle", feature = "cuda"))]
 
 #[path = "support/parity.rs"]
 mod parity;

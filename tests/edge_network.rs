@@ -1,4 +1,5 @@
 //! The edge network: its outputs under permutations of the vertices, one set of weights at several n, and its learning.
+#![cfg(feature = "candle")]
 
 use std::sync::Arc;
 use vecaz::backend::AnyGame;

@@ -2,7 +2,9 @@ use super::*;
 use crate::config::{Arch, OptimizerKind, TrainConfig, ValueHead};
 use crate::error::Error;
 use crate::game::{ObsShape, Target, TargetKind, TargetShape};
-use crate::model::{Array, NetSpec, Weights};
+#[cfg(feature = "candle")]
+use crate::model::Weights;
+use crate::model::{Array, NetSpec};
 use crate::rng::{Key, Purpose};
 
 fn spec(arch: Arch) -> NetSpec {
