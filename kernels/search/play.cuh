@@ -225,7 +225,9 @@ VZ_DEVICE_CALL void act(const Rows& rows, const GameSlots& slots, u32 i) {
     if (lane() == 0) slots.all[i] = row;
 }
 
-// The tree that games at `state`, after positions with these keys, are cloned from, or NO_PLACE. Twin of `RootCache::find`.
+constexpr int NO_START = 0x7FFFFFFF;
+
+// The tree that games at `state`, after positions with these keys, are cloned from, or NO_START. Twin of `RootCache::find`.
 VZ_DEVICE int start_of(
     const GameSlots& slots, const State& state, [[maybe_unused]] const u64* keys, [[maybe_unused]] u32 num_keys
 ) {
@@ -247,7 +249,7 @@ VZ_DEVICE int start_of(
         const u32 mask = __ballot_sync(ALL_LANES, same);
         if (mask != 0) return (int)first + trailing_zeros(mask);
     }
-    return NO_EDGE;
+    return NO_START;
 }
 
 // Gives row `b` a copy of a tree.
@@ -283,7 +285,7 @@ VZ_DEVICE void set_slot_root(const Rows& rows, const GameSlots& slots, u32 b, [[
     // `start_of` ends with a vote of all lanes, so all have read the row before a copy overwrites it; `set_root_state` takes lane
     // 0's state.
     const int start = start_of(slots, state, rows.history(b), num_history);
-    if (start != NO_EDGE) {
+    if (start != NO_START) {
         clone_start(rows, slots, b, slots.starts[start]);
     } else {
         set_root_state(rows, row, b, state, num_history);

@@ -38,7 +38,7 @@ VZ_DEVICE void set_root(const Rows& rows, const SetRootCommand& command, const S
     deactivate(rows, b, command.num_history);
 }
 
-// The first root edge with this action, or NO_PLACE.
+// The first root edge with this action, or NO_EDGE.
 VZ_DEVICE int edge_of_action(const Row& row, u32 action) {
     const int num_edges = row.nodes[ROOT].num_edges;
     int found = NO_EDGE;

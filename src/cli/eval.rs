@@ -140,7 +140,7 @@ struct SummaryRow<'a> {
 fn publish(args: &EvalArgs, networks: &str, text: &str, json: &str) -> Result<()> {
     let printed = match args.json {
         Some(JsonTarget::Stdout) => Ok(()),
-        _ => print(&(networks.to_string() + &wrap(text, sentence_width()))),
+        _ => print(&wrap(&format!("{networks}{text}"), sentence_width())),
     };
     let written = args.json.as_ref().map_or(Ok(()), |target| target.write(json));
     written.and(printed)

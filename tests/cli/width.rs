@@ -2,8 +2,13 @@
 
 use super::*;
 
+/// The characters of the longest line that could be broken: a path alone cannot.
 fn widest(text: &str) -> usize {
-    text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+    text.lines()
+        .filter(|line| line.split_whitespace().nth(1).is_some())
+        .map(|line| line.chars().count())
+        .max()
+        .unwrap_or(0)
 }
 
 #[test]
