@@ -153,7 +153,7 @@ fn options(name: &str, root: &Node) -> Result<toml::Table> {
 
 /// Plays the move `value` of the player. Some programs leave out the passes of a player who has no other move.
 fn step(play: &mut Playthrough, player: u8, value: &str) -> Result<()> {
-    let pass = play.find("pass");
+    let pass = play.find("pass").filter(|_| play.legal().len() == 1);
     if let (true, Some(pass)) = (play.turn() != Turn::Player(player), pass) {
         play.step(pass)?;
     }
