@@ -8,6 +8,9 @@ const EXPECTED_MOVES: u32 = 30;
 const SHARE_OF_INCREMENT: f64 = 0.75;
 /// Share of the usable time for the last move before more time is added.
 const SHARE_OF_LAST: f64 = 0.9;
+/// Overheads that stay on a clock which has to last for more than one move: one for this move and two for delays of the system, since what
+/// is lost to one of them comes back by the increment alone.
+const RESERVED: u32 = 3;
 
 /// What a player's clock shows before a move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,14 +34,19 @@ impl TimeLeft {
     /// The time that a move may take. `overhead` is the longest time between the end of that time and the moment in which the clock of the
     /// game stops: the end of a pass of the search, and the way of the reply.
     ///
-    /// At most half of the time beyond the overhead is used, so that a move whose overhead is as expected leaves the clock at
-    /// (remaining - overhead) / 2 or more.
+    /// At most half of the time beyond three overheads is used, so that a move whose overhead is as expected leaves the clock at two of them
+    /// or more, if it was at three.
     pub fn budget(&self, overhead: Duration) -> Duration {
-        let usable = self.remaining.saturating_sub(overhead);
         let moves = self.moves_to_go.unwrap_or(EXPECTED_MOVES).max(1);
-        let share = usable / moves + self.increment.mul_f64(SHARE_OF_INCREMENT);
-        let most = if moves == 1 { usable.mul_f64(SHARE_OF_LAST) } else { usable / 2 };
-        share.min(most).max(self.overtime.saturating_sub(overhead).mul_f64(SHARE_OF_LAST))
+        let after_overhead = |time: Duration| time.saturating_sub(overhead).mul_f64(SHARE_OF_LAST);
+        let own = match moves {
+            1 => after_overhead(self.remaining),
+            _ => {
+                let usable = self.remaining.saturating_sub(overhead.saturating_mul(RESERVED));
+                (usable / moves + self.increment.mul_f64(SHARE_OF_INCREMENT)).min(usable / 2)
+            }
+        };
+        own.max(after_overhead(self.overtime))
     }
 }
 
@@ -52,18 +60,18 @@ mod tests {
     #[test]
     fn budgets_of_usual_clocks() {
         let budget = |time: TimeLeft| time.budget(50 * MS).as_millis();
-        assert_eq!(budget(TimeLeft::of(60_050 * MS)), 2000);
-        assert_eq!(budget(TimeLeft { increment: 1000 * MS, ..TimeLeft::of(60_050 * MS) }), 2750);
-        assert_eq!(budget(TimeLeft { moves_to_go: Some(10), ..TimeLeft::of(10_050 * MS) }), 1000);
+        assert_eq!(budget(TimeLeft::of(60_150 * MS)), 2000);
+        assert_eq!(budget(TimeLeft { increment: 1000 * MS, ..TimeLeft::of(60_150 * MS) }), 2750);
+        assert_eq!(budget(TimeLeft { moves_to_go: Some(10), ..TimeLeft::of(10_150 * MS) }), 1000);
         assert_eq!(budget(TimeLeft { moves_to_go: Some(1), ..TimeLeft::of(10_050 * MS) }), 9000);
         assert_eq!(budget(TimeLeft { moves_to_go: Some(0), ..TimeLeft::of(10_050 * MS) }), 9000);
         assert_eq!(
-            budget(TimeLeft { increment: 10_000 * MS, ..TimeLeft::of(1050 * MS) }),
+            budget(TimeLeft { increment: 10_000 * MS, ..TimeLeft::of(1150 * MS) }),
             500,
             "half at most"
         );
         assert_eq!(budget(TimeLeft { overtime: 5050 * MS, ..TimeLeft::default() }), 4500);
-        assert_eq!(budget(TimeLeft::of(50 * MS)), 0);
+        assert_eq!(budget(TimeLeft::of(150 * MS)), 0);
         assert_eq!(budget(TimeLeft::default()), 0);
         assert!(TimeLeft::of(Duration::MAX).budget(MS) < Duration::MAX / 20);
     }
