@@ -1,16 +1,18 @@
-//! One position on the whole machine: evaluations/s of an engine against those of 128 games, and errors on solved positions of Connect
-//! Four at equal time.
+//! One position on the whole machine: evaluations/s of an engine against those of 128 games, errors on solved positions of Connect Four
+//! at equal time, and a match of both ways to share one search between threads at equal time.
 //!
-//! `cargo bench --bench engine -- [SECONDS] [THREADS] [MS_PER_POSITION] [POSITIONS]`
+//! `cargo bench --bench engine -- [SECONDS] [THREADS] [MS_PER_POSITION] [POSITIONS] [GAMES]`
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vecaz::backend::AnyGame;
 use vecaz::backend::RootCache;
+use vecaz::batch::Playthrough;
 use vecaz::config::{Config, Layers, Precision};
 use vecaz::engine::{Engine, Limit, Settings, Sharing};
 use vecaz::eval::positions::{SolvedPosition, error_rates, read, replay};
+use vecaz::game::Turn;
 use vecaz::net::{NetSpec, Network};
 use vecaz::registry::any_game;
 use vecaz::rng::{Key, Purpose};
@@ -40,6 +42,8 @@ fn main() -> vecaz::Result<()> {
     }
     let mut positions = read(&root.join("tests/fixtures/connect_four_solved.jsonl"), &game)?;
     positions.truncate(limit);
+    let settings = Settings { threads, ..Settings::new(&config, &game.sizes()) };
+    play_match(&game, &network, settings, time, value(4, 200.0) as usize)?;
     for threads in [1, threads] {
         for (sharing, leaves) in
             [(Sharing::OneTree, [0, 1, 8, 32, 64].as_slice()), (Sharing::TreePerThread, &[0, 1, 8, 32])]
@@ -137,6 +141,43 @@ fn errors(
         100.0 * rates.exact_error,
         positions.len(),
         simulations / positions.len() as u64,
+    );
+    Ok(())
+}
+
+/// Plays games of one tree against a tree for each thread, `time` a move, each random opening from both sides, and prints the score.
+fn play_match(
+    game: &Arc<dyn AnyGame>,
+    network: &dyn Network,
+    settings: Settings,
+    time: Duration,
+    games: usize,
+) -> vecaz::Result<()> {
+    const OPENING: u64 = 4;
+    let engine = |sharing| Engine::new(game.clone(), network, Settings { sharing, ..settings });
+    let mut engines = [engine(Sharing::OneTree)?, engine(Sharing::TreePerThread)?];
+    let mut counts = [0; 3];
+    for number in 0..games {
+        let mut play = Playthrough::new(game.clone());
+        for ply in 0..OPENING {
+            let legal = play.legal();
+            let mut rng = Key::new(number as u64 / 2, Purpose::Evaluation).with(ply).stream();
+            play.step(legal[rng.below(legal.len())])?;
+        }
+        while let Turn::Player(player) = play.turn() {
+            let engine = &mut engines[(usize::from(player) + number) % 2];
+            engine.set_position(&play)?;
+            let action = engine.analyse(&Limit::time(time))?.best().action;
+            play.step(action)?;
+        }
+        let of_one_tree = game.returns(play.state())[number % 2];
+        counts[(1.0 - of_one_tree) as usize] += 1;
+    }
+    let [wins, draws, losses] = counts;
+    let score = (f64::from(wins) + f64::from(draws) / 2.0) / games as f64;
+    println!(
+        "match at {time:?} a move, {} threads: OneTree {wins} won, {draws} drawn, {losses} lost against TreePerThread, score {score:.3}",
+        settings.threads,
     );
     Ok(())
 }

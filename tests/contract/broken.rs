@@ -139,7 +139,10 @@ fn a_broken_law_is_named_with_the_actions_that_lead_to_it() {
     ] {
         assert_eq!(found.law, law, "{found}");
         assert!(found.what.contains(part), "{part}: {found}");
-        assert!(found.to_string().starts_with("broken (stones = 17, max_take = 3) breaks the law"), "{found}");
+        assert!(
+            found.to_string().starts_with("broken (stones = 17, max_take = 3) breaks the law"),
+            "{found}"
+        );
         // The actions lead from the first position to the defect.
         let game = Nim::default();
         let mut state = game.init();

@@ -42,7 +42,10 @@ fn a_dialogue_as_the_client_speaks_it() {
     for _ in 0..3 {
         let line = client.wait_for("search ");
         let words: Vec<&str> = line.split_whitespace().collect();
-        assert!(words[1].len() >= 2 && words[1].len().is_multiple_of(2) && words[2].parse::<f64>().is_ok(), "{line}");
+        assert!(
+            words[1].len() >= 2 && words[1].len().is_multiple_of(2) && words[2].parse::<f64>().is_ok(),
+            "{line}"
+        );
         assert!(words[3] == "0" && words[4].parse::<u32>().is_ok(), "{line}");
     }
     client.wait_for("status vecaz is waiting");
