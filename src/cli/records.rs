@@ -31,7 +31,8 @@ impl Records {
     /// Adds a game between the contestants with these `names`.
     pub fn add(&mut self, game: &PlayedGame, names: [&str; 2]) {
         let names = if game.seat == 0 { names } else { [names[1], names[0]] };
-        let players = Players { names: names.map(String::from).to_vec(), resigned: game.resigned };
+        let (names, round) = (names.map(String::from).to_vec(), Some(game.number + 1));
+        let players = Players { names, resigned: game.resigned, round };
         self.games.push((game.number, self.format.write(&game.play, &players)));
     }
 

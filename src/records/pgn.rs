@@ -24,11 +24,12 @@ pub fn write(play: &Playthrough, players: &Players) -> String {
     let name_of =
         |player: usize| players.names.get(player).map_or("?", String::as_str).replace(['"', '\\'], "'");
     let (white, black) = (name_of(0), name_of(1));
+    let round = players.round.map_or("?".to_string(), |round| round.to_string());
     let tags = [
         ("Event", "?"),
         ("Site", "?"),
         ("Date", "????.??.??"),
-        ("Round", "?"),
+        ("Round", &round),
         ("White", &white),
         ("Black", &black),
     ];

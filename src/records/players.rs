@@ -7,4 +7,6 @@ pub struct Players {
     pub names: Vec<String>,
     /// The player who resigned.
     pub resigned: Option<u8>,
+    /// The number of the game in a match, from 1.
+    pub round: Option<usize>,
 }

@@ -41,6 +41,9 @@ pub fn write(play: &Playthrough, players: &Players) -> Result<String> {
     for (name, property) in players.names.iter().zip(["PB", "PW"]) {
         let _ = write!(text, "{property}[{}]", escaped(name));
     }
+    if let Some(round) = players.round {
+        let _ = write!(text, "RO[{round}]");
+    }
     if let Some(player) = players.resigned {
         let _ = write!(text, "RE[{}+R]", ["W", "B"][usize::from(player.min(1))]);
     } else if play.turn() == Turn::Over {
@@ -209,9 +212,11 @@ mod tests {
         for (name, options) in [("go", "size = 7"), ("othello", ""), ("gomoku", ""), ("hex", "size = 5")] {
             for seed in 0..5 {
                 let play = random_game(name, options, seed);
-                let text =
-                    write(&play, &Players { names: vec!["a [b\\]".into(), "c".into()], resigned: None })
-                        .expect("a record");
+                let text = write(
+                    &play,
+                    &Players { names: vec!["a [b\\]".into(), "c".into()], ..Players::default() },
+                )
+                .expect("a record");
                 let again = read(&text, &Registry::built_in()).unwrap_or_else(|e| panic!("{e}: {text}"));
                 assert_eq!(again.actions(), play.actions(), "{text}");
                 assert_eq!(again.state(), play.state());

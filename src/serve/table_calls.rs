@@ -205,7 +205,7 @@ pub fn file(site: &Arc<Site>, call: &Call) -> Served<Reply> {
     let play = table.playthrough();
     let format = Format::named(call.query("format").unwrap_or("vecaz"), play.game().as_ref())?;
     let label = |seat: &Seat| seat.engine().map_or("human".to_string(), |engine| engine.label.clone());
-    let players = Players { names: table.seats().iter().map(label).collect(), resigned: None };
+    let players = Players { names: table.seats().iter().map(label).collect(), ..Players::default() };
     let name = format!("{}-{}.{}", play.game().name(), seated.id, format.ending());
     Ok(Reply::File(name, format.write(play, &players)?))
 }
