@@ -14,7 +14,7 @@ use std::sync::Once;
 /// may name a folder with other kernel sources. Needs no GPU; `device` is named in errors.
 ///
 /// # Errors
-/// [`Error::Device`] where there is no compiler, it is too new for such a GPU, or the program does not compile; as
+/// [`crate::Error::Device`] where there is no compiler, it is too new for such a GPU, or the program does not compile; as
 /// [`SourceFolder::replace_headers`].
 pub fn code_for(
     program: &Program,

@@ -8,7 +8,7 @@
 //! layout, `[position, channel block, board, 16 words]`, and a layer goes over all rows with one block of its weights after the other;
 //! its stem alone reads im2col patches (`im2col`).
 //!
-//! Single-threaded on purpose: callers run one evaluator per thread ([`CpuNet::fork`]) on their own rows. The result is
+//! Single-threaded on purpose: callers run one evaluator per thread ([`crate::net::Network::fork`]) on their own rows. The result is
 //! batch-invariant to the bit: each sum takes its products in one fixed order, whatever the batch.
 
 #[cfg(target_arch = "x86_64")]

@@ -24,7 +24,7 @@ impl ForwardPlan {
     /// The network of `spec` with `weights` for `slots` slots on a device of these limits.
     ///
     /// # Errors
-    /// As [`program`]; [`Error::Mismatch`] and [`Error::NotFinite`] for weights that do not fit `spec`.
+    /// As [`program`]; [`crate::Error::Mismatch`] and [`crate::Error::NotFinite`] for weights that do not fit `spec`.
     pub fn new(
         spec: &NetSpec,
         weights: &Weights,

@@ -11,7 +11,7 @@ use crate::model::NetSpec;
 /// The program of `spec` for `slots` slots on a device of these limits.
 ///
 /// # Errors
-/// [`Error::Config`] for an edge network on anything but the edges of a complete graph, [`Error::Unsupported`] where the device is
+/// [`crate::Error::Config`] for an edge network on anything but the edges of a complete graph, [`crate::Error::Unsupported`] where the device is
 /// too small or lacks the instruction.
 pub fn program(
     spec: &NetSpec,

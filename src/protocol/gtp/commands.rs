@@ -91,7 +91,7 @@ impl Gtp {
     /// GTP for the game of `dialogue`.
     ///
     /// # Errors
-    /// Those of [`Board::of`].
+    /// Those of `Board::of`.
     pub fn new(dialogue: &mut Dialogue) -> Result<Self> {
         let board = Board::of(dialogue.position.game().as_ref())?;
         if board.kind == Kind::Go {

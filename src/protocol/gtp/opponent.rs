@@ -24,7 +24,7 @@ impl GtpOpponent {
     /// `program` as a player of `game`, with the time of `strength` a move.
     ///
     /// # Errors
-    /// Those of [`Board::of`], and of a program that refuses the board.
+    /// Those of `Board::of`, and of a program that refuses the board.
     pub fn new(program: Program, game: &dyn ErasedRules, strength: &Strength) -> Result<Self> {
         let board = Board::of(game)?;
         let mut opponent = Self { program, board, moves: None };
