@@ -82,6 +82,9 @@ impl Run {
         let (dir, rest) = (self.dir().display(), self.factory.resume_arguments());
         progress
             .note(&format!("results are in {dir}; open report.html there in a browser, or go on with:"))?;
+        if cfg!(feature = "http") {
+            progress.note(&format!("  vecaz serve {dir}"))?;
+        }
         progress.note(&format!("  vecaz play {dir}\n  vecaz eval {dir} --against rollouts:800\n  vecaz run --resume {dir}{rest} --minutes M"))
     }
 }
