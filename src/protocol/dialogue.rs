@@ -55,9 +55,9 @@ pub struct Goal {
     pub interval: Option<Duration>,
 }
 
-/// Whether a dialogue goes on.
+/// Whether a dialogue continues after a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow {
+pub enum LineOutcome {
     /// It does.
     Continue,
     /// The client has ended it.
@@ -81,7 +81,7 @@ pub trait Protocol {
     ///
     /// # Errors
     /// [`Error::Io`] if the answer cannot be written.
-    fn line(&mut self, dialogue: &mut Dialogue, line: &str) -> Result<Flow>;
+    fn line(&mut self, dialogue: &mut Dialogue, line: &str) -> Result<LineOutcome>;
 
     /// When `line` is read, which has come during a search.
     fn reading(&self, line: &str) -> Reading;
@@ -209,7 +209,7 @@ impl Session<'_> {
     fn run(&mut self, events: &Receiver<Event>) -> Result<()> {
         let mut has_ended = false;
         loop {
-            if self.read_waiting()? == Flow::Quit {
+            if self.read_waiting()? == LineOutcome::Quit {
                 return Ok(());
             }
             if has_ended && !self.dialogue.player.is_bounded() {
@@ -236,7 +236,7 @@ impl Session<'_> {
     }
 
     /// Reads the lines that need not wait for the search in progress, which is stopped if the next one asks for that.
-    fn read_waiting(&mut self) -> Result<Flow> {
+    fn read_waiting(&mut self) -> Result<LineOutcome> {
         while let Some((line, arrived)) = self.waiting.front_mut() {
             let reading = match self.dialogue.is_searching() {
                 true => self.protocol.reading(line),
@@ -255,14 +255,14 @@ impl Session<'_> {
             // The time of a line that had to wait begins with the end of the search before it.
             let (line, arrived) = (std::mem::take(line), arrived.unwrap_or_else(Instant::now));
             self.waiting.pop_front();
-            if self.read_line(&line, arrived)? == Flow::Quit {
-                return Ok(Flow::Quit);
+            if self.read_line(&line, arrived)? == LineOutcome::Quit {
+                return Ok(LineOutcome::Quit);
             }
         }
-        Ok(Flow::Continue)
+        Ok(LineOutcome::Continue)
     }
 
-    fn read_line(&mut self, line: &str, arrived: Instant) -> Result<Flow> {
+    fn read_line(&mut self, line: &str, arrived: Instant) -> Result<LineOutcome> {
         // A permit was given before the line was sent.
         let _ = self.read.try_recv();
         if self.dialogue.is_pondering {

@@ -1,7 +1,7 @@
 //! The protocol of Gomocup's managers and of Piskvork, for Gomoku.
 
 use super::clock::TimeLeft;
-use super::dialogue::{Dialogue, Flow, Goal, Protocol, Reading};
+use super::dialogue::{Dialogue, Goal, LineOutcome, Protocol, Reading};
 use super::position::Position;
 use crate::engine::Analysis;
 use crate::error::{Error, Result};
@@ -204,7 +204,7 @@ impl Gomocup {
         }
     }
 
-    fn command(&mut self, dialogue: &mut Dialogue, command: &str, words: &[&str]) -> Result<Flow> {
+    fn command(&mut self, dialogue: &mut Dialogue, command: &str, words: &[&str]) -> Result<LineOutcome> {
         let first = words.first().copied().unwrap_or_default();
         let needs_board = ["RESTART", "BEGIN", "TURN", "BOARD", "TAKEBACK"].contains(&command);
         match command {
@@ -226,25 +226,25 @@ impl Gomocup {
                 "name=\"vecaz\", version=\"{}\", author=\"the authors of vecaz\", country=\"\"",
                 env!("CARGO_PKG_VERSION")
             ))?,
-            "END" => return Ok(Flow::Quit),
+            "END" => return Ok(LineOutcome::Quit),
             _ => dialogue.say(&format!("UNKNOWN command {command}"))?,
         }
-        Ok(Flow::Continue)
+        Ok(LineOutcome::Continue)
     }
 }
 
 impl Protocol for Gomocup {
-    fn line(&mut self, dialogue: &mut Dialogue, line: &str) -> Result<Flow> {
+    fn line(&mut self, dialogue: &mut Dialogue, line: &str) -> Result<LineOutcome> {
         let line: String = line.chars().filter(|c| !c.is_control()).collect();
         let words: Vec<&str> = line.split_whitespace().collect();
-        let Some((&command, rest)) = words.split_first() else { return Ok(Flow::Continue) };
+        let Some((&command, rest)) = words.split_first() else { return Ok(LineOutcome::Continue) };
         let command = command.to_uppercase();
         if self.board.is_some() && !["END", "START", "RESTART"].contains(&command.as_str()) {
             if command != "DONE" {
-                return self.read_stone(dialogue, &line).map(|()| Flow::Continue);
+                return self.read_stone(dialogue, &line).map(|()| LineOutcome::Continue);
             }
             let stones = self.board.take().unwrap_or_default();
-            return self.set_board(dialogue, &stones).map(|()| Flow::Continue);
+            return self.set_board(dialogue, &stones).map(|()| LineOutcome::Continue);
         }
         self.board = None;
         self.command(dialogue, &command, rest)

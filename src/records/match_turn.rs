@@ -10,10 +10,10 @@ const BAR: u8 = 25;
 /// The point of checkers that are borne off.
 const OFF: u8 = 0;
 /// The most checkers that a turn moves.
-const MOST: usize = 4;
+const MAX_CHECKERS: usize = 4;
 
-/// A checker's way from one point to another, over one die or several.
-type Way = (u8, u8);
+/// A checker's move from one point to another, over one die or several.
+type CheckerMove = (u8, u8);
 
 /// Plays the moves of one turn, whose dice are thrown.
 ///
@@ -26,8 +26,8 @@ pub fn play_turn(play: &mut Playthrough, text: &str) -> Result<()> {
         let what = format!("the turn {dice}: {} after ply {ply} is against the rules", text.trim());
         Error::unsupported("reading this file as a backgammon match", what)
     };
-    let ways = ways(text).ok_or_else(wrong)?;
-    let found = plies(play, &ways).ok_or_else(wrong)?;
+    let moves = moves(text).ok_or_else(wrong)?;
+    let found = plies(play, &moves).ok_or_else(wrong)?;
     found.into_iter().try_for_each(|action| play.step(action))
 }
 
@@ -42,9 +42,9 @@ pub fn finish_turn(play: &mut Playthrough) -> Result<()> {
     Ok(())
 }
 
-/// The ways in a text; None for one that is none.
-fn ways(text: &str) -> Option<Vec<Way>> {
-    let mut ways = Vec::new();
+/// The moves in a text; None for one that is none.
+fn moves(text: &str) -> Option<Vec<CheckerMove>> {
+    let mut moves = Vec::new();
     for word in text.split_whitespace() {
         if !word.contains('/') {
             // Words about the cube and results.
@@ -54,15 +54,15 @@ fn ways(text: &str) -> Option<Vec<Way>> {
             Some((word, times)) => (word, times.trim_end_matches([')', '*']).parse().ok()?),
             None => (word, 1),
         };
-        if !(1..=MOST).contains(&times) {
+        if !(1..=MAX_CHECKERS).contains(&times) {
             return None;
         }
         let points: Vec<u8> = word.split('/').map(point).collect::<Option<_>>()?;
         for _ in 0..times {
-            ways.extend(points.windows(2).map(|pair| (pair[0], pair[1])));
+            moves.extend(points.windows(2).map(|pair| (pair[0], pair[1])));
         }
     }
-    (ways.len() <= MOST).then_some(ways)
+    (moves.len() <= MAX_CHECKERS).then_some(moves)
 }
 
 fn point(text: &str) -> Option<u8> {
@@ -73,11 +73,11 @@ fn point(text: &str) -> Option<u8> {
     }
 }
 
-/// The plies that make exactly `ways`, and after which the turn is over.
-fn plies(play: &Playthrough, ways: &[Way]) -> Option<Vec<u16>> {
+/// The plies that make exactly `moves`, and after which the turn is over.
+fn plies(play: &Playthrough, moves: &[CheckerMove]) -> Option<Vec<u16>> {
     let mut next = play.clone();
     finish_turn(&mut next).ok()?;
-    if ways.is_empty() && !matches!(next.turn(), Turn::Player(_)) {
+    if moves.is_empty() && !matches!(next.turn(), Turn::Player(_)) {
         return Some(next.actions()[play.actions().len()..].to_vec());
     }
     let Turn::Player(player) = play.turn() else { return None };
@@ -85,8 +85,8 @@ fn plies(play: &Playthrough, ways: &[Way]) -> Option<Vec<u16>> {
         let name = play.game().action_name(play.state(), action);
         let Some((from, to)) = name.split('(').next().and_then(|name| name.split_once('/')) else { continue };
         let (from, to) = (point(from)?, point(to)?);
-        let Some(at) = ways.iter().position(|&(start, end)| start == from && end <= to) else { continue };
-        let mut rest = ways.to_vec();
+        let Some(at) = moves.iter().position(|&(start, end)| start == from && end <= to) else { continue };
+        let mut rest = moves.to_vec();
         let (_, end) = rest.remove(at);
         let mut next = play.clone();
         next.step(action).ok()?;

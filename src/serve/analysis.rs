@@ -208,8 +208,8 @@ impl StreamRequest {
 pub fn hint(site: &Arc<Site>, call: &Call) -> Served<Reply> {
     let seated = site.tables.get(call.part("id"))?;
     let request: HintRequest = call.json()?;
-    let asked = Strength::checked(request.simulations, request.seconds)?;
-    let strength = if asked == Strength::default() { HINT } else { asked };
+    let strength = Strength::checked(request.simulations, request.seconds)?;
+    let strength = if strength == Strength::default() { HINT } else { strength };
     let claim = Claim { seat: request.seat, key: request.key.as_deref() };
     let table = seated.lock();
     let subject = Subject::new(site, (&seated.id, &table), claim, None, request.network.as_deref())?;

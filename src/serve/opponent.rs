@@ -67,13 +67,13 @@ fn move_once(site: &Arc<Site>, seated: &Seated, stop: &Stop) -> Served<()> {
     let found = borrowed.with(|search| {
         search.set_position(&play)?;
         search.analyse_with(&engine.strength.limit(stop), INTERVAL, &mut |so_far| {
-            let told = seated.change(|table| {
+            let changed = seated.change(|table| {
                 if table.awaits(stop) {
                     table.think(so_far.simulations);
                 }
                 Ok(())
             });
-            debug_assert!(told.is_ok(), "a report changes nothing else");
+            debug_assert!(changed.is_ok(), "a report changes nothing else");
         })
     })?;
     drop(borrowed);
@@ -93,11 +93,11 @@ fn wait_for_place(site: &Arc<Site>, stop: &Stop) -> Option<SearchPlace> {
 
 /// Shows at the table why its engine does not move, if the search is still wanted.
 fn fail(seated: &Seated, message: String, stop: Option<&Stop>) {
-    let told = seated.change(|table| {
+    let changed = seated.change(|table| {
         if stop.is_none_or(|stop| table.awaits(stop)) {
             table.fail(message);
         }
         Ok(())
     });
-    debug_assert!(told.is_ok(), "a failure changes nothing else");
+    debug_assert!(changed.is_ok(), "a failure changes nothing else");
 }

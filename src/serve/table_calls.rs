@@ -228,15 +228,15 @@ pub fn events(site: &Arc<Site>, call: &Call) -> Served<Reply> {
     let seated = site.tables.get(call.part("id"))?;
     let claim = call.claim()?;
     seated.lock().viewer(claim)?;
-    let mut news = seated.watch()?;
-    news.mark_changed();
+    let mut changes = seated.watch()?;
+    changes.mark_changed();
     let (seat, key) = (claim.seat, claim.key.map(str::to_string));
-    let next = move |mut news: Option<tokio::sync::watch::Receiver<u64>>| {
+    let next = move |mut changes: Option<tokio::sync::watch::Receiver<u64>>| {
         let (seated, key) = (Arc::downgrade(&seated), key.clone());
         async move {
-            let watched = news.as_mut()?;
+            let receiver = changes.as_mut()?;
             let table = seated.clone();
-            let gone = watched.changed().await.is_err();
+            let gone = receiver.changed().await.is_err();
             let read = spawn_blocking(move || {
                 let seated: Arc<Seated> = seated.upgrade()?;
                 let table = seated.lock();
@@ -244,7 +244,7 @@ pub fn events(site: &Arc<Site>, call: &Call) -> Served<Reply> {
             });
             let state = if gone { None } else { read.await.ok().flatten() };
             match state {
-                Some(state) => Some((Ok(event("state", &state)), news)),
+                Some(state) => Some((Ok(event("state", &state)), changes)),
                 None => {
                     let reason = table.upgrade().map_or("the table was removed", |table| table.end());
                     Some((Ok(event("closed", &json!({ "reason": reason }))), None))
@@ -252,6 +252,6 @@ pub fn events(site: &Arc<Site>, call: &Call) -> Served<Reply> {
             }
         }
     };
-    let events: Events = Box::pin(stream::unfold(Some(news), next));
+    let events: Events = Box::pin(stream::unfold(Some(changes), next));
     Ok(Reply::Events(events))
 }

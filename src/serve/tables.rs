@@ -1,4 +1,4 @@
-//! The tables of a server, and the news of their changes.
+//! The tables of a server, and the streams of their changes.
 
 use super::refusal::{Refusal, Served};
 use super::table::{Paused, Table};
@@ -16,7 +16,7 @@ pub struct Seated {
     pub id: String,
     table: Mutex<Table>,
     /// The table's version; closed when the table is removed.
-    news: Mutex<Option<watch::Sender<u64>>>,
+    changes: Mutex<Option<watch::Sender<u64>>>,
     used: Mutex<Instant>,
     ended: OnceLock<&'static str>,
 }
@@ -42,39 +42,39 @@ impl Seated {
         let changed = change(&mut table);
         let version = table.version();
         drop(table);
-        if let Some(news) = lock(&self.news).as_ref() {
-            news.send_replace(version);
+        if let Some(changes) = lock(&self.changes).as_ref() {
+            changes.send_replace(version);
         }
         changed
     }
 
-    /// The news of this table: its version after every change. They end when the table is removed.
+    /// The changes of this table: its version after every change. They end when the table is removed.
     ///
     /// # Errors
     /// 404 if it is removed already.
     pub fn watch(&self) -> Served<watch::Receiver<u64>> {
-        let news = lock(&self.news);
-        news.as_ref().map(watch::Sender::subscribe).ok_or_else(|| unknown(&self.id))
+        let changes = lock(&self.changes);
+        changes.as_ref().map(watch::Sender::subscribe).ok_or_else(|| unknown(&self.id))
     }
 
     /// True if somebody watches or an engine thinks.
     fn is_busy(&self) -> bool {
-        lock(&self.news).as_ref().is_some_and(|news| news.receiver_count() > 0)
+        lock(&self.changes).as_ref().is_some_and(|changes| changes.receiver_count() > 0)
             || lock(&self.table).thinking().is_some()
     }
 
-    /// Why the news have ended.
+    /// Why the changes have ended.
     pub fn end(&self) -> &'static str {
         self.ended.get().copied().unwrap_or("the table was removed")
     }
 
-    /// Ends the search in progress and the news, because of `why`.
+    /// Ends the search in progress and the changes, because of `why`.
     fn close(&self, why: &'static str) {
         self.ended.get_or_init(|| why);
         let mut table = lock(&self.table);
         table.pause(Paused::Yes);
         drop(table);
-        lock(&self.news).take();
+        lock(&self.changes).take();
     }
 }
 
@@ -101,9 +101,9 @@ impl Tables {
             all.retain(|seated| seated.id != idle.id);
             left = Some(idle);
         }
-        let news = Mutex::new(Some(watch::Sender::new(table.version())));
+        let changes = Mutex::new(Some(watch::Sender::new(table.version())));
         let used = Mutex::new(Instant::now());
-        let seated = Arc::new(Seated { id, table: Mutex::new(table), news, used, ended: OnceLock::new() });
+        let seated = Arc::new(Seated { id, table: Mutex::new(table), changes, used, ended: OnceLock::new() });
         all.push(seated.clone());
         Ok((seated, left))
     }

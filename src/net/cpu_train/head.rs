@@ -150,7 +150,7 @@ impl HeadLayers {
     pub fn output_gradient(&self, split: &BatchSplit, outputs: &[f32], d: &[f32]) -> Vec<f32> {
         let (columns, positions) = (self.out.columns, self.out.tap_map.outputs);
         let rows = |d: &[f32]| match positions {
-            1 => widen(d, self.width, columns),
+            1 => pad_rows(d, self.width, columns),
             _ => split.scatter_rows(d, positions, columns),
         };
         match self.output {
@@ -163,7 +163,7 @@ impl HeadLayers {
 }
 
 /// Rows of `width` elements padded with 0 to `columns`.
-fn widen(x: &[f32], width: usize, columns: usize) -> Vec<f32> {
+fn pad_rows(x: &[f32], width: usize, columns: usize) -> Vec<f32> {
     let mut out = vec![0.0; x.len() / width * columns];
     for (row, wide) in x.chunks_exact(width).zip(out.chunks_exact_mut(columns)) {
         wide[..width].copy_from_slice(row);

@@ -6,7 +6,7 @@ use super::time::Clocks;
 use crate::engine::Analysis;
 use crate::error::Result;
 use crate::game::view::Viewer;
-use crate::protocol::dialogue::{Dialogue, Flow, Goal, Protocol, Reading};
+use crate::protocol::dialogue::{Dialogue, Goal, LineOutcome, Protocol, Reading};
 use crate::protocol::position::Position;
 use crate::view;
 
@@ -388,7 +388,7 @@ fn cleaned(line: &str) -> String {
 }
 
 impl Protocol for Gtp {
-    fn line(&mut self, dialogue: &mut Dialogue, line: &str) -> Result<Flow> {
+    fn line(&mut self, dialogue: &mut Dialogue, line: &str) -> Result<LineOutcome> {
         let text = cleaned(line);
         let mut words: Vec<&str> = text.split_whitespace().collect();
         let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
@@ -399,8 +399,8 @@ impl Protocol for Gtp {
         let Some((command, arguments)) = words.split_first() else {
             // A number alone is a command without a name; an empty line is none.
             return match id.is_empty() {
-                true => Ok(Flow::Continue),
-                false => dialogue.say(&format!("?{id} unknown command\n")).map(|()| Flow::Continue),
+                true => Ok(LineOutcome::Continue),
+                false => dialogue.say(&format!("?{id} unknown command\n")).map(|()| LineOutcome::Continue),
             };
         };
         let answer = match self.is_known(command) {
@@ -418,7 +418,7 @@ impl Protocol for Gtp {
                 Ok(()) => {}
             },
         }
-        Ok(if *command == "quit" { Flow::Quit } else { Flow::Continue })
+        Ok(if *command == "quit" { LineOutcome::Quit } else { LineOutcome::Continue })
     }
 
     /// Any line ends an analysis. Other searches end early by the comment `# interrupt` of GoGui.

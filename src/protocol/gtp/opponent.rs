@@ -55,11 +55,11 @@ impl GtpOpponent {
 
     /// The text of the answer to `command`, up to an empty line.
     fn answer(&mut self, command: &str) -> Result<String> {
-        let asked = Instant::now();
-        let mut line = self.program.line(asked)?;
+        let start = Instant::now();
+        let mut line = self.program.line(start)?;
         // Some programs end an answer with more than one empty line.
         while line.is_empty() {
-            line = self.program.line(asked)?;
+            line = self.program.line(start)?;
         }
         let mut text = match line.split_at_checked(1) {
             Some(("=", text)) => text.trim().to_string(),
@@ -76,7 +76,7 @@ impl GtpOpponent {
             }
         };
         loop {
-            let line = self.program.line(asked)?;
+            let line = self.program.line(start)?;
             if line.is_empty() {
                 return Ok(text);
             }

@@ -1,7 +1,7 @@
 //! Lines of JSON for every game, with the fields of KataGo's analysis engine.
 
 mod query; // what a client asks for
-mod reply; // what it is told
+mod reply; // what it is reported
 mod server; // the queries in their order
 
 pub use server::Json;

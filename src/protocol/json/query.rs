@@ -27,7 +27,7 @@ const KNOWN: [&str; 14] = [
 /// The most turns of one query.
 const MAX_TURNS: usize = 10_000;
 
-/// Whose winning chances are told.
+/// Whose winning chances are reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Viewpoint {
     /// Those of the player to move.
@@ -38,7 +38,7 @@ pub enum Viewpoint {
     Second,
 }
 
-/// What is to be told about each turn.
+/// What is to be reported about each turn.
 #[derive(Clone, Debug)]
 pub struct Wishes {
     /// The identifier of the client.
@@ -49,17 +49,17 @@ pub struct Wishes {
     pub time: Option<Duration>,
     /// Time between two reports.
     pub interval: Option<Duration>,
-    /// Whether priors are told.
+    /// Whether priors are reported.
     pub policy: IncludePolicy,
-    /// The most moves that are told.
+    /// The most moves that are reported.
     pub max_moves: usize,
     /// Queries of a higher priority come first.
     pub priority: i64,
-    /// Whose winning chances are told.
+    /// Whose winning chances are reported.
     pub viewpoint: Viewpoint,
 }
 
-/// Whether the network's priors of all actions are told.
+/// Whether the network's priors of all actions are reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IncludePolicy {
     /// They are not.
@@ -70,7 +70,7 @@ pub enum IncludePolicy {
 
 /// A query: positions by the number of moves before them.
 pub struct Query {
-    /// What is to be told.
+    /// What is to be reported.
     pub wishes: Wishes,
     /// The turns, in the order in which they are analysed.
     pub turns: Vec<(usize, Position)>,

@@ -4,7 +4,7 @@ use super::query::{Query, Wishes};
 use super::reply::{State, result};
 use crate::engine::Analysis;
 use crate::error::Result;
-use crate::protocol::dialogue::{Dialogue, Flow, Goal, Protocol, Reading};
+use crate::protocol::dialogue::{Dialogue, Goal, LineOutcome, Protocol, Reading};
 use crate::protocol::position::Position;
 use serde_json::{Map, Value, json};
 
@@ -129,9 +129,9 @@ fn say(dialogue: &mut Dialogue, value: &Value) -> Result<()> {
 }
 
 impl Protocol for Json {
-    fn line(&mut self, dialogue: &mut Dialogue, line: &str) -> Result<Flow> {
+    fn line(&mut self, dialogue: &mut Dialogue, line: &str) -> Result<LineOutcome> {
         if line.trim().is_empty() {
-            return Ok(Flow::Continue);
+            return Ok(LineOutcome::Continue);
         }
         match serde_json::from_str::<Value>(line) {
             Ok(Value::Object(fields)) => match fields.get("id") {
@@ -144,7 +144,7 @@ impl Protocol for Json {
             Ok(_) => say(dialogue, &json!({"error": "expected a JSON object"}))?,
             Err(error) => say(dialogue, &json!({"error": format!("not JSON: {error}")}))?,
         }
-        Ok(Flow::Continue)
+        Ok(LineOutcome::Continue)
     }
 
     fn reading(&self, _line: &str) -> Reading {

@@ -3,7 +3,7 @@
 use super::ggf::{moves, name_of_move};
 use crate::engine::{Analysis, EndCause, Move};
 use crate::error::{Error, Result};
-use crate::protocol::dialogue::{Dialogue, Flow, Goal, Protocol, Reading};
+use crate::protocol::dialogue::{Dialogue, Goal, LineOutcome, Protocol, Reading};
 use crate::protocol::position::Position;
 use std::time::Duration;
 
@@ -161,7 +161,7 @@ fn line(found: &Analysis, candidate: &Move) -> String {
 }
 
 impl Protocol for NBoard {
-    fn line(&mut self, dialogue: &mut Dialogue, line: &str) -> Result<Flow> {
+    fn line(&mut self, dialogue: &mut Dialogue, line: &str) -> Result<LineOutcome> {
         let line: String = line.chars().filter(|c| !c.is_control()).collect();
         let (command, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
         let rest = rest.trim();
@@ -181,11 +181,11 @@ impl Protocol for NBoard {
             // There is no book to which a game could be added.
             "learn" => dialogue.say("learned")?,
             "analyze" => self.analyse(dialogue)?,
-            "quit" => return Ok(Flow::Quit),
+            "quit" => return Ok(LineOutcome::Quit),
             // A line that is not understood is passed over, as the protocol asks.
             _ => {}
         }
-        Ok(Flow::Continue)
+        Ok(LineOutcome::Continue)
     }
 
     /// A client pings, or changes the position, when it does not want the result any more.

@@ -4,7 +4,7 @@ use crate::engine::{Analysis, Move};
 use crate::protocol::position::Position;
 use std::fmt::Write;
 
-/// Whether the chances of win, draw and loss are told.
+/// Whether the chances of win, draw and loss are reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShowWdl {
     /// They are not.

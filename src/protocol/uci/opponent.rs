@@ -63,10 +63,10 @@ impl UciOpponent {
 
     /// The lines up to the one that begins with the word `last`, which is included.
     fn lines_to(&mut self, last: &str) -> Result<Vec<String>> {
-        let asked = Instant::now();
+        let start = Instant::now();
         let mut lines = Vec::new();
         loop {
-            let line = self.program.line(asked)?;
+            let line = self.program.line(start)?;
             let is_last = line.split_whitespace().next() == Some(last);
             lines.push(line);
             if is_last {

@@ -5,7 +5,7 @@ use super::info::{ShowWdl, best_move, lines};
 use crate::engine::{Analysis, EndCause};
 use crate::error::{Error, Result};
 use crate::game::chess::START_FEN;
-use crate::protocol::dialogue::{Dialogue, Flow, Protocol, Reading};
+use crate::protocol::dialogue::{Dialogue, LineOutcome, Protocol, Reading};
 use crate::protocol::position::Position;
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ struct Task {
 
 /// The engine's side of UCI.
 pub struct Uci {
-    /// The number of best moves that are told.
+    /// The number of best moves that are reported.
     num_lines: usize,
     show_wdl: ShowWdl,
     /// True after a position that was refused.
@@ -168,7 +168,7 @@ impl Uci {
         Ok(())
     }
 
-    fn tell(&self, dialogue: &mut Dialogue, task: &Task, found: &Analysis) -> Result<()> {
+    fn send_found(&self, dialogue: &mut Dialogue, task: &Task, found: &Analysis) -> Result<()> {
         let lines = lines(&task.position, found, &task.allowed, self.num_lines, self.show_wdl);
         lines.iter().try_for_each(|line| dialogue.say(line))
     }
@@ -211,11 +211,11 @@ fn resumed(dialogue: &Dialogue, position: &Position) -> Option<Position> {
 }
 
 impl Protocol for Uci {
-    fn line(&mut self, dialogue: &mut Dialogue, line: &str) -> Result<Flow> {
+    fn line(&mut self, dialogue: &mut Dialogue, line: &str) -> Result<LineOutcome> {
         let words: Vec<&str> = line.split_whitespace().collect();
         // Words before the first command are passed over, as the protocol asks.
         let Some(at) = words.iter().position(|word| COMMANDS.contains(word)) else {
-            return Ok(Flow::Continue);
+            return Ok(LineOutcome::Continue);
         };
         let (command, rest) = (words[at], &words[at + 1..]);
         if !matches!(command, "isready" | "ponderhit" | "debug" | "register" | "uci")
@@ -235,10 +235,10 @@ impl Protocol for Uci {
             "go" => self.go(dialogue, rest)?,
             "stop" => dialogue.stop(),
             "ponderhit" => self.ponderhit(dialogue)?,
-            "quit" => return Ok(Flow::Quit),
+            "quit" => return Ok(LineOutcome::Quit),
             _ => {}
         }
-        Ok(Flow::Continue)
+        Ok(LineOutcome::Continue)
     }
 
     fn reading(&self, line: &str) -> Reading {
@@ -250,7 +250,7 @@ impl Protocol for Uci {
 
     fn progress(&mut self, dialogue: &mut Dialogue, found: &Analysis) -> Result<()> {
         let Some(task) = &self.task else { return Ok(()) };
-        self.tell(dialogue, task, found)?;
+        self.send_found(dialogue, task, found)?;
         if task.go.answer == Answer::AtEnd && task.go.is_deep_enough(found.best().line.len()) {
             dialogue.stop();
         }
@@ -261,7 +261,7 @@ impl Protocol for Uci {
         let Some(task) = self.task.take() else { return Ok(()) };
         let (line, is_stopped) = match &found {
             Ok(found) => {
-                self.tell(dialogue, &task, found)?;
+                self.send_found(dialogue, &task, found)?;
                 (best_move(found, &task.allowed), found.end == EndCause::Stopped)
             }
             Err(error) => {
