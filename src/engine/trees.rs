@@ -321,7 +321,7 @@ impl Trees {
         let parts = self.parts()?;
         let mut sum = RootSummary::default();
         match parts.iter().find(|part| part.proven) {
-            Some(proof) if !self.game.sizes().hidden_information => sum.clone_from(proof),
+            Some(proof) => sum.clone_from(proof),
             _ if parts.len() == 1 => sum.clone_from(&parts[0]),
             _ => sum_determinisations(&parts, &mut sum),
         }
@@ -331,16 +331,12 @@ impl Trees {
         Ok(sum)
     }
 
-    /// True if the value of the position is proven: in one tree, or of all deals.
+    /// True if a tree has a proven root. Deals of hidden cards prove nothing: [`crate::search::SearchParams`] has no bounds there.
     ///
     /// # Errors
     /// Those of the device.
     pub fn is_proven(&mut self) -> Result<bool> {
-        let parts = self.parts()?;
-        Ok(match self.game.sizes().hidden_information {
-            true => parts.iter().all(|part| part.proven),
-            false => parts.iter().any(|part| part.proven),
-        })
+        Ok(self.parts()?.iter().any(|part| part.proven))
     }
 
     /// For each of the root's actions `first`, the expected continuation in the first tree.
