@@ -13,7 +13,7 @@ use vecaz::registry::Registry;
 use vecaz::stop::Stop;
 
 /// Time limit of every wait in these tests.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 pub struct Redis {
     folder: tempfile::TempDir,
@@ -168,8 +168,8 @@ pub fn find_worker(server: Server, set: &[(&str, Option<String>)]) -> vecaz::Res
     }
 }
 
-/// A process of vecaz; killed when it is dropped.
-pub struct Vecaz(Child);
+/// A process of vecaz and what `wait_for_text` has read of its standard output; killed when it is dropped.
+pub struct Vecaz(Child, Vec<u8>);
 
 impl Vecaz {
     pub fn spawn(arguments: &[&str]) -> Self {
@@ -181,7 +181,18 @@ impl Vecaz {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin("vecaz"));
         command.args(arguments).env_remove("VECAZ_LOG").env_remove("VECAZ_REDIS_PASSWORD");
         command.envs(variables.iter().copied());
-        Self(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("vecaz starts"))
+        Self(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("vecaz starts"), Vec::new())
+    }
+
+    /// Waits until the process has printed `text`, which may be broken into lines; panics if it ends without.
+    pub fn wait_for_text(&mut self, text: &str) {
+        let stdout = self.0.stdout.as_mut().expect("piped");
+        let mut byte = [0];
+        while !unbroken(&self.1).contains(text) {
+            let length = stdout.read(&mut byte).expect("stdout is read");
+            assert_eq!(length, 1, "it has ended without {text:?}: {}", unbroken(&self.1));
+            self.1.push(byte[0]);
+        }
     }
 
     pub fn kill(&mut self) {
@@ -201,18 +212,23 @@ impl Vecaz {
     pub fn output(mut self) -> Output {
         let start = Instant::now();
         while !self.is_over() {
-            assert!(start.elapsed() < TIMEOUT, "it did not end within a minute");
+            assert!(start.elapsed() < TIMEOUT, "it did not end within three minutes");
             sleep(Duration::from_millis(5));
         }
-        let read = |stream: Option<&mut dyn Read>| {
-            let mut bytes = Vec::new();
+        let read = |stream: Option<&mut dyn Read>, mut bytes: Vec<u8>| {
             stream.map(|stream| stream.read_to_end(&mut bytes));
             bytes
         };
-        let stdout = read(self.0.stdout.as_mut().map(|stream| stream as &mut dyn Read));
-        let stderr = read(self.0.stderr.as_mut().map(|stream| stream as &mut dyn Read));
+        let before = std::mem::take(&mut self.1);
+        let stdout = read(self.0.stdout.as_mut().map(|stream| stream as &mut dyn Read), before);
+        let stderr = read(self.0.stderr.as_mut().map(|stream| stream as &mut dyn Read), Vec::new());
         Output { status: self.0.wait().expect("ended"), stdout, stderr }
     }
+}
+
+/// Printed text without the line breaks that it has for the width of the output.
+pub fn unbroken(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).replace("\n  ", " ")
 }
 
 impl Drop for Vecaz {
@@ -235,7 +251,7 @@ pub fn send(signal: &str, child: &Child) {
 pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
-        assert!(start.elapsed() < TIMEOUT, "no {what} within a minute");
+        assert!(start.elapsed() < TIMEOUT, "no {what} within three minutes");
         sleep(Duration::from_millis(5));
     }
 }

@@ -58,6 +58,16 @@ fn the_game_added_last_is_the_default_and_all_are_listed() {
     assert!(boards.contains("# . . ."), "{boards}");
 }
 
+/// The name of a game without a configuration of its own is taken, too.
+#[test]
+fn a_project_is_not_named_like_a_game() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = program(folder.path(), "new pig");
+    let line = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{line}");
+    assert!(line.contains("the name: got pig, expected one that no game"), "{line}");
+}
+
 #[test]
 fn runs_learn_resume_and_repeat() {
     let folder = tempfile::tempdir().expect("a folder");
