@@ -278,7 +278,8 @@ section! {
         /// Match games per measurement (games without an exact solver), within `share`.
         match_games: usize [1..=1_000_000] = 64,
         /// The opponent of matches: "ladder", "random" or "rollouts:S". The ladder grows with the player: random, rollouts:100,
-        /// rollouts:800, then own earlier networks, each after 75 % against the one before (62.5 % with four players).
+        /// rollouts:800, then own earlier networks, each after 75 % against the one before, or where scores are points after a lead
+        /// that is no chance.
         opponent: String = "ladder".to_string(),
     }
 }

@@ -106,18 +106,28 @@ impl Run {
 fn next_rung(first: Rung, players: usize, records: &[EpochRecord]) -> Rung {
     let last = records.iter().rev().find_map(|record| {
         let strength = record.strength?;
-        Some((record.epoch, strength.rung?, strength.match_score?))
+        Some((record.epoch, strength.rung?, strength))
     });
     match last {
-        Some((epoch, rung, score)) if score >= clear_win(players) => rung.above(epoch),
+        Some((epoch, rung, strength)) if is_clear_win(&strength, players) => rung.above(epoch),
         Some((_, rung, _)) => rung,
         None => first,
+    }
+}
+
+/// True if a match was won clearly. Where scores are points, its lead decides: in a game of cards the best player wins few more rounds than
+/// others, but more points.
+fn is_clear_win(strength: &Strength, players: usize) -> bool {
+    match (strength.lead, strength.match_score) {
+        (Some(lead), _) => lead.interval[0] > 0.0,
+        (None, score) => score.is_some_and(|score| score >= clear_win(players)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::metrics::Lead;
 
     fn record(epoch: u64, number: u32, opponent: Opponent, score: f64) -> EpochRecord {
         let rung = Some(Rung { number, opponent });
@@ -144,5 +154,18 @@ mod tests {
         assert_eq!(next(&records), Rung { number: 4, opponent: Opponent::Epoch(12) });
         let ranks: Vec<f64> = records.iter().filter_map(|record| record.strength?.rank()).collect();
         assert!(ranks[..3].is_sorted_by(|a, b| a > b) && ranks[4] < ranks[2], "{ranks:?}");
+    }
+
+    #[test]
+    fn in_games_of_points_the_lead_decides_and_not_the_rounds_won() {
+        let won_by = |low: f64, score: f64| {
+            let lead = Some(Lead { points: 5.0, mean: 1.0, interval: [low, 2.0 - low] });
+            let strength = record(3, 0, Opponent::Random, score).strength;
+            let strength = strength.map(|strength| Strength { lead, ..strength });
+            let record = EpochRecord { epoch: 3, strength, ..EpochRecord::default() };
+            next_rung(Rung::first(LADDER).expect("known"), 4, &[record]).opponent
+        };
+        assert_eq!(won_by(0.1, 0.3), Opponent::Rollouts(100));
+        assert_eq!(won_by(-0.1, 0.7), Opponent::Random);
     }
 }
