@@ -1,5 +1,7 @@
 //! Throughput of self-play and its breakdown by stage: one row of `vecaz bench-scaling`.
 
+pub mod tuning;
+
 use crate::backend::AnyGame;
 use crate::backend::RootCache;
 use crate::backend::pass_parts::PassParts;
@@ -62,20 +64,14 @@ pub fn measure(
     threads: usize,
     seconds: f64,
 ) -> Result<ScalingRow> {
-    let mut config = sized(config, &game.sizes())?;
-    // Games within random ones would be another mix of positions at first.
-    config.selfplay.first_game = FirstGame::Start;
-    let config = &config;
+    let config = &measured(config, game.as_ref())?;
     let (network, net, path) = network.make(config, game.as_ref())?;
     let rows = config.selfplay.games;
     let plan = backend_plan(config, &game.sizes(), rows);
     let (max_threads, threads) = (threads, num_threads(config, threads));
-    let mut selfplay = SelfPlay::new(game, config, network.as_ref(), Vec::new(), threads)?;
-    let root_cache = begin_with_root_cache(&mut selfplay, config, game.as_ref(), network.as_ref(), plan)?;
+    let (mut selfplay, root_cache) = begun(config, game, network.as_ref(), threads)?;
     let mut lengths = Lengths::default();
-    lengths.play(&mut selfplay, game.as_ref(), WARM_UP_SECONDS)?;
-    selfplay.take_metrics();
-    let wall = lengths.play(&mut selfplay, game.as_ref(), seconds)?;
+    let wall = lengths.play_warm(&mut selfplay, game.as_ref(), seconds)?;
     let metrics = selfplay.take_metrics();
     let offloaded = selfplay.timed_poll()?;
     let leaves = plan.params.leaves as usize;
@@ -109,6 +105,44 @@ pub fn measure(
         seed: config.run.seed,
         ..rates(&metrics, wall, rows, parts)
     })
+}
+
+/// Simulations per second of self-play with `config`, measured for at least `seconds`.
+///
+/// # Errors
+/// As [`measure`].
+pub fn simulation_rate(
+    config: &Config,
+    game: &Arc<dyn AnyGame>,
+    network: BenchNetwork<'_>,
+    threads: usize,
+    seconds: f64,
+) -> Result<f64> {
+    let config = &measured(config, game.as_ref())?;
+    let (network, ..) = network.make(config, game.as_ref())?;
+    let (mut selfplay, _) = begun(config, game, network.as_ref(), num_threads(config, threads))?;
+    let wall = Lengths::default().play_warm(&mut selfplay, game.as_ref(), seconds)?;
+    Ok(selfplay.take_metrics().simulations as f64 / wall)
+}
+
+/// The configuration of a measurement: games within random ones would be another mix of positions at first.
+fn measured(config: &Config, game: &dyn AnyGame) -> Result<Config> {
+    let mut config = sized(config, &game.sizes())?;
+    config.selfplay.first_game = FirstGame::Start;
+    Ok(config)
+}
+
+/// Self-play that has begun its first plies, and whether there is a root cache.
+fn begun(
+    config: &Config,
+    game: &Arc<dyn AnyGame>,
+    network: &dyn Network,
+    threads: usize,
+) -> Result<(SelfPlay, bool)> {
+    let plan = backend_plan(config, &game.sizes(), config.selfplay.games);
+    let mut selfplay = SelfPlay::new(game, config, network, Vec::new(), threads)?;
+    let root_cache = begin_with_root_cache(&mut selfplay, config, game.as_ref(), network, plan)?;
+    Ok((selfplay, root_cache))
 }
 
 impl BenchNetwork<'_> {
@@ -244,6 +278,13 @@ impl Lengths {
             self.add(game, &selfplay.poll()?);
         }
         Ok(start.elapsed().as_secs_f64())
+    }
+
+    /// Plays until trees and caches are filled, then for at least `seconds`, whose metrics alone stay. Returns the time of the latter.
+    fn play_warm(&mut self, selfplay: &mut SelfPlay, game: &dyn AnyGame, seconds: f64) -> Result<f64> {
+        self.play(selfplay, game, WARM_UP_SECONDS)?;
+        selfplay.take_metrics();
+        self.play(selfplay, game, seconds)
     }
 
     fn add(&mut self, game: &dyn AnyGame, finished: &[FinishedGame]) {

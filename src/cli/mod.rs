@@ -13,6 +13,7 @@ pub mod export_weights;
 pub mod games;
 pub mod inspect;
 pub mod new;
+pub mod plan;
 pub mod play;
 pub mod run;
 #[cfg(feature = "http")]
@@ -25,6 +26,7 @@ pub mod verify;
 pub mod top;
 #[cfg(feature = "cluster")]
 pub mod work;
+pub mod tune;
 
 mod address_space;
 mod color;
@@ -120,6 +122,10 @@ pub enum Command {
     Top(top::TopArgs),
     /// Measure self-play throughput over the number of games, leaves and threads
     BenchScaling(bench_scaling::BenchScalingArgs),
+    /// Forecast memory, games a day, hours and cost of a run
+    Plan(plan::PlanArgs),
+    /// Find the fastest settings of self-play on this machine
+    Tune(tune::TuneArgs),
     /// Write a run's network as safetensors for other tools
     ExportWeights(export_weights::ExportWeightsArgs),
     /// Measure strength on solved positions or in a match
@@ -232,7 +238,7 @@ fn handle_size_limits() -> Result<()> {
 fn execute(cli: Cli, registry: &Registry, verbosity: Verbosity) -> Result<()> {
     tracing::info!("vecaz {} of commit {}", env!("CARGO_PKG_VERSION"), env!("VECAZ_COMMIT"));
     let stop = signals::listen(match cli.command {
-        Command::Run(_) | Command::Eval(_) | Command::Serve(_) => OnSignal::Stop,
+        Command::Run(_) | Command::Eval(_) | Command::Serve(_) | Command::Plan(_) => OnSignal::Stop,
         Command::Work(_) => OnSignal::Finish,
         _ => OnSignal::Exit,
     })?;
@@ -241,6 +247,8 @@ fn execute(cli: Cli, registry: &Registry, verbosity: Verbosity) -> Result<()> {
         Command::Work(args) => work::execute(args, registry, verbosity, &stop),
         Command::Top(args) => top::execute(args),
         Command::BenchScaling(args) => bench_scaling::execute(args, registry),
+        Command::Plan(args) => plan::execute(args, registry, &stop),
+        Command::Tune(args) => tune::execute(args, registry),
         Command::ExportWeights(args) => threads::start_threads(0).and_then(|_| export_weights::execute(args)),
         Command::Eval(args) => eval::execute(args, registry, verbosity, &stop),
         Command::Play(args) => play::execute(args, registry),

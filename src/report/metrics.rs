@@ -305,6 +305,16 @@ impl MetricsLog {
     }
 }
 
+/// The records of the run in `dir`, which may be in progress.
+///
+/// # Errors
+/// [`Error::Io`] if there is no log, [`Error::Format`] for a damaged line that is not the last.
+pub fn read_records(dir: &Path) -> Result<Vec<EpochRecord>> {
+    let path = dir.join(FILE_NAME);
+    let bytes = read_whole(&path).map_err(|e| Error::io("reading", &path, e))?;
+    Ok(parse(&bytes, &path)?.into_iter().map(|(_, record)| record).collect())
+}
+
 /// The lines of `bytes` with their records. An incomplete or invalid last line is omitted.
 fn parse<'a>(bytes: &'a [u8], path: &Path) -> Result<Vec<(&'a [u8], EpochRecord)>> {
     let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);

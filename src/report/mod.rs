@@ -5,6 +5,7 @@
 
 pub mod layout;
 pub mod metrics;
+pub mod plan;
 pub mod progress;
 pub mod prometheus;
 pub mod tensorboard;

@@ -1,0 +1,197 @@
+//! `vecaz plan`: memory, games and samples a day, hours and cost of a run, from a short one on this machine.
+
+use super::threads::start_threads;
+use super::{Base, ConfigArgs};
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::files::read_whole;
+use crate::registry::Registry;
+use crate::report::layout::{sentence_width, wrap};
+use crate::report::metrics::read_records;
+use crate::report::plan::{Rates, duration, rounded};
+use crate::report::progress::{Progress, Verbosity, print};
+use crate::report::scaling_plot::ScalingRow;
+use crate::run::Run;
+use crate::run::factory::DefaultFactory;
+use crate::run::memory::MemoryPlan;
+use crate::source::Source;
+use crate::stop::Stop;
+use crate::words::count;
+use clap::Args;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  vecaz plan --config hex13
+  vecaz plan --game go --total-games 5000000 --price 0.50
+  vecaz plan --run runs/connect_four-1
+  vecaz plan --game chess --seconds 120 --rates other-machine.json
+
+Makes a run of this configuration for some seconds in a temporary folder (or takes the last epochs of --run) and says what
+it needs and what a day of it gives: memory, samples, games, stored bytes, and the hours and the cost to a number of games.
+The network of so short a run is nearly random; games of a trained one may be longer or shorter, which --run accounts for.
+--rates takes rows of `vecaz bench-scaling --json` of other machines: self-play alone, since they have no training.";
+
+/// The arguments of `vecaz plan`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct PlanArgs {
+    /// The game and its settings.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// Take the rates of this run, which was made on this machine
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["game", "config", "set", "seconds"])]
+    pub run: Option<PathBuf>,
+    /// Seconds of the measurement
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    pub seconds: f64,
+    /// The number of games to forecast
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub total_games: u64,
+    /// The price of an hour of this machine, in any currency
+    #[arg(long, value_name = "PRICE")]
+    pub price: Option<f64>,
+    /// Rows of `vecaz bench-scaling --json`, of this or of other machines
+    #[arg(long, value_name = "FILE")]
+    pub rates: Option<PathBuf>,
+}
+
+/// What a run was measured to do.
+struct Measured {
+    rates: Rates,
+    /// Bytes of stored games for each game.
+    game_bytes: Option<f64>,
+    how: String,
+}
+
+/// Measures and prints the forecast.
+///
+/// # Errors
+/// Those of the configuration and of the run, and [`Error::Io`] and [`Error::Format`] for files that are no runs or rows.
+pub fn execute(args: PlanArgs, registry: &Registry, stop: &Stop) -> Result<()> {
+    if !(args.seconds >= 1.0 && args.seconds <= 86_400.0) {
+        return Err(Error::config("--seconds", args.seconds, "from 1 to 86400"));
+    }
+    if let Some(price) = args.price.filter(|price| !(price.is_finite() && *price >= 0.0)) {
+        return Err(Error::config("--price", price, "0 or more"));
+    }
+    let others = args.rates.as_deref().map(read_rows).transpose()?;
+    let (config, measured) = match &args.run {
+        Some(dir) => {
+            let records = read_records(dir)?;
+            let source = Source::open(Some(dir), registry, &[])?;
+            start_threads(source.config.run.threads)?;
+            let rates = Rates::of(&records).ok_or_else(|| Error::format(dir, "it has no epochs yet"))?;
+            let how = format!("the last {:.0} s of {}", rates.seconds, dir.display());
+            let game_bytes = game_bytes(dir, records.iter().map(|record| record.games).sum());
+            (source.config, Measured { rates, game_bytes, how })
+        }
+        None => {
+            let config = args.config.resolve(registry, Base::BuiltIn, &[])?;
+            let measured = measure(&config, args.seconds, registry, stop)?;
+            (config, measured)
+        }
+    };
+    let game = registry.game_of(&config)?;
+    let memory = MemoryPlan::new(&config, game.as_ref())?;
+    let mut text = format!("{}: {}\n", game.name(), measured.how);
+    let _ = writeln!(text, "memory: {} MiB: {}", memory.total().div_ceil(1 << 20), memory.describe());
+    text += &forecast(&measured, &args);
+    for row in others.iter().flatten() {
+        text += &other_machine(row, &args);
+    }
+    print(&wrap(&text, sentence_width()))
+}
+
+/// A run of `config` for `seconds` in a temporary folder.
+fn measure(config: &Config, seconds: f64, registry: &Registry, stop: &Stop) -> Result<Measured> {
+    let mut config = config.clone();
+    (config.run.epochs, config.run.minutes) = (0, seconds / 60.0);
+    let threads = start_threads(config.run.threads)?;
+    let folder = tempfile::tempdir().map_err(|e| Error::io("creating", "a temporary folder", e))?;
+    let dir = folder.path().join("run");
+    let factory = Box::new(DefaultFactory(registry.clone()));
+    let mut run = Run::start_on(factory, config, &dir, threads)?;
+    run.run_epochs(&mut Progress::new(Verbosity::Quiet), stop)?;
+    let records = read_records(&dir)?;
+    let rates = Rates::of(&records).ok_or_else(|| {
+        Error::unsupported("a forecast", format!("no epoch ended in {seconds} s; set more --seconds"))
+    })?;
+    let games = records.iter().map(|record| record.games).sum();
+    let how =
+        format!("a run of {seconds:.0} s on {}, with a nearly random network", count(threads, "thread"));
+    Ok(Measured { rates, game_bytes: game_bytes(&dir, games), how })
+}
+
+/// Bytes of each of the `games` that are stored in the run's folder; None if there is none.
+fn game_bytes(dir: &Path, games: u64) -> Option<f64> {
+    let files = std::fs::read_dir(dir.join("games")).ok()?.filter_map(std::result::Result::ok);
+    let bytes: u64 = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum();
+    (games > 0).then(|| bytes as f64 / games as f64)
+}
+
+/// The rows of a file of `vecaz bench-scaling --json`.
+fn read_rows(path: &Path) -> Result<Vec<ScalingRow>> {
+    let bytes = read_whole(path).map_err(|e| Error::io("reading", path, e))?;
+    let rows: Vec<ScalingRow> = serde_json::from_slice(&bytes).map_err(|e| {
+        Error::format(path, format!("expected the rows of `vecaz bench-scaling --json`: {e}"))
+    })?;
+    match rows.is_empty() {
+        true => Err(Error::format(path, "it has no rows")),
+        false => Ok(rows),
+    }
+}
+
+/// The forecast of this machine.
+fn forecast(measured: &Measured, args: &PlanArgs) -> String {
+    let rates = &measured.rates;
+    let [play, train, eval] = rates.shares.map(|share| 100.0 * share);
+    let mut text = format!(
+        "time: {play:.0} % self-play, {train:.0} % training, {eval:.0} % evaluation\nself-play: {} simulations/s\n",
+        rounded(rates.simulations)
+    );
+    let Some((games, length)) = rates.games_a_day().zip(rates.game_length) else {
+        let _ = writeln!(text, "a day: {} samples", rounded(rates.samples_a_day()));
+        return text + "no game has ended, so there is no forecast of games; set more --seconds\n";
+    };
+    let _ = writeln!(
+        text,
+        "a day: {} samples, {} games of {length:.1} plies{}",
+        rounded(rates.samples_a_day()),
+        rounded(games),
+        measured.game_bytes.map_or(String::new(), |bytes| {
+            format!(", {:.2} GiB of stored games", bytes * games / f64::from(1 << 30))
+        })
+    );
+    text + &to_total(rates.hours(args.total_games as f64), args)
+}
+
+/// The line on the time to all games and its price.
+fn to_total(hours: Option<f64>, args: &PlanArgs) -> String {
+    let Some(hours) = hours else { return String::new() };
+    let price = args.price.map_or(String::new(), |price| format!(", which cost {:.2}", price * hours));
+    format!("{}: {}{price}\n", count(args.total_games, "game"), duration(hours))
+}
+
+/// What a row of another machine says: self-play alone.
+fn other_machine(row: &ScalingRow, args: &PlanArgs) -> String {
+    let what = format!(
+        "{} on {}, network {}, N = {}, S = {}, {}: {} simulations/s",
+        row.game,
+        row.device,
+        row.net,
+        row.games,
+        row.sims,
+        count(row.threads, "thread"),
+        rounded(row.simulations_per_second)
+    );
+    match row.games_per_second {
+        Some(rate) if rate > 0.0 => {
+            let hours = args.total_games as f64 / rate / 3600.0;
+            format!("{what}; self-play alone of {}", to_total(Some(hours), args))
+        }
+        _ => format!("{what}; no game ended in its measurement\n"),
+    }
+}

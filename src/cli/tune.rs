@@ -1,0 +1,267 @@
+//! `vecaz tune`: the fastest settings of self-play on this machine.
+
+use super::output::check_target;
+use super::threads::start_threads;
+use super::{Base, ConfigArgs};
+use crate::backend::AnyGame;
+use crate::config::{Config, Layers, MAX_GAMES};
+use crate::error::{Error, Result};
+use crate::files::write_atomic;
+use crate::registry::Registry;
+use crate::report::layout::{Column, Table, sentence_width, width, wrap};
+use crate::report::progress::print;
+use crate::run::epoch_size::sized;
+use crate::scaling::tuning::{Axis, Meter, Tried, Tuning};
+use crate::scaling::{BenchNetwork, check_memory, simulation_rate};
+use crate::source::Source;
+use crate::stop::Stop;
+use crate::words::count;
+use clap::{Args, value_parser};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const EXAMPLES: &str = "\
+Examples:
+  vecaz tune --game hex
+  vecaz tune --config my.toml --minutes 1 --out fast.toml
+  vecaz tune --run runs/connect_four-1 --leaves 1,2,4
+  vecaz tune --game chess --games 64,128,256 --exhaustive
+
+Tries threads, games at once, passes between two polls and entries of the evaluation cache on this machine, from the
+configuration's own values, and measures the best ones again. The configuration with the fastest is written to --out, for
+`vecaz run --config FILE`. More games at once play with older weights, so an epoch has at least four samples for each of
+them. More than one leaf a pass makes each simulation worth less, so it is tried only with --leaves. Run it while the
+machine does nothing else; a network in training is faster or slower than one with random weights by its cache hits,
+which --run accounts for. Games, leaves and polls change which games a run plays; threads and the
+cache change no result.";
+
+/// Samples of an epoch for each game at once, at least.
+const SAMPLES_PER_GAME: usize = 4;
+/// The values tried of N.
+const GAMES: [u64; 9] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
+/// The values tried of `selfplay.passes_per_poll`.
+const PASSES: [u64; 3] = [16, 64, 256];
+/// The values tried of `search.cache_entries`.
+const CACHE: [u64; 4] = [0, 1 << 16, 1 << 19, 1 << 22];
+/// Seconds of a measurement.
+const SECONDS: f64 = 1.0;
+/// Seconds between two polls, at most: a run ends, and an epoch too, only then.
+const POLL_SECONDS: f64 = 4.0;
+
+/// The arguments of `vecaz tune`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct TuneArgs {
+    /// The game and its settings.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// Measure the network of this run's folder or weights file, with the run's configuration
+    #[arg(long, value_name = "RUN", conflicts_with = "game")]
+    pub run: Option<PathBuf>,
+    /// Time limit in minutes
+    #[arg(long, value_name = "M", default_value_t = 3.0)]
+    pub minutes: f64,
+    /// Threads to try [default: 1, 2, 4, ... and all cores]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value_parser!(u64).range(1..=4096))]
+    pub threads: Vec<u64>,
+    /// N: games at once to try [default: powers of two from 16 on]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(value_parser = value_parser!(u64).range(1..=MAX_GAMES as u64))]
+    pub games: Vec<u64>,
+    /// L: leaves a game selects per pass to try [default: that of the configuration]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value_parser!(u64).range(1..=4096))]
+    pub leaves: Vec<u64>,
+    /// Measure every combination, without a time limit
+    #[arg(long, conflicts_with = "minutes")]
+    pub exhaustive: bool,
+    /// The configuration with the fastest settings [default: tuned-GAME.toml]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// Finds the fastest settings, prints what was measured, and writes the configuration.
+///
+/// # Errors
+/// Those of the configuration, of the first measurement, and [`Error::Io`] if the file cannot be written.
+pub fn execute(args: TuneArgs, registry: &Registry) -> Result<()> {
+    if !(args.minutes > 0.0 && args.minutes <= 1e6) {
+        return Err(Error::config("--minutes", args.minutes, "more than 0, at most 1000000"));
+    }
+    let source = args.run.as_deref().map(|run| Source::open(Some(run), registry, &[])).transpose()?;
+    let base = match &source {
+        None => Base::BuiltIn,
+        Some(source) => Base::Saved(Layers::default().config(&source.config)?),
+    };
+    let config = args.config.resolve(registry, base, &[])?;
+    let game = registry.game_of(&config)?;
+    let out = args.out.clone().unwrap_or_else(|| format!("tuned-{}.toml", game.name()).into());
+    let inputs: Vec<&Path> =
+        [&args.run, &args.config.config].into_iter().flatten().map(PathBuf::as_path).collect();
+    check_target(&out, &inputs)?;
+    check_memory(&config, game.as_ref())?;
+    let cores = start_threads(args.threads.iter().copied().max().unwrap_or(0) as usize)?;
+    let axes = axes(&args, &config, game.as_ref(), cores)?;
+    let network =
+        source.as_ref().map_or(BenchNetwork::Configured, |source| BenchNetwork::Trained(&source.file));
+    let deadline = (!args.exhaustive).then(|| Instant::now() + Duration::from_secs_f64(60.0 * args.minutes));
+    let mut meter = Machine {
+        config: &config,
+        game: &game,
+        network,
+        table: Table::fitting(&COLUMNS, width()),
+        first: None,
+        stop: Stop::default().at(deadline),
+    };
+    print(&format!("{}\n", meter.table.header(&COLUMNS)))?;
+    let start = own_values(&axes, &config, cores);
+    let tuning = Tuning::new(&axes, &mut meter);
+    let tried = if args.exhaustive { tuning.exhaust()? } else { tuning.climb(start.clone())? };
+    let best = &tried[0];
+    let own = tried.iter().find(|tried| tried.at == start).map_or(0.0, Tried::rate);
+    let values = Tuning::values(&axes, &best.at);
+    let mut found = with_values(&config, &values);
+    if found.run.threads == cores {
+        found.run.threads = 0;
+    }
+    write_atomic(&out, file_text(&found, best.rate(), cores)?.as_bytes())?;
+    print(&wrap(&summary(&axes, &tried, own, &out), sentence_width()))
+}
+
+/// The values to try of each setting, in the order of `with_values`.
+fn axes(args: &TuneArgs, config: &Config, game: &dyn AnyGame, cores: usize) -> Result<Vec<Axis>> {
+    let samples = sized(config, &game.sizes())?.selfplay.samples_per_epoch;
+    let most = (samples / SAMPLES_PER_GAME).max(config.selfplay.games) as u64;
+    let threads = (0..).map(|power| 1 << power).take_while(|&threads| threads < cores as u64);
+    let games = GAMES.into_iter().filter(|&games| games <= most);
+    let typed = |typed: &[u64], other: Vec<u64>| if typed.is_empty() { other } else { typed.to_vec() };
+    let own_threads = if config.run.threads == 0 { cores } else { config.run.threads.min(cores) };
+    let axis = |key, mut values: Vec<u64>, own: u64| {
+        values.push(own);
+        values.sort_unstable();
+        values.dedup();
+        Axis { key, values }
+    };
+    Ok(vec![
+        axis(
+            "run.threads",
+            typed(&args.threads, threads.chain([cores as u64]).collect()),
+            own_threads as u64,
+        ),
+        axis("selfplay.games", typed(&args.games, games.collect()), config.selfplay.games as u64),
+        axis("search.leaves", args.leaves.clone(), u64::from(config.search.leaves)),
+        axis("selfplay.passes_per_poll", PASSES.to_vec(), u64::from(config.selfplay.passes_per_poll)),
+        axis("search.cache_entries", CACHE.to_vec(), config.search.cache_entries as u64),
+    ])
+}
+
+/// The indices of the configuration's own values, which are among those of `axes`.
+fn own_values(axes: &[Axis], config: &Config, cores: usize) -> Vec<usize> {
+    let threads = if config.run.threads == 0 { cores } else { config.run.threads.min(cores) };
+    let own = [
+        threads as u64,
+        config.selfplay.games as u64,
+        u64::from(config.search.leaves),
+        u64::from(config.selfplay.passes_per_poll),
+        config.search.cache_entries as u64,
+    ];
+    axes.iter().zip(own).map(|(axis, own)| axis.values.binary_search(&own).unwrap_or(0)).collect()
+}
+
+/// The configuration with `values`.
+fn with_values(config: &Config, values: &[u64]) -> Config {
+    let mut config = config.clone();
+    config.run.threads = values[0] as usize;
+    config.selfplay.games = values[1] as usize;
+    config.search.leaves = values[2] as u32;
+    config.selfplay.passes_per_poll = values[3] as u32;
+    config.search.cache_entries = values[4] as usize;
+    config
+}
+
+/// Measures combinations on this machine and prints them.
+struct Machine<'a> {
+    config: &'a Config,
+    game: &'a Arc<dyn AnyGame>,
+    network: BenchNetwork<'a>,
+    table: Table,
+    /// The first rate, to which others are compared.
+    first: Option<f64>,
+    stop: Stop,
+}
+
+const COLUMNS: [Column; 7] = [
+    Column::new("threads", 7, 0),
+    Column::new("N", 6, 0),
+    Column::new("L", 4, 0),
+    Column::new("passes", 6, 0),
+    Column::new("cache", 8, 0),
+    Column::new("sims/s", 10, 0),
+    Column::new("ratio", 6, 0),
+];
+
+impl Machine<'_> {
+    /// The rate of `values` in simulations/s, or why they are left out.
+    fn rate(&mut self, values: &[u64]) -> Result<std::result::Result<f64, &'static str>> {
+        let config = with_values(self.config, values);
+        match check_memory(&config, self.game.as_ref()) {
+            Err(Error::Memory { .. }) => return Ok(Err("memory")),
+            checked => checked?,
+        }
+        let simulations = values[1..4].iter().product::<u64>() as f64;
+        if self.first.is_some_and(|rate| simulations > POLL_SECONDS * rate) {
+            return Ok(Err("long polls"));
+        }
+        simulation_rate(&config, self.game, self.network, values[0] as usize, SECONDS).map(Ok)
+    }
+}
+
+impl Meter for Machine<'_> {
+    fn measure(&mut self, values: &[u64]) -> Result<Option<f64>> {
+        let rate = self.rate(values)?;
+        let mut cells: Vec<String> = values.iter().map(u64::to_string).collect();
+        cells.extend(match rate {
+            Ok(rate) => {
+                let first = *self.first.get_or_insert(rate);
+                [format!("{rate:.0}"), format!("{:.2}", rate / first)]
+            }
+            Err(why) => [why.to_string(), "-".to_string()],
+        });
+        print(&format!("{}\n", self.table.line(&cells)))?;
+        Ok(rate.ok())
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop.cause().is_some()
+    }
+}
+
+/// What was found, in sentences.
+fn summary(axes: &[Axis], tried: &[Tried], own: f64, out: &Path) -> String {
+    let best = &tried[0];
+    let values = Tuning::values(axes, &best.at);
+    let keys: Vec<String> =
+        axes.iter().zip(&values).map(|(axis, value)| format!("{} = {value}", axis.key)).collect();
+    let gain = if own > 0.0 {
+        format!(", {:.2} times the configuration's own", best.rate() / own)
+    } else {
+        String::new()
+    };
+    format!(
+        "fastest of {}: {} with {:.0} simulations/s{gain}\nwritten: {}\n  vecaz run --config {}\n",
+        count(tried.len(), "combination"),
+        keys.join(", "),
+        best.rate(),
+        out.display(),
+        out.display()
+    )
+}
+
+/// The configuration as a file that says where it comes from.
+fn file_text(config: &Config, rate: f64, cores: usize) -> Result<String> {
+    Ok(format!(
+        "# Tuned by `vecaz tune` on a machine with {}: {rate:.0} simulations/s.\n{}",
+        count(cores, "core"),
+        config.file_text()?
+    ))
+}
