@@ -133,7 +133,7 @@ fn strength(
     settings.params = SearchParams::new(&config, &game.sizes());
     let mut a = Contestant::search(game.as_ref(), net, settings)?;
     let mut b = Contestant::search(game.as_ref(), exact, settings)?;
-    let plan = MatchPlan { games, opening_plies: 4, seed: SEED };
+    let plan = MatchPlan { games, opening_plies: 4, seed: SEED, ..MatchPlan::default() };
     let result = play_match(game, &mut a, &mut b, plan, &mut |_| {})?.result;
     let [low, high] = result.score_interval();
     println!(

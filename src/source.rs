@@ -12,10 +12,11 @@ use crate::run::checkpoint;
 use crate::run::folder::{expect_run, is_run, is_unstarted};
 use crate::run::manifest::Manifest;
 use crate::run::network::{check_machine, f32_network, make_network};
-use crate::run::{BEST, CONFIG, FINAL};
+use crate::run::{BEST, CONFIG, FINAL, OPPONENTS};
 use crate::weights::NetFile;
 use crate::words::count;
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The embedded network of the default game, as `vecaz run` trains it.
@@ -85,6 +86,23 @@ impl Source {
         config.game.insert("name".into(), header.game.clone().into());
         let spec = file.spec_for(game.as_ref())?;
         Ok(Self { game, file, spec, config, label, leaves: None })
+    }
+
+    /// The game and the configuration of this one with another network of the same run.
+    ///
+    /// # Errors
+    /// Those of [`NetFile::spec_for`].
+    pub fn with_network(&self, found: NetworkFile) -> Result<Self> {
+        let NetworkFile { file, label } = found;
+        let spec = file.spec_for(self.game.as_ref())?;
+        Ok(Self {
+            game: self.game.clone(),
+            file,
+            spec,
+            config: self.config.clone(),
+            label,
+            leaves: self.leaves,
+        })
     }
 
     fn set(self, registry: &Registry, assignments: &[String]) -> Result<Self> {
@@ -219,6 +237,60 @@ pub fn network_file(path: &Path) -> Result<NetworkFile> {
         Some((dir, name)) => Manifest::with_current(&dir, |manifest| of_run(path, &dir, &name, manifest)),
         None => Ok(NetworkFile::new(path, NetFile::load(path)?, None)),
     }
+}
+
+/// The networks that a run has in its folder: those that it keeps, those of its checkpoints, the best and the last one.
+pub struct RunNetworks {
+    dir: PathBuf,
+    /// The epoch of the best network, if it is known.
+    pub best: Option<u64>,
+    /// The file of each epoch's network, in the folder of the run.
+    names: BTreeMap<u64, String>,
+}
+
+impl RunNetworks {
+    /// The networks of the run in `dir`.
+    ///
+    /// # Errors
+    /// Those of [`Manifest::of_run`]; [`Error::Format`] for a damaged network.
+    pub fn of(dir: &Path) -> Result<Self> {
+        Manifest::with_current(dir, |manifest| {
+            let mut found = Self { dir: dir.to_path_buf(), best: None, names: BTreeMap::new() };
+            for name in manifest.names() {
+                if [BEST, FINAL].contains(&name.as_str()) {
+                    let file = NetFile::from_bytes(&dir.join(&name), &manifest.read(&name)?)?;
+                    let epoch = epoch_of(manifest, &name, &file);
+                    found.best = if name == BEST { epoch } else { found.best };
+                    found.names.extend(epoch.map(|epoch| (epoch, name)));
+                } else if let Some(epoch) = kept_epoch(&name) {
+                    found.names.insert(epoch, name);
+                }
+            }
+            let of_checkpoint = |(epoch, _)| (epoch, checkpoint::weights_name(epoch));
+            found.names.extend(manifest.checkpoints().into_iter().map(of_checkpoint));
+            Ok(found)
+        })
+    }
+
+    /// The epochs that have a network, in order.
+    pub fn epochs(&self) -> Vec<u64> {
+        self.names.keys().copied().collect()
+    }
+
+    /// Reads the network of `epoch`, one of [`RunNetworks::epochs`].
+    ///
+    /// # Errors
+    /// Those of [`network_file`]; [`Error::Format`] for another epoch.
+    pub fn open(&self, epoch: u64) -> Result<NetworkFile> {
+        let none = || Error::format(&self.dir, format!("the run has no network of epoch {epoch}"));
+        network_file(&self.dir.join(self.names.get(&epoch).ok_or_else(none)?))
+    }
+}
+
+/// The epoch of a network that a run keeps for others, by the path of its file.
+fn kept_epoch(name: &str) -> Option<u64> {
+    let file = name.strip_prefix(OPPONENTS)?.strip_prefix("/epoch-")?;
+    file.strip_suffix(".safetensors")?.parse().ok()
 }
 
 /// The epoch of the network in the file `name` of a run: from the folder of a checkpoint, or for the best and the last from the metrics, by

@@ -1,15 +1,15 @@
-//! `vecaz eval`: strength on solved positions, or in a match.
+//! `vecaz eval`: strength on solved positions, in a match, or of a run's networks among themselves.
+
+mod in_match; // a match against one opponent
+mod ladder; // matches between the networks of one run
 
 use super::JsonTarget;
-use super::opponents::{OpponentArgs, by_protocol, external, is_program};
+use super::opponents::OpponentArgs;
 use super::output::check_target;
-use super::records::Records;
 use super::threads::start_threads;
 use crate::error::{Error, Result};
 use crate::eval::arena::{Contestant, ROWS};
 use crate::eval::choices::{choices, summarise};
-use crate::eval::elo::{MatchResult, Mean};
-use crate::eval::matches::{MatchPlan, MatchProgress, play_recorded_match};
 use crate::eval::positions::{self, PositionSummary};
 use crate::registry::Registry;
 use crate::report::layout::{sentence_width, wrap};
@@ -21,7 +21,6 @@ use crate::words::count;
 use clap::{ArgGroup, Args, value_parser};
 use serde::Serialize;
 use serde_json::json;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -33,6 +32,9 @@ Examples:
   vecaz eval runs/hex --against 'exec:./my_player --level 3' --opening-plies 0
   vecaz eval runs/go --against 'gtp:gnugo --mode gtp' --record games.sgf
   vecaz eval runs/chess --against uci:stockfish --opponent-nodes 1000
+  vecaz eval runs/b --against runs/a --sprt 0,20 --opening-plies 4
+  vecaz eval runs/chess --against runs/chess-2 --openings book.epd
+  vecaz eval runs/hex --ladder --minutes 10
 
 A positions file has one JSON object per line: {\"actions\":[..], \"scores\":[number or null per action]}, the exact score
 of each action for the player to move: > 0 wins, 0 draws, < 0 loses. Output per position: {\"index\", \"policy_action\",
@@ -50,7 +52,19 @@ JSON from stdin, {\"game\", \"options\", \"player\", \"actions\": all so far, \"
 \"legal_names\"}, and writes one line to stdout, {\"action\": number or name}.
 
 gtp:COMMAND and uci:COMMAND start programs in the same way that speak GTP (Go, Hex, Gomoku) or UCI (chess). A program that resigns has
-lost; in Go all stones on the board count as alive at the end.";
+lost; in Go all stones on the board count as alive at the end.
+
+--sprt ends a match between two players as soon as it is decided whether the network is at most ELO0 or at least ELO1 stronger, with
+error rates of 5 %: the pentanomial test of fishtest, whose samples are pairs of games with one opening and exchanged seats. Pairs count in
+their order, so that the decision does not depend on threads. The JSON has \"sprt\": {\"elo0\", \"elo1\", \"pairs\": counts of pairs with
+0, 1/2, 1, 3/2 and 2 points, \"llr\", \"accepted\": \"H0\", \"H1\" or null, \"bounds\"}.
+
+A file of openings has one a line: actions as `vecaz inspect --actions` takes them, a line of a positions file, or for chess a FEN or an
+EPD. Lines that begin with # are skipped.
+
+--ladder plays matches between the networks that a run keeps (run.keep_networks), neighbours and next but one, and writes their strengths
+as ladder.json into the run's folder, where its report shows them: Elo differences to the first network by maximum likelihood, with 95 %
+intervals; leads in points for three or more players, mean scores for one; with the errors on solved positions where there are any.";
 
 /// The arguments of `vecaz eval`.
 #[derive(Clone, Debug, Args)]
@@ -67,22 +81,45 @@ pub struct EvalArgs {
     /// file, `./random` if it has such a name
     #[arg(long, value_name = "OPPONENT", group = "task")]
     pub against: Option<String>,
-    /// Games of the match
-    #[arg(long, value_name = "N", default_value_t = 100, conflicts_with = "positions")]
+    /// Play matches between the networks of the run and write their strengths into its folder
+    #[arg(long, group = "task")]
+    pub ladder: bool,
+    /// Epochs between two networks of the ladder, the first and the last besides
+    #[arg(long, value_name = "E", default_value_t = 10, requires = "ladder")]
     #[arg(value_parser = value_parser!(u64).range(1..=1_000_000))]
-    pub games: u64,
+    pub every: u64,
+    /// Time limit of the ladder: fewer networks and games, as many as fit
+    #[arg(long, value_name = "M", requires = "ladder", conflicts_with_all = ["against", "positions"])]
+    pub minutes: Option<f64>,
+    /// Games of the match, or of each match of a ladder; at most so many with --sprt [default: 100; 10000 with --sprt; with
+    /// --openings those that play each opening once from every seat]
+    #[arg(long, value_name = "N", conflicts_with = "positions")]
+    #[arg(value_parser = value_parser!(u64).range(1..=1_000_000))]
+    pub games: Option<u64>,
+    /// End the match once it is decided whether the network is at most ELO0 or at least ELO1 stronger
+    #[arg(long, value_name = "ELO0,ELO1", conflicts_with_all = ["positions", "ladder"], allow_hyphen_values = true)]
+    pub sprt: Option<String>,
+    /// Begin the games with the openings in this file, in its order
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["positions", "ladder"])]
+    pub openings: Option<PathBuf>,
+    /// End each game after this number of plies with the result of perfect play, by the game's exact solver; without it games
+    /// are played to their end, since later mistakes count too
+    #[arg(long, value_name = "PLIES", conflicts_with_all = ["positions", "ladder"])]
+    #[arg(value_parser = value_parser!(u32).range(..=1_000_000))]
+    pub adjudicate: Option<u32>,
     /// Simulations per ply [default: the run's eval.simulations]
     #[arg(long, value_name = "S", value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub sims: Option<u32>,
-    /// Random plies at the start of each pair of games, so that the pairs differ
-    #[arg(long, value_name = "K", default_value_t = 2, conflicts_with = "positions")]
+    /// Random plies at the start of each pair of games, so that the pairs differ [default: 2; 4 with --ladder; 0 with
+    /// --openings, after which they come]
+    #[arg(long, value_name = "K", conflicts_with = "positions")]
     #[arg(value_parser = value_parser!(u32).range(..=1000))]
-    pub opening_plies: u32,
+    pub opening_plies: Option<u32>,
     /// How an external program plays.
     #[command(flatten)]
     pub opponent: OpponentArgs,
     /// Write the games of the match: as SGF for Go, Hex, Gomoku and Othello, as PGN for chess
-    #[arg(long, value_name = "FILE", conflicts_with = "positions")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["positions", "ladder"])]
     pub record: Option<PathBuf>,
     /// Threads, 0 for all cores
     #[arg(long, value_name = "T", default_value_t = 0, value_parser = value_parser!(u64).range(..=4096))]
@@ -107,12 +144,16 @@ pub struct EvalArgs {
 pub fn execute(args: EvalArgs, registry: &Registry, verbosity: Verbosity, stop: &Stop) -> Result<()> {
     let threads = start_threads(args.threads as usize)?;
     if let Some(target) = &args.json {
-        let inputs =
-            [Some(args.run.as_path()), args.positions.as_deref(), args.against.as_deref().map(Path::new)];
+        let against = args.against.as_deref().map(Path::new);
+        let inputs = [Some(args.run.as_path()), args.positions.as_deref(), against, args.openings.as_deref()];
         target.check(&inputs.into_iter().flatten().collect::<Vec<_>>())?;
     }
     if let Some(target) = &args.record {
-        check_target(target, &[&args.run])?;
+        let inputs = [Some(args.run.as_path()), args.openings.as_deref()];
+        check_target(target, &inputs.into_iter().flatten().collect::<Vec<_>>())?;
+    }
+    if args.ladder {
+        return ladder::execute(&args, registry, threads, stop, &mut Progress::new(verbosity));
     }
     let source = Source::open(Some(&args.run), registry, &args.set)?;
     check_search(source.game.as_ref(), source.settings(args.sims, threads), ROWS)?;
@@ -120,10 +161,9 @@ pub fn execute(args: EvalArgs, registry: &Registry, verbosity: Verbosity, stop: 
     match (&args.positions, &args.against) {
         (Some(file), _) => on_positions(&args, &source, file, threads, stop, &mut progress),
         (_, Some(opponent)) => {
-            let other = opponent_named(&args, registry, &source, opponent, threads)?;
-            in_match(&args, &source, (opponent, other), threads, stop, &mut progress)
+            in_match::execute(&args, (&source, opponent), registry, threads, stop, &mut progress)
         }
-        _ => Err(Error::unsupported("vecaz eval", "give --positions or --against")),
+        _ => Err(Error::unsupported("vecaz eval", "give --positions, --against or --ladder")),
     }
 }
 
@@ -183,138 +223,6 @@ fn on_positions(
     publish(args, &network, &text.concat(), &rows.map(|row| format!("{row}\n")).collect::<String>())
 }
 
-fn in_match(
-    args: &EvalArgs,
-    source: &Source,
-    (opponent, (other, label)): (&str, (Contestant, Option<String>)),
-    threads: usize,
-    stop: &Stop,
-    progress: &mut Progress,
-) -> Result<()> {
-    let mut own = searcher(args, source, threads)?.stopped_by(stop);
-    let mut other = other.stopped_by(stop);
-    let plan = MatchPlan { games: args.games as usize, opening_plies: args.opening_plies, seed: args.seed }
-        .for_game(source.game.as_ref());
-    progress.start("match", plan.games as u64, "games");
-    let mut reached = MatchProgress::default();
-    let mut records = args.record.as_deref().map(|path| Records::new(path, &source.game)).transpose()?;
-    let names = [source.label.as_str(), label.as_deref().unwrap_or(opponent)];
-    let mut record = |game| records.iter_mut().for_each(|records| records.add(&game, names));
-    let played = play_recorded_match(&source.game, &mut own, &mut other, plan, &mut record, &mut |so_far| {
-        reached = so_far;
-        progress.set_with(so_far.games, so_far.fraction, so_far.result.score_so_far());
-    });
-    progress.finish();
-    // Games that were finished are kept, whatever ended the match.
-    let recorded = records.map_or(Ok(()), Records::write);
-    let outcome = match played {
-        Ok(outcome) => outcome,
-        Err(error) => {
-            if matches!(error, Error::Stopped(_)) {
-                // Ctrl-C also ends the program that reads a pipe. A failed write is ignored, and the signal is reported.
-                let _ = print_partial(args, opponent, reached);
-            }
-            return Err(error);
-        }
-    };
-    recorded?;
-    let (result, points, lead) = (outcome.result, outcome.points(), outcome.lead());
-    let decided = (!outcome.is_for_one_player).then_some(result);
-    let row = json!({
-        "network": source.label, "against": opponent, "opponent_network": label, "games": outcome.scores.len(), "simulations": source.settings(args.sims, threads).params.simulations,
-        "wins": result.wins, "draws": result.draws, "losses": result.losses,
-        "win_rate": decided.map(|r| r.win_rate()), "win_rate_interval": decided.map(|r| r.win_rate_interval()),
-        "score": decided.map(|r| r.score()), "score_interval": decided.map(|r| r.score_interval()),
-        "elo": decided.map(|r| r.elo()), "raw_score": Mean::of(&outcome.scores),
-        "points_per_game": points.map(|p| p.mean), "points_interval": points.and_then(|p| p.interval()),
-        "opponent_points_per_game": points.map(|_| Mean::of(&outcome.other_scores).mean),
-        "lead_per_game": lead.map(|lead| lead.mean), "lead_interval": lead.and_then(|lead| lead.interval()),
-        "seed": args.seed, "opening_plies": args.opening_plies,
-    });
-    let counts = match decided {
-        Some(result) => describe(result),
-        None => format!("{} games of each, with the same chance\n", outcome.scores.len()),
-    };
-    let mut text = format!("against {opponent}: {counts}");
-    if let Some((points, lead)) = points.zip(lead) {
-        let others = Mean::of(&outcome.other_scores).mean;
-        text += &format!("  points    {points} per game, of the opponents {others:.2}\n  lead      {lead}\n");
-    }
-    let opponent = label.map(|label| format!("opponent: {label}\n")).unwrap_or_default();
-    publish(args, &format!("network: {}\n{opponent}", source.label), &text, &format!("{row}\n"))
-}
-
-/// The counts of a match, and below them a line each for win rate, score and Elo difference with their 95 % intervals.
-fn describe(result: MatchResult) -> String {
-    let share = |share: f64, [low, high]: [f64; 2]| format!("{share:.3} [{low:.3} to {high:.3}]");
-    let elo = result.elo().to_string();
-    format!(
-        "{} won, {} drawn, {} lost\n  win rate  {}\n  score     {}\n  Elo       {}\n",
-        result.wins,
-        result.draws,
-        result.losses,
-        share(result.win_rate(), result.win_rate_interval()),
-        share(result.score(), result.score_interval()),
-        elo.trim_start_matches("Elo ")
-    )
-}
-
-/// Prints the result of a match that was stopped, to stderr if JSON goes to stdout. A JSON file is written for whole matches only.
-fn print_partial(args: &EvalArgs, opponent: &str, reached: MatchProgress) -> Result<()> {
-    let mut text = format!("stopped after {} of {}", reached.games, count(args.games, "game"));
-    text += &match reached.result.games() {
-        0 => "\n".into(),
-        _ => format!(", the shorter ones first; against {opponent}: {}", describe(reached.result)),
-    };
-    let text = wrap(&text, sentence_width());
-    match args.json {
-        Some(JsonTarget::Stdout) => {
-            std::io::stderr().write_all(text.as_bytes()).map_err(|e| Error::io("writing", "stderr", e))
-        }
-        _ => print(&text),
-    }
-}
-
-/// The opponent of `--against`: an external program, a player without a network, or a search with another network. Returns it with the
-/// label of its network.
-fn opponent_named(
-    args: &EvalArgs,
-    registry: &Registry,
-    source: &Source,
-    opponent: &str,
-    threads: usize,
-) -> Result<(Contestant, Option<String>)> {
-    let game = source.game.as_ref();
-    if is_program(opponent) {
-        let threads = threads.min(args.games as usize);
-        let contestant = match opponent.strip_prefix("exec:") {
-            Some(command) => external(&args.opponent, command, threads)?,
-            None => by_protocol(&args.opponent, game, opponent, threads)?,
-        };
-        return Ok((contestant, None));
-    }
-    if opponent == "random" || opponent.starts_with("rollouts:") {
-        return Ok((Contestant::named(game, opponent, "--against", threads)?, None));
-    }
-    let path = Path::new(opponent);
-    if let Err(e) = path.metadata() {
-        let got = format!("{opponent} (not found: {e})");
-        let expected = "random, rollouts:S, exec:COMMAND, gtp:COMMAND, uci:COMMAND, or the path of a run or of a network file";
-        return Err(Error::config("--against", got, expected));
-    }
-    let other = Source::open(Some(path), registry, &[])?;
-    if other.game.name() != game.name() {
-        return Err(Error::Mismatch {
-            what: format!("game of {opponent}"),
-            found: other.game.name().into(),
-            expected: game.name().into(),
-        });
-    }
-    let other = other.for_game(&source.game)?;
-    check_search(game, other.settings(args.sims, threads), 2 * ROWS)?;
-    Ok((searcher(args, &other, threads)?, Some(other.label)))
-}
-
 /// The search with the network of `source`.
 fn searcher(args: &EvalArgs, source: &Source, threads: usize) -> Result<Contestant> {
     let network = source.network()?;
@@ -341,7 +249,11 @@ mod tests {
         let args = parse("eval runs/a --positions p.jsonl --sims 800 --json -").expect("valid");
         assert_eq!((args.positions, args.sims), (Some("p.jsonl".into()), Some(800)));
         let args = parse("eval runs/a --against rollouts:800 --games 7").expect("valid");
-        assert_eq!((args.against.as_deref(), args.games), (Some("rollouts:800"), 7));
+        assert_eq!((args.against.as_deref(), args.games), (Some("rollouts:800"), Some(7)));
+        let args = parse("eval runs/a --against runs/b --sprt -5,0 --openings book.txt").expect("valid");
+        assert_eq!((args.sprt.as_deref(), args.openings), (Some("-5,0"), Some("book.txt".into())));
+        let args = parse("eval runs/a --ladder --every 3 --minutes 1.5").expect("valid");
+        assert_eq!((args.ladder, args.every, args.minutes), (true, 3, Some(1.5)));
         for line in [
             "eval runs/a",
             "eval --against random",
@@ -349,6 +261,14 @@ mod tests {
             "eval a --positions p --games 3",
             "eval a --against random --games 0",
             "eval a --against random --sims 0",
+            "eval a --positions p --sprt 0,20",
+            "eval a --ladder --sprt 0,20",
+            "eval a --ladder --against random",
+            "eval a --against random --every 3",
+            "eval a --against random --minutes 3",
+            "eval a --ladder --every 0",
+            "eval a --ladder --record games.sgf",
+            "eval a --positions p --adjudicate 9",
         ] {
             assert!(parse(line).is_err(), "{line}");
         }

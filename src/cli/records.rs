@@ -36,11 +36,12 @@ impl Records {
         self.games.push((game.number, self.format.write(&game.play, &players)));
     }
 
-    /// Writes the games in their order.
+    /// Writes the first `games` of the match, as far as they were added, in their order.
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Unsupported`] for a game that the format does not have.
-    pub fn write(mut self) -> Result<()> {
+    pub fn write(mut self, games: usize) -> Result<()> {
+        self.games.retain(|(number, _)| *number < games);
         self.games.sort_by_key(|(number, _)| *number);
         let text: String = self.games.into_iter().map(|(_, text)| text).collect::<Result<_>>()?;
         write_atomic(&self.path, text.as_bytes())

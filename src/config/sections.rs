@@ -256,6 +256,9 @@ section! {
         /// Number of latest checkpoints kept, besides the best network. More allow a return to an earlier epoch; each is as large
         /// as the replay buffer.
         keep_checkpoints: usize [1..=100_000] = 3,
+        /// Epochs between networks that are kept in `opponents/`, besides that of the first epoch, for `vecaz eval --ladder`; 0 = none. Each
+        /// is as large as `best.safetensors`.
+        keep_networks: u64 = 10,
     }
 }
 section! {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The two-sided 95 % point of the standard normal distribution.
-const Z95: f64 = 1.959_963_984_540_054;
+pub(super) const Z95: f64 = 1.959_963_984_540_054;
 
 /// Results of a match between two players, from the first one's side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,10 +56,25 @@ impl MatchResult {
         if games == 0.0 {
             return [0.0, 1.0];
         }
-        let counts = [self.losses, self.draws, self.wins].map(|count| (count as f64 + 0.5) / (games + 1.5));
-        let mean = counts[2] + 0.5 * counts[1];
-        let variance = counts[2] + 0.25 * counts[1] - mean * mean;
-        share_interval(self.score(), games * (mean * (1.0 - mean) / variance).max(1.0))
+        let mean = self.mean_with_prior();
+        share_interval(self.score(), games * (mean * (1.0 - mean) / self.variance()).max(1.0))
+    }
+
+    /// The variance of one game's points, with half a game of each result added (Jeffreys's prior).
+    pub fn variance(&self) -> f64 {
+        let [_, draws, wins] = self.shares_with_prior();
+        let mean = self.mean_with_prior();
+        wins + 0.25 * draws - mean * mean
+    }
+
+    fn mean_with_prior(&self) -> f64 {
+        let [_, draws, wins] = self.shares_with_prior();
+        wins + 0.5 * draws
+    }
+
+    /// The fractions of games lost, drawn and won, with half a game of each result added.
+    fn shares_with_prior(&self) -> [f64; 3] {
+        [self.losses, self.draws, self.wins].map(|count| (count as f64 + 0.5) / (self.games() as f64 + 1.5))
     }
 
     /// The fraction of games won, without draws; 0 before the first game.

@@ -17,6 +17,8 @@ pub(super) struct MatchGame {
     pub play: Playthrough,
     /// The seat that gave the game up.
     resigned: Option<u8>,
+    /// The results that a judge has given it. `[P]`
+    adjudicated: Option<Vec<f32>>,
 }
 
 /// A finished game of a match.
@@ -49,14 +51,20 @@ pub(super) struct GameOutcome {
 
 impl MatchGame {
     /// The game after its opening.
-    pub fn begin(game: &Arc<dyn AnyGame>, plan: MatchPlan, number: usize) -> Result<Self> {
+    pub fn begin(game: &Arc<dyn AnyGame>, plan: MatchPlan<'_>, number: usize) -> Result<Self> {
         let group = number / group_size(game.as_ref());
-        Ok(Self { number, play: opening(game, plan, group as u64)?, resigned: None })
+        Ok(Self { number, play: opening(game, plan, group as u64)?, resigned: None, adjudicated: None })
     }
 
-    /// The side that decides next; nobody once a player has given up.
+    /// The side that decides next; nobody once a player has given up or a judge has ended the game.
     pub fn turn(&self) -> Turn {
-        if self.resigned.is_some() { Turn::Over } else { self.play.turn() }
+        let is_ended = self.resigned.is_some() || self.adjudicated.is_some();
+        if is_ended { Turn::Over } else { self.play.turn() }
+    }
+
+    /// Ends the game with these results. `[P]`
+    pub fn judge(&mut self, returns: Vec<f32>) {
+        self.adjudicated = Some(returns);
     }
 
     /// Carries out the decision of the player to move.
@@ -71,9 +79,12 @@ impl MatchGame {
         }
     }
 
-    /// The results of all players: of a game that was given up, a loss for that seat. `[P]`
+    /// The results of all players: those of the judge; of a game that was given up, a loss for that seat. `[P]`
     fn returns(&self) -> Vec<f32> {
         let game = self.play.game();
+        if let Some(returns) = &self.adjudicated {
+            return returns.clone();
+        }
         match self.resigned {
             None => game.returns(self.play.state()),
             Some(loser) => {
@@ -117,7 +128,11 @@ impl GameOutcome {
     /// The outcome of a finished game.
     pub fn new(game: &MatchGame) -> Self {
         let (play, seat) = (&game.play, usize::from(game.seat()));
-        let (returns, scores) = (game.returns(), play.game().scores(play.state()));
+        let returns = game.returns();
+        let scores = match game.adjudicated {
+            Some(_) => returns.clone(),
+            None => play.game().scores(play.state()),
+        };
         let mover = (returns.len() == 1).then_some(seat);
         let own = if mover.is_some() { 0 } else { seat };
         let others = returns.iter().enumerate().filter(|(seat, _)| *seat != own).map(|(_, r)| r);
@@ -134,10 +149,15 @@ impl GameOutcome {
     }
 }
 
-fn opening(game: &Arc<dyn AnyGame>, plan: MatchPlan, pair: u64) -> Result<Playthrough> {
+/// The position in which the games of the group with this number begin.
+fn opening(game: &Arc<dyn AnyGame>, plan: MatchPlan<'_>, group: u64) -> Result<Playthrough> {
+    let start = || match plan.openings {
+        [] => Playthrough::new(game.clone()),
+        openings => openings[group as usize % openings.len()].clone(),
+    };
     for attempt in 0u64.. {
-        let mut rng = Key::new(plan.seed, Purpose::Opening).with(pair).with(attempt).stream();
-        let mut play = Playthrough::new(game.clone());
+        let mut rng = Key::new(plan.seed, Purpose::Opening).with(group).with(attempt).stream();
+        let mut play = start();
         let mut left = plan.opening_plies;
         while left > 0 && play.turn() != Turn::Over {
             left -= u32::from(play.turn() != Turn::Chance);
@@ -147,7 +167,7 @@ fn opening(game: &Arc<dyn AnyGame>, plan: MatchPlan, pair: u64) -> Result<Playth
             return Ok(play);
         }
     }
-    Ok(Playthrough::new(game.clone()))
+    Ok(start())
 }
 
 fn random_step(play: &mut Playthrough, rng: &mut RngStream) -> Result<()> {

@@ -1,14 +1,16 @@
 //! Matches: games between two contestants by a plan, as a whole or in parts, and checks of games played by another process.
 
+use super::adjudicate::Adjudicator;
 use super::arena::{Contestant, ROWS};
 use super::elo::{MatchResult, Mean};
 use super::match_game::{GameOutcome, MatchGame};
+use super::sprt::SprtState;
 use crate::backend::AnyGame;
 use crate::batch::Playthrough;
 use crate::error::Result;
 use crate::game::Turn;
 use crate::search::root::RowKey;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 pub use super::match_game::PlayedGame;
@@ -32,6 +34,8 @@ pub struct MatchOutcome {
     pub other_scores: Vec<f64>,
     /// The first contestant's return in each game.
     pub returns: Vec<f64>,
+    /// The test of the match, if it had one. The outcome has the games that it counts.
+    pub sprt: Option<SprtState>,
 }
 
 impl MatchOutcome {
@@ -65,7 +69,7 @@ impl MatchOutcome {
     /// Those of [`check_game`].
     pub fn of_records(
         game: &Arc<dyn AnyGame>,
-        plan: MatchPlan,
+        plan: MatchPlan<'_>,
         records: &[Vec<u16>],
     ) -> std::result::Result<Self, String> {
         let outcome = |(number, actions): (usize, &Vec<u16>)| replay(game, plan, number, actions);
@@ -89,9 +93,14 @@ impl MatchOutcome {
 
     /// The first contestant's mean raw score per game minus that of the other seats, for the games of [`Self::points`].
     pub fn lead(&self) -> Option<Mean> {
+        self.points().map(|_| self.lead_in_scores())
+    }
+
+    /// The first contestant's mean raw score per game minus that of the other seats, whatever the scores of the game are.
+    pub fn lead_in_scores(&self) -> Mean {
         let leads: Vec<f64> =
             self.scores.iter().zip(&self.other_scores).map(|(own, other)| own - other).collect();
-        self.points().map(|_| Mean::of(&leads))
+        Mean::of(&leads)
     }
 }
 
@@ -104,10 +113,16 @@ pub struct MatchProgress {
     pub result: MatchResult,
     /// Estimated fraction of the match's plies that were played; None until a game is finished.
     pub fraction: Option<f64>,
+    /// The test of the match so far, if it has one.
+    pub sprt: Option<SprtState>,
 }
 
 /// Plays a match of `a` against `b`, at most [`GAMES_AT_ONCE`] games at once, and passes its progress to `report` after every ply. With
 /// more than two players, `a` has one seat and `b` all others. The outcome does not depend on the number of games at once.
+///
+/// A test takes the pairs of games in the order of their numbers, whichever ends first, and ends the match with the pair that decides:
+/// games beyond it, which have begun, do not count. So the decision does not depend on the number of games at once either, and short games
+/// have no advantage.
 ///
 /// # Errors
 /// Those of the networks and of external programs; [`crate::Error::Stopped`] after [`Contestant::stopped_by`].
@@ -115,7 +130,7 @@ pub fn play_match(
     game: &Arc<dyn AnyGame>,
     a: &mut Contestant,
     b: &mut Contestant,
-    plan: MatchPlan,
+    plan: MatchPlan<'_>,
     report: &mut dyn FnMut(MatchProgress),
 ) -> Result<MatchOutcome> {
     play_recorded_match(game, a, b, plan, &mut |_| (), report)
@@ -129,17 +144,34 @@ pub fn play_recorded_match(
     game: &Arc<dyn AnyGame>,
     a: &mut Contestant,
     b: &mut Contestant,
-    plan: MatchPlan,
+    plan: MatchPlan<'_>,
     record: &mut dyn FnMut(PlayedGame),
     report: &mut dyn FnMut(MatchProgress),
 ) -> Result<MatchOutcome> {
     let mut outcomes: Vec<Option<GameOutcome>> = vec![None; plan.games];
+    let mut sprt = plan.sprt.map(SprtState::new);
     let mut keep = |over: &MatchGame, outcome| {
         outcomes[over.number] = Some(outcome);
         record(over.played());
+        sprt.as_mut().map_or(ControlFlow::Continue(None), |test| take_pairs(test, &outcomes))
     };
     play_games(game, a, b, plan, 0..plan.games, &mut keep, report)?;
-    Ok(MatchOutcome::of(&outcomes.into_iter().flatten().collect::<Vec<_>>()))
+    let counted = sprt.map_or(plan.games, |test| 2 * test.num_pairs() as usize);
+    let counted: Vec<GameOutcome> = outcomes.into_iter().take(counted).flatten().collect();
+    Ok(MatchOutcome { sprt, ..MatchOutcome::of(&counted) })
+}
+
+/// Adds the pairs of `outcomes` that follow those of `test` and are complete.
+fn take_pairs(test: &mut SprtState, outcomes: &[Option<GameOutcome>]) -> ControlFlow<(), Option<SprtState>> {
+    let (pairs, _) = outcomes.as_chunks::<2>();
+    for pair in &pairs[test.num_pairs() as usize..] {
+        let &[Some(first), Some(second)] = pair else { break };
+        test.add([first.margin, second.margin]);
+        if test.accepted.is_some() {
+            return ControlFlow::Break(());
+        }
+    }
+    ControlFlow::Continue(Some(*test))
 }
 
 /// Plays the games of a match that have these `numbers`, as [`play_match`] plays them, and returns the actions of each, chance outcomes
@@ -151,28 +183,35 @@ pub fn play_part(
     game: &Arc<dyn AnyGame>,
     a: &mut Contestant,
     b: &mut Contestant,
-    plan: MatchPlan,
+    plan: MatchPlan<'_>,
     numbers: Range<usize>,
     report: &mut dyn FnMut(MatchProgress),
 ) -> Result<Vec<Vec<u16>>> {
     let mut records = vec![Vec::new(); numbers.len()];
     let first = numbers.start;
-    let mut keep = |over: &MatchGame, _| records[over.number - first] = over.play.actions().to_vec();
+    let mut keep = |over: &MatchGame, _| {
+        records[over.number - first] = over.play.actions().to_vec();
+        ControlFlow::Continue(None)
+    };
     play_games(game, a, b, plan, numbers, &mut keep, report)?;
     Ok(records)
 }
 
-/// Plays the games of these `numbers` and passes each to `keep` when it is over.
+/// Takes a game that is over and its outcome; gives the test so far, or ends the match.
+type Keep<'a> = &'a mut dyn FnMut(&MatchGame, GameOutcome) -> ControlFlow<(), Option<SprtState>>;
+
+/// Plays the games of these `numbers` and passes each to `keep` when it is over, until that ends the match.
 fn play_games(
     game: &Arc<dyn AnyGame>,
     a: &mut Contestant,
     b: &mut Contestant,
-    plan: MatchPlan,
+    plan: MatchPlan<'_>,
     numbers: Range<usize>,
-    keep: &mut dyn FnMut(&MatchGame, GameOutcome),
+    keep: Keep<'_>,
     report: &mut dyn FnMut(MatchProgress),
 ) -> Result<()> {
     let (mut over, mut playing, mut to_come) = (Over::default(), Vec::<MatchGame>::new(), numbers);
+    let mut judge = plan.adjudicate_after.map(|plies| Adjudicator::new(game, plies)).transpose()?;
     loop {
         while playing.len() < GAMES_AT_ONCE
             && let Some(number) = to_come.next()
@@ -180,6 +219,7 @@ fn play_games(
             playing.push(MatchGame::begin(game, plan, number)?);
         }
         deal(&mut playing, plan.seed)?;
+        judge.iter_mut().for_each(|judge| judge.judge(&mut playing));
         for (is_a, contestant) in [(true, &mut *a), (false, &mut *b)] {
             let is_due =
                 |game: &&mut MatchGame| matches!(game.turn(), Turn::Player(q) if (q == game.seat()) == is_a);
@@ -189,11 +229,15 @@ fn play_games(
             let decisions = contestant.decide(&at, &keys)?;
             due.iter_mut().zip(decisions).try_for_each(|(game, decision)| game.take(decision))?;
             deal(&mut playing, plan.seed)?;
+            judge.iter_mut().for_each(|judge| judge.judge(&mut playing));
         }
         for game in playing.extract_if(.., |game| game.turn() == Turn::Over) {
             let outcome = GameOutcome::new(&game);
             over.add(outcome);
-            keep(&game, outcome);
+            match keep(&game, outcome) {
+                ControlFlow::Continue(sprt) => over.sprt = sprt,
+                ControlFlow::Break(()) => return Ok(()),
+            }
         }
         report(over.progress(&playing, to_come.len()));
         if playing.is_empty() && to_come.is_empty() {
@@ -208,7 +252,7 @@ fn play_games(
 /// A description of the defect.
 pub fn check_game(
     game: &Arc<dyn AnyGame>,
-    plan: MatchPlan,
+    plan: MatchPlan<'_>,
     number: usize,
     actions: &[u16],
 ) -> std::result::Result<(), String> {
@@ -217,7 +261,7 @@ pub fn check_game(
 
 fn replay(
     game: &Arc<dyn AnyGame>,
-    plan: MatchPlan,
+    plan: MatchPlan<'_>,
     number: usize,
     actions: &[u16],
 ) -> std::result::Result<GameOutcome, String> {
@@ -251,6 +295,7 @@ struct Over {
     games: u64,
     result: MatchResult,
     plies: usize,
+    sprt: Option<SprtState>,
 }
 
 impl Over {
@@ -271,7 +316,12 @@ impl Over {
         let to_come =
             lengths().map(|plies| length.max(1.25 * plies)).sum::<f64>() + not_started as f64 * length;
         let fraction = (over + lengths().sum::<f64>()) / (over + to_come).max(1.0);
-        MatchProgress { games: self.games, result, fraction: (games > 0.0).then_some(fraction) }
+        MatchProgress {
+            games: self.games,
+            result,
+            fraction: (games > 0.0).then_some(fraction),
+            sprt: self.sprt,
+        }
     }
 }
 
@@ -299,7 +349,7 @@ mod tests {
         let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
         let play = |games: usize| {
             let player = || random(&game);
-            let (mut reports, plan) = (Vec::new(), MatchPlan { games, opening_plies: 0, seed: 7 });
+            let (mut reports, plan) = (Vec::new(), MatchPlan { games, seed: 7, ..MatchPlan::default() });
             let outcome =
                 play_match(&game, &mut player(), &mut player(), plan, &mut |so_far| reports.push(so_far));
             (outcome.expect("played"), reports)
@@ -321,7 +371,7 @@ mod tests {
     #[test]
     fn all_games_of_a_group_have_the_same_cards() {
         let game = any_game("blob", &"players = 3\ncards = 2".parse().expect("TOML")).expect("registered");
-        let plan = MatchPlan { games: 6, opening_plies: 0, seed: 11 };
+        let plan = MatchPlan { games: 6, seed: 11, ..MatchPlan::default() };
         let records = play_part(&game, &mut random(&game), &mut random(&game), plan, 0..6, &mut |_| ())
             .expect("played");
         let deals: Vec<&[u16]> = records.iter().map(|actions| &actions[..6]).collect();
@@ -335,7 +385,7 @@ mod tests {
         for (name, options) in [("connect_four", ""), ("backgammon", ""), ("blob", "players = 3\ncards = 2")]
         {
             let game = any_game(name, &options.parse().expect("TOML")).expect("registered");
-            let plan = MatchPlan { games: 10, opening_plies: 3, seed: 11 };
+            let plan = MatchPlan { games: 10, opening_plies: 3, seed: 11, ..MatchPlan::default() };
             let whole =
                 play_match(&game, &mut random(&game), &mut random(&game), plan, &mut |_| ()).expect("played");
             let part = |numbers| {

@@ -1,17 +1,22 @@
-//! Evaluation of playing strength: exact solvers, solved positions, opponents without a network, Elo.
+//! Evaluation of playing strength: exact solvers, solved positions, opponents without a network, matches and tests by them, Elo.
 //!
-//! Input: games, networks, chosen actions, match results. Output: exact scores, error rates, Elo differences with intervals.
+//! Input: games, networks, chosen actions, match results. Output: exact scores, error rates, Elo differences with intervals, decisions.
 //! Only [`arena`], [`choices`] and [`mod@matches`] depend on networks and search.
 
+pub mod adjudicate;
 pub mod arena;
 pub mod choices;
 pub mod elo;
 pub mod external;
 pub mod generate;
+pub mod ladder;
 mod match_game;
 pub mod matches;
+pub mod openings;
 pub mod opponent;
 mod plan;
 pub mod positions;
 pub mod program;
+pub mod ratings;
 pub mod solver;
+pub mod sprt;

@@ -2,9 +2,11 @@
 
 use super::charts::{page_charts, page_style};
 use super::compact::compact;
+use super::ladder;
 use super::metrics::{EpochRecord, RootCacheUse, Strength, head_names};
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::eval::ladder::Ladder;
 use crate::files::write_atomic;
 use indicatif::HumanCount;
 use std::fmt::Write;
@@ -28,7 +30,7 @@ h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.1rem; margin: 2r
 @media (max-width: 500px) { body { padding: .6rem; } figcaption { padding: 0 .6rem; } }
 details { margin: 0 0 1rem; } summary { color: var(--faint); cursor: pointer; }
 figure { margin: 0; padding: 0 0 .6rem; background: var(--paper); border: 1px solid var(--line); border-radius: 6px; }
-figcaption { padding: 0 1rem; } svg { width: 100%; height: auto; }
+figcaption { padding: 0 1rem; } .single { max-width: 660px; margin: 0 0 .75rem; } svg { width: 100%; height: auto; }
 fieldset { border: 0; padding: 0; margin: 0 0 .6rem; } label { margin-right: 1rem; }
 body:has(#by-minutes:checked) .by-epochs, body:has(#by-epochs:checked) .by-minutes { display: none; }
 .wide { overflow-x: auto; } @media print { .wide { overflow-x: visible; } }
@@ -48,6 +50,8 @@ pub struct Report<'a> {
     pub records: &'a [EpochRecord],
     /// Fraction of the solved positions where uniformly random play changes the outcome, if there are positions.
     pub random_outcome_error: Option<f64>,
+    /// The ladder of the run's networks, if it has one.
+    pub ladder: Option<&'a Ladder>,
 }
 
 impl Report<'_> {
@@ -73,6 +77,9 @@ impl Report<'_> {
         );
         page += &facts(self.records);
         page += &page_charts(self.records, self.random_outcome_error, escape)?;
+        if let Some(ladder) = self.ladder {
+            page += &ladder::section(ladder, escape)?;
+        }
         page += &epoch_table(self.records);
         if let Some(workers) = self.records.last().and_then(|record| record.workers.as_ref()) {
             page += &workers.html(escape);
@@ -237,7 +244,7 @@ mod tests {
     }
 
     fn page(config: &Config, records: &[EpochRecord]) -> String {
-        Report { config, records, random_outcome_error: Some(0.4321) }.page().expect("made")
+        Report { config, records, random_outcome_error: Some(0.4321), ladder: None }.page().expect("made")
     }
 
     /// Sets the strength of `records` to the score of matches against these `opponents`.
@@ -375,7 +382,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join(FILE_NAME);
         let (config, records) = (config("train.batch=321"), sample_records(3));
-        let report = Report { config: &config, records: &records, random_outcome_error: None };
+        let report = Report { config: &config, records: &records, random_outcome_error: None, ladder: None };
         report.write(&path).expect("written");
         assert!(std::fs::read_to_string(&path).expect("read").ends_with("</html>\n"));
     }

@@ -3,6 +3,7 @@
 //!
 //! Input: metrics. Output: text and files. Depends on no game, tree or network.
 
+pub mod ladder;
 pub mod layout;
 pub mod metrics;
 pub mod plan;

@@ -3,6 +3,7 @@
 use super::metrics::EpochRecord;
 use super::scaling_plot::ScalingRow;
 use crate::error::{Error, Result};
+use crate::eval::ladder::Ladder;
 
 /// No style rules.
 pub(super) fn page_style() -> String {
@@ -12,6 +13,11 @@ pub(super) fn page_style() -> String {
 /// A sentence that says why the page has no charts.
 pub(super) fn page_charts(_: &[EpochRecord], _: Option<f64>, escape: fn(&str) -> String) -> Result<String> {
     Ok(format!("<p>{}</p>\n", escape(&Error::without_feature("charts", "charts").to_string())))
+}
+
+/// No chart; the table of the ladder has its figures.
+pub(super) fn ladder_chart(_: &Ladder, _: fn(&str) -> String) -> Result<String> {
+    Ok(String::new())
 }
 
 /// Refuses the plot.

@@ -3,6 +3,7 @@
 use super::files::{BEST, CONFIG, FINAL, GAMES, MANIFEST, OPPONENTS};
 use super::{checkpoint, findings};
 use crate::error::{Error, Result};
+use crate::eval::ladder;
 use crate::files::TEMPORARY;
 use crate::report::{REPORT, metrics, tensorboard};
 use std::ffi::OsStr;
@@ -203,6 +204,7 @@ fn is_own(name: &OsStr) -> bool {
         checkpoint::FOLDER,
         metrics::FILE_NAME,
         findings::FILE_NAME,
+        ladder::FILE_NAME,
     ];
     let name = name.to_string_lossy();
     own.contains(&&*name) || name.starts_with(tensorboard::PREFIX) || name.starts_with(TEMPORARY)
@@ -267,6 +269,7 @@ mod tests {
             BEST,
             ".lock",
             "report.html",
+            "ladder.json",
             "metrics.jsonl",
             "findings.jsonl",
             "events.out.tfevents.1.2.vecaz",

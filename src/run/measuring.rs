@@ -1,4 +1,4 @@
-//! The measurement of strength after an epoch: whether it is due, against which opponent, and the networks that are kept as opponents.
+//! The measurement of strength after an epoch: whether it is due, against which opponent, and the networks that are kept for others.
 
 use super::epoch_network::EpochNetwork;
 use super::evaluation;
@@ -75,14 +75,9 @@ impl Run {
         Ok((wanted, rung))
     }
 
-    /// Keeps the network of `record` in the folder if it is the next opponent.
-    pub(super) fn keep_opponent(&mut self, record: &EpochRecord) -> Result<()> {
-        let players = self.game.sizes().num_players;
-        let is_next = |rung: Rung| {
-            next_rung(rung, players, std::slice::from_ref(record)).opponent == Opponent::Epoch(record.epoch)
-        };
-        let rung = record.strength.and_then(|strength| strength.rung);
-        if self.config.eval.opponent != LADDER || !rung.is_some_and(is_next) {
+    /// Keeps the network of `record` in the folder if it is the next opponent, or due by `run.keep_networks`.
+    pub(super) fn keep_network(&mut self, record: &EpochRecord) -> Result<()> {
+        if !is_due(self.config.run.keep_networks, record.epoch) && !self.is_next_opponent(record) {
             return Ok(());
         }
         let name = opponent_name(record.epoch);
@@ -94,12 +89,27 @@ impl Run {
         Ok(())
     }
 
+    /// True if the next match is against the network of `record`.
+    fn is_next_opponent(&self, record: &EpochRecord) -> bool {
+        let players = self.game.sizes().num_players;
+        let is_next = |rung: Rung| {
+            next_rung(rung, players, std::slice::from_ref(record)).opponent == Opponent::Epoch(record.epoch)
+        };
+        let rung = record.strength.and_then(|strength| strength.rung);
+        self.config.eval.opponent == LADDER && rung.is_some_and(is_next)
+    }
+
     /// The network of an earlier epoch that was kept as an opponent.
     fn kept_network(&self, epoch: u64) -> Result<Box<dyn Network>> {
         let name = opponent_name(epoch);
         let file = NetFile::from_bytes(&self.dir().join(&name), &self.manifest.read(&name)?)?;
         self.factory.network(&self.config, self.game.as_ref(), &file.header.net, &file.weights)
     }
+}
+
+/// True for the first epoch and every `interval`-th one; for none if `interval` is 0.
+fn is_due(interval: u64, epoch: u64) -> bool {
+    interval > 0 && (epoch == 1 || epoch.is_multiple_of(interval))
 }
 
 /// The opponent of the next match of a run with these `records`: that of the last match, or the one above it if it was beaten clearly.
@@ -133,6 +143,14 @@ mod tests {
         let rung = Some(Rung { number, opponent });
         let strength = Strength { rung, match_score: Some(score), ..Strength::default() };
         EpochRecord { epoch, strength: Some(strength), ..EpochRecord::default() }
+    }
+
+    #[test]
+    fn the_first_network_and_every_tenth_are_kept() {
+        let kept = |interval: u64| (1..=30).filter(|&epoch| is_due(interval, epoch)).collect::<Vec<u64>>();
+        assert_eq!(kept(10), [1, 10, 20, 30]);
+        assert_eq!(kept(1).len(), 30);
+        assert_eq!(kept(0), [0; 0]);
     }
 
     #[test]

@@ -244,19 +244,19 @@ impl StrengthMeter {
 }
 
 impl MatchTask {
-    fn plan(&self) -> MatchPlan {
+    fn plan(&self) -> MatchPlan<'static> {
         let MatchSetup { rung, games } = self.setup;
         let opening_plies = match rung.opponent {
             Opponent::Epoch(_) => OWN_OPENING_PLIES,
             Opponent::Random | Opponent::Rollouts(_) => 0,
         };
-        MatchPlan { games, opening_plies, seed: self.seed }
+        MatchPlan { games, opening_plies, seed: self.seed, ..MatchPlan::default() }
     }
 }
 
 /// The full number of games of a match.
 pub fn match_games(config: &Config, game: &dyn ErasedRules) -> usize {
-    let plan = MatchPlan { games: config.eval.match_games, opening_plies: 0, seed: config.run.seed };
+    let plan = MatchPlan { games: config.eval.match_games, ..MatchPlan::default() };
     plan.for_game(game).games
 }
 

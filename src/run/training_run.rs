@@ -18,6 +18,7 @@ use super::workers::{Workers, WorkersSetup};
 use crate::backend::AnyGame;
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::eval::ladder::Ladder;
 use crate::files::{FileDigest, create_subfolder, remove_temporaries, write_atomic};
 use crate::play::FinishedGame;
 use crate::replay::Replay;
@@ -360,7 +361,7 @@ impl Run {
             self.counters.best = Some((record.epoch, rank));
             self.manifest.replace(BEST, &self.network.file.to_bytes(&self.folder.path().join(BEST))?)?;
         }
-        self.keep_opponent(&record)?;
+        self.keep_network(&record)?;
         self.events.append(&record)?;
         self.metrics.append(record)?;
         drop(writing);
@@ -427,10 +428,16 @@ impl Run {
     }
 
     pub(super) fn write_report(&self) -> Result<()> {
+        // Another command writes the ladder; a damaged one does not end the run.
+        let ladder = Ladder::read(self.dir()).unwrap_or_else(|error| {
+            tracing::warn!("the report has no ladder: {error}");
+            None
+        });
         let report = Report {
             config: &self.config,
             records: self.metrics.records(),
             random_outcome_error: self.strength_meter.random_outcome_error(),
+            ladder: ladder.as_ref(),
         };
         report.write(&self.dir().join(REPORT))
     }

@@ -2,9 +2,11 @@
 
 mod chart;
 mod epochs;
+mod ladder;
 mod page;
 mod scaling;
 
 pub(super) use chart::page_style;
+pub(super) use ladder::ladder_chart;
 pub(super) use page::page_charts;
 pub use scaling::scaling_svg;

@@ -1,0 +1,291 @@
+//! The match of `vecaz eval --against`.
+
+use super::super::JsonTarget;
+use super::super::opponents::{by_protocol, external, is_program};
+use super::super::records::Records;
+use super::{EvalArgs, publish, searcher};
+use crate::backend::AnyGame;
+use crate::batch::Playthrough;
+use crate::error::{Error, Result};
+use crate::eval::arena::{Contestant, ROWS};
+use crate::eval::elo::{MatchResult, Mean, signed};
+use crate::eval::matches::{MatchOutcome, MatchPlan, MatchProgress, group_size, play_recorded_match};
+use crate::eval::openings;
+use crate::eval::sprt::{Hypothesis, Sprt, SprtState};
+use crate::registry::Registry;
+use crate::report::layout::{sentence_width, wrap};
+use crate::report::progress::{Progress, print};
+use crate::run::memory::check_search;
+use crate::source::Source;
+use crate::stop::Stop;
+use crate::words::count;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::Path;
+
+/// Games of a match.
+const GAMES: u64 = 100;
+/// The most games of a test.
+const TEST_GAMES: u64 = 10_000;
+/// Random plies at the start of a game without an opening of a file.
+const OPENING_PLIES: u32 = 2;
+
+/// Plays a match of the network of a run against the opponent with this name.
+pub fn execute(
+    args: &EvalArgs,
+    (source, opponent): (&Source, &str),
+    registry: &Registry,
+    threads: usize,
+    stop: &Stop,
+    progress: &mut Progress,
+) -> Result<()> {
+    let openings = match &args.openings {
+        Some(path) => openings::read(path, &source.game, registry)?,
+        None => Vec::new(),
+    };
+    let plan = plan(args, source.game.as_ref(), &openings, opponent)?;
+    let (other, label) = opponent_named(args, registry, source, (opponent, plan.games), threads)?;
+    let sides = Sides { args, source, opponent, label };
+    let mut contestants = [searcher(args, source, threads)?.stopped_by(stop), other.stopped_by(stop)];
+    let outcome = sides.play(&mut contestants, plan, progress)?;
+    let networks = match &sides.label {
+        Some(label) => format!("network: {}\nopponent: {label}\n", source.label),
+        None => format!("network: {}\n", source.label),
+    };
+    let row = sides.row(&outcome, &plan, threads);
+    publish(args, &networks, &sides.text(&outcome), &format!("{row}\n"))
+}
+
+/// The plan of the match.
+///
+/// # Errors
+/// [`Error::Config`] for a test of other than two players, and for one whose pairs, or a match whose openings, would repeat each other.
+fn plan<'a>(
+    args: &EvalArgs,
+    game: &dyn AnyGame,
+    openings: &'a [Playthrough],
+    opponent: &str,
+) -> Result<MatchPlan<'a>> {
+    let (sizes, group) = (game.sizes(), group_size(game));
+    let sprt = args.sprt.as_deref().map(Sprt::parse).transpose()?;
+    if let (Some(text), true) = (&args.sprt, sizes.num_players != 2) {
+        let players = count(sizes.num_players, "player");
+        let expected = "a game of two players, whose results an Elo difference describes";
+        return Err(Error::config("--sprt", format!("{text} for {} with {players}", game.name()), expected));
+    }
+    let usual = if openings.is_empty() { OPENING_PLIES } else { 0 };
+    let opening_plies = args.opening_plies.unwrap_or(usual);
+    // Two searches without noise repeat a game that begins alike, unless dice or cards differ.
+    let repeats = opening_plies == 0 && sizes.num_chance == 0 && !is_program(opponent) && !is_plain(opponent);
+    let distinct = group * openings.len().max(1);
+    let is_bounded = repeats && (sprt.is_some() || !openings.is_empty());
+    let usual = match (sprt, openings.len()) {
+        (Some(_), 0) => TEST_GAMES as usize,
+        (Some(_), _) => {
+            if repeats {
+                distinct
+            } else {
+                TEST_GAMES as usize
+            }
+        }
+        (None, 0) => GAMES as usize,
+        (None, _) => distinct,
+    };
+    let games = args.games.map_or(usual, |games| games as usize);
+    if is_bounded && openings.is_empty() {
+        let expected = "1 or more, or --openings: between two networks all pairs of games would be the same";
+        return Err(Error::config("--opening-plies", 0, expected));
+    }
+    if is_bounded && games > distinct {
+        let openings = count(openings.len(), "opening");
+        let expected = format!(
+            "at most {distinct}, {group} for each of {openings}, since two networks repeat a game that begins alike, or --opening-plies"
+        );
+        return Err(Error::config("--games", games, expected));
+    }
+    let adjudicate_after = args.adjudicate;
+    Ok(MatchPlan { games, openings, opening_plies, adjudicate_after, sprt, seed: args.seed }.for_game(game))
+}
+
+/// True for the name of a player without a network.
+fn is_plain(opponent: &str) -> bool {
+    opponent == "random" || opponent.starts_with("rollouts:")
+}
+
+/// The two sides of a match.
+struct Sides<'a> {
+    args: &'a EvalArgs,
+    source: &'a Source,
+    opponent: &'a str,
+    /// The opponent's network.
+    label: Option<String>,
+}
+
+impl Sides<'_> {
+    /// Plays the match and writes its record.
+    fn play(
+        &self,
+        [own, other]: &mut [Contestant; 2],
+        plan: MatchPlan<'_>,
+        progress: &mut Progress,
+    ) -> Result<MatchOutcome> {
+        let game = &self.source.game;
+        progress.start("match", plan.games as u64, "games");
+        let mut reached = MatchProgress::default();
+        let mut records = self.args.record.as_deref().map(|path| Records::new(path, game)).transpose()?;
+        let names = [self.source.label.as_str(), self.label.as_deref().unwrap_or(self.opponent)];
+        let mut record = |game| records.iter_mut().for_each(|records| records.add(&game, names));
+        let played = play_recorded_match(game, own, other, plan, &mut record, &mut |so_far| {
+            reached = so_far;
+            let ratio = so_far.sprt.map(|test| format!(", {test}")).unwrap_or_default();
+            progress.set_with(so_far.games, so_far.fraction, so_far.result.score_so_far() + &ratio);
+        });
+        progress.finish();
+        // Games that were finished are kept, whatever ended the match. Those that a test does not count are not.
+        let counted = match &played {
+            Ok(MatchOutcome { sprt: Some(test), .. }) => 2 * test.num_pairs() as usize,
+            _ => plan.games,
+        };
+        let recorded = records.map_or(Ok(()), |records| records.write(counted));
+        if matches!(played, Err(Error::Stopped(_))) {
+            // Ctrl-C also ends the program that reads a pipe. A failed write is ignored, and the signal is reported.
+            let _ = self.print_partial(reached, plan.games);
+        }
+        let outcome = played?;
+        recorded.map(|()| outcome)
+    }
+
+    /// The line of JSON.
+    fn row(&self, outcome: &MatchOutcome, plan: &MatchPlan<'_>, threads: usize) -> Value {
+        let (args, source) = (self.args, self.source);
+        let (result, points, lead) = (outcome.result, outcome.points(), outcome.lead());
+        let decided = (!outcome.is_for_one_player).then_some(result);
+        let mut row = json!({
+            "network": source.label, "against": self.opponent, "opponent_network": self.label, "games": outcome.scores.len(), "simulations": source.settings(args.sims, threads).params.simulations,
+            "wins": result.wins, "draws": result.draws, "losses": result.losses,
+            "win_rate": decided.map(|r| r.win_rate()), "win_rate_interval": decided.map(|r| r.win_rate_interval()),
+            "score": decided.map(|r| r.score()), "score_interval": decided.map(|r| r.score_interval()),
+            "elo": decided.map(|r| r.elo()), "raw_score": Mean::of(&outcome.scores),
+            "points_per_game": points.map(|p| p.mean), "points_interval": points.and_then(|p| p.interval()),
+            "opponent_points_per_game": points.map(|_| Mean::of(&outcome.other_scores).mean),
+            "lead_per_game": lead.map(|lead| lead.mean), "lead_interval": lead.and_then(|lead| lead.interval()),
+            "seed": args.seed, "opening_plies": plan.opening_plies,
+        });
+        if let Some(test) = outcome.sprt {
+            row["sprt"] = json!(test);
+            row["sprt"]["bounds"] = json!(Sprt::bounds());
+        }
+        if let Some(path) = &args.openings {
+            row["openings"] = json!(path);
+        }
+        if let Some(plies) = args.adjudicate {
+            row["adjudicate"] = json!(plies);
+        }
+        row
+    }
+
+    /// The result for people.
+    fn text(&self, outcome: &MatchOutcome) -> String {
+        let counts = match outcome.is_for_one_player {
+            false => describe(outcome.result),
+            true => format!("{} games of each, with the same chance\n", outcome.scores.len()),
+        };
+        let mut text = format!("against {}: {counts}", self.opponent);
+        if let Some((points, lead)) = outcome.points().zip(outcome.lead()) {
+            let others = Mean::of(&outcome.other_scores).mean;
+            text +=
+                &format!("  points    {points} per game, of the opponents {others:.2}\n  lead      {lead}\n");
+        }
+        if let Some(test) = outcome.sprt {
+            text += &format!("  SPRT      {}\n", decision(test));
+        }
+        text
+    }
+
+    /// Prints the result of a match that was stopped, to stderr if JSON goes to stdout. A JSON file is written for whole matches only.
+    fn print_partial(&self, reached: MatchProgress, games: usize) -> Result<()> {
+        let mut text = format!("stopped after {} of {}", reached.games, count(games, "game"));
+        text += &match reached.result.games() {
+            0 => "\n".into(),
+            _ => format!(", the shorter ones first; against {}: {}", self.opponent, describe(reached.result)),
+        };
+        if let Some(test) = reached.sprt {
+            text += &format!("  SPRT      {}\n", decision(test));
+        }
+        let text = wrap(&text, sentence_width());
+        match self.args.json {
+            Some(JsonTarget::Stdout) => {
+                std::io::stderr().write_all(text.as_bytes()).map_err(|e| Error::io("writing", "stderr", e))
+            }
+            _ => print(&text),
+        }
+    }
+}
+
+/// The counts of a match, and below them a line each for win rate, score and Elo difference with their 95 % intervals.
+fn describe(result: MatchResult) -> String {
+    let share = |share: f64, [low, high]: [f64; 2]| format!("{share:.3} [{low:.3} to {high:.3}]");
+    let elo = result.elo().to_string();
+    format!(
+        "{} won, {} drawn, {} lost\n  win rate  {}\n  score     {}\n  Elo       {}\n",
+        result.wins,
+        result.draws,
+        result.losses,
+        share(result.win_rate(), result.win_rate_interval()),
+        share(result.score(), result.score_interval()),
+        elo.trim_start_matches("Elo ")
+    )
+}
+
+/// What a test has decided, its ratio, and the pairs that it took.
+fn decision(test: SprtState) -> String {
+    let [elo0, elo1] =
+        [test.test.elo0, test.test.elo1].map(|elo| signed(elo, 1).trim_end_matches(".0").to_string());
+    let accepted = match test.accepted {
+        Some(Hypothesis::H1) => format!("H1 accepted: Elo {elo1} or more, not {elo0}"),
+        Some(Hypothesis::H0) => format!("H0 accepted: Elo {elo0} or less, not {elo1}"),
+        None => format!("undecided between Elo {elo0} and {elo1}"),
+    };
+    let pairs = test.pairs.map(|count| count.to_string()).join(", ");
+    format!("{accepted}; {test} after {} (0 to 2 points: {pairs})", count(test.num_pairs(), "pair"))
+}
+
+/// The opponent of `--against` in a match of so many games: an external program, a player without a network, or a search with another
+/// network. Returns it with the label of its network.
+fn opponent_named(
+    args: &EvalArgs,
+    registry: &Registry,
+    source: &Source,
+    (opponent, games): (&str, usize),
+    threads: usize,
+) -> Result<(Contestant, Option<String>)> {
+    let game = source.game.as_ref();
+    if is_program(opponent) {
+        let threads = threads.min(games);
+        let contestant = match opponent.strip_prefix("exec:") {
+            Some(command) => external(&args.opponent, command, threads)?,
+            None => by_protocol(&args.opponent, game, opponent, threads)?,
+        };
+        return Ok((contestant, None));
+    }
+    if is_plain(opponent) {
+        return Ok((Contestant::named(game, opponent, "--against", threads)?, None));
+    }
+    let path = Path::new(opponent);
+    if let Err(e) = path.metadata() {
+        let got = format!("{opponent} (not found: {e})");
+        let expected = "random, rollouts:S, exec:COMMAND, gtp:COMMAND, uci:COMMAND, or the path of a run or of a network file";
+        return Err(Error::config("--against", got, expected));
+    }
+    let other = Source::open(Some(path), registry, &[])?;
+    if other.game.name() != game.name() {
+        return Err(Error::Mismatch {
+            what: format!("game of {opponent}"),
+            found: other.game.name().into(),
+            expected: game.name().into(),
+        });
+    }
+    let other = other.for_game(&source.game)?;
+    check_search(game, other.settings(args.sims, threads), 2 * ROWS)?;
+    Ok((searcher(args, &other, threads)?, Some(other.label)))
+}

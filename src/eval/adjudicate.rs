@@ -1,0 +1,49 @@
+//! The end of a match's games by an exact solver: after some plies a game has the result of perfect play.
+
+use super::match_game::MatchGame;
+use super::solver::Solver;
+use crate::backend::AnyGame;
+use crate::error::{Error, Result};
+use crate::game::Turn;
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// The judge of games: an exact solver per thread.
+pub struct Adjudicator {
+    solvers: Vec<Solver>,
+    after: usize,
+}
+
+impl Adjudicator {
+    /// A judge of games of `game` that have `after` plies.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a game without an exact solver.
+    pub fn new(game: &Arc<dyn AnyGame>, after: u32) -> Result<Self> {
+        let solvers = (0..rayon::current_num_threads()).map(|_| Solver::for_game(game));
+        let expected = format!("a game with an exact solver, which {} has not", game.name());
+        let solvers: Option<Vec<Solver>> = solvers.collect();
+        let solvers = solvers.ok_or_else(|| Error::config("--adjudicate", after, expected))?;
+        Ok(Self { solvers, after: after as usize })
+    }
+
+    /// Ends the games that have so many plies.
+    pub(super) fn judge(&mut self, games: &mut [MatchGame]) {
+        let is_due = |game: &&mut MatchGame| {
+            game.play.actions().len() >= self.after && matches!(game.turn(), Turn::Player(_))
+        };
+        let mut due: Vec<&mut MatchGame> = games.iter_mut().filter(is_due).collect();
+        let share = due.len().div_ceil(self.solvers.len()).max(1);
+        self.solvers.par_iter_mut().zip(due.par_chunks_mut(share)).for_each(|(solver, games)| {
+            games.iter_mut().for_each(|game| judge(solver, game));
+        });
+    }
+}
+
+/// Gives a game the result of perfect play: of the best action for the player to move.
+fn judge(solver: &mut Solver, game: &mut MatchGame) {
+    let Turn::Player(player) = game.turn() else { return };
+    let best = solver.scores(&game.play).into_iter().flatten().max();
+    let own = best.map_or(0, i32::signum) as f32;
+    game.judge((0..2).map(|seat| if seat == player { own } else { -own }).collect());
+}
