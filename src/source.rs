@@ -242,7 +242,7 @@ pub fn network_file(path: &Path) -> Result<NetworkFile> {
 /// The networks that a run has in its folder: those that it keeps, those of its checkpoints, the best and the last one.
 pub struct RunNetworks {
     dir: PathBuf,
-    /// The epoch of the best network, if it is known.
+    /// The epoch of the network that the run is used with, its best one, if it is known.
     pub best: Option<u64>,
     /// The file of each epoch's network, in the folder of the run.
     names: BTreeMap<u64, String>,
@@ -256,18 +256,21 @@ impl RunNetworks {
     pub fn of(dir: &Path) -> Result<Self> {
         Manifest::with_current(dir, |manifest| {
             let mut found = Self { dir: dir.to_path_buf(), best: None, names: BTreeMap::new() };
+            let best = manifest.network()?;
             for name in manifest.names() {
-                if [BEST, FINAL].contains(&name.as_str()) {
-                    let file = NetFile::from_bytes(&dir.join(&name), &manifest.read(&name)?)?;
-                    let epoch = epoch_of(manifest, &name, &file);
-                    found.best = if name == BEST { epoch } else { found.best };
-                    found.names.extend(epoch.map(|epoch| (epoch, name)));
-                } else if let Some(epoch) = kept_epoch(&name) {
-                    found.names.insert(epoch, name);
-                }
+                let epoch = match [BEST, FINAL].contains(&name.as_str()) {
+                    true => {
+                        let file = NetFile::from_bytes(&dir.join(&name), &manifest.read(&name)?)?;
+                        epoch_of(manifest, &name, &file)
+                    }
+                    false => kept_epoch(&name),
+                };
+                found.best = if name == best { epoch } else { found.best };
+                found.names.extend(epoch.map(|epoch| (epoch, name)));
             }
             let of_checkpoint = |(epoch, _)| (epoch, checkpoint::weights_name(epoch));
             found.names.extend(manifest.checkpoints().into_iter().map(of_checkpoint));
+            found.best = found.best.or_else(|| checkpoint::epoch_of(&best));
             Ok(found)
         })
     }

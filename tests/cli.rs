@@ -10,6 +10,8 @@ mod inspect;
 mod listing;
 #[path = "cli/long_work.rs"]
 mod long_work;
+#[path = "cli/matches.rs"]
+mod matches;
 #[path = "cli/new.rs"]
 mod new;
 #[path = "cli/play.rs"]

@@ -69,6 +69,7 @@ intervals; leads in points for three or more players, mean scores for one; with 
 /// The arguments of `vecaz eval`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES, group = ArgGroup::new("task").required(true))]
+#[command(override_usage = "vecaz eval RUN <--positions FILE|--against OPPONENT|--ladder> [OPTIONS]")]
 pub struct EvalArgs {
     /// The folder of a run (its best network) or of one of its checkpoints, or a weights file
     #[arg(value_name = "RUN")]
@@ -85,11 +86,11 @@ pub struct EvalArgs {
     #[arg(long, group = "task")]
     pub ladder: bool,
     /// Epochs between two networks of the ladder, the first and the last besides
-    #[arg(long, value_name = "E", default_value_t = 10, requires = "ladder")]
+    #[arg(long, value_name = "E", default_value_t = 10, conflicts_with_all = ["against", "positions"])]
     #[arg(value_parser = value_parser!(u64).range(1..=1_000_000))]
     pub every: u64,
     /// Time limit of the ladder: fewer networks and games, as many as fit
-    #[arg(long, value_name = "M", requires = "ladder", conflicts_with_all = ["against", "positions"])]
+    #[arg(long, value_name = "M", conflicts_with_all = ["against", "positions"])]
     pub minutes: Option<f64>,
     /// Games of the match, or of each match of a ladder; at most so many with --sprt [default: 100; 10000 with --sprt; with
     /// --openings those that play each opening once from every seat]
@@ -240,7 +241,7 @@ mod tests {
         args: EvalArgs,
     }
 
-    fn parse(line: &str) -> Result<EvalArgs, clap::Error> {
+    pub fn parse(line: &str) -> Result<EvalArgs, clap::Error> {
         Line::try_parse_from(line.split(' ')).map(|line| line.args)
     }
 

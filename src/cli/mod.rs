@@ -15,6 +15,7 @@ pub mod inspect;
 pub mod new;
 pub mod plan;
 pub mod play;
+pub mod report;
 pub mod run;
 #[cfg(feature = "http")]
 pub mod serve;
@@ -130,6 +131,8 @@ pub enum Command {
     ExportWeights(export_weights::ExportWeightsArgs),
     /// Measure strength on solved positions or in a match
     Eval(eval::EvalArgs),
+    /// Write a page about a run, or about several together: curves, strengths, games, settings
+    Report(report::ReportArgs),
     /// Play against a network in the terminal
     Play(play::PlayArgs),
     /// Play, analyse and review games in the browser, and watch runs
@@ -160,7 +163,7 @@ pub fn program() -> ExitCode {
 pub fn program_with(registry: Result<Registry>) -> ExitCode {
     match address_space::start_within_limits().and(registry) {
         Ok(registry) => main(registry, std::env::args_os()),
-        Err(error) => report(&error),
+        Err(error) => report_error(&error),
     }
 }
 
@@ -175,7 +178,7 @@ pub fn main(registry: Registry, arguments: impl IntoIterator<Item = OsString>) -
     color::set_bar_colors(cli.color);
     let done = start_log(cli.verbosity.into(), cli.color)
         .and_then(|verbosity| handle_size_limits().and_then(|()| execute(cli, &registry, verbosity)));
-    done.map_or_else(|error| report(&error), |()| ExitCode::SUCCESS)
+    done.map_or_else(|error| report_error(&error), |()| ExitCode::SUCCESS)
 }
 
 /// The commands. Their examples are joined to paragraphs, which clap breaks to the width of the terminal.
@@ -194,7 +197,7 @@ fn command(registry: &Registry) -> clap::Command {
 }
 
 /// Writes the error as one line to stderr, except for a signal or a closed stdout, whose cause the user knows. Returns the exit code.
-fn report(error: &Error) -> ExitCode {
+fn report_error(error: &Error) -> ExitCode {
     /// The number of SIGPIPE, which ends programs that do not handle it.
     const SIGPIPE: u8 = 13;
     match error {
@@ -238,7 +241,9 @@ fn handle_size_limits() -> Result<()> {
 fn execute(cli: Cli, registry: &Registry, verbosity: Verbosity) -> Result<()> {
     tracing::info!("vecaz {} of commit {}", env!("CARGO_PKG_VERSION"), env!("VECAZ_COMMIT"));
     let stop = signals::listen(match cli.command {
-        Command::Run(_) | Command::Eval(_) | Command::Serve(_) | Command::Plan(_) => OnSignal::Stop,
+        Command::Run(_) | Command::Eval(_) | Command::Report(_) | Command::Serve(_) | Command::Plan(_) => {
+            OnSignal::Stop
+        }
         Command::Work(_) => OnSignal::Finish,
         _ => OnSignal::Exit,
     })?;
@@ -251,6 +256,7 @@ fn execute(cli: Cli, registry: &Registry, verbosity: Verbosity) -> Result<()> {
         Command::Tune(args) => tune::execute(args, registry),
         Command::ExportWeights(args) => threads::start_threads(0).and_then(|_| export_weights::execute(args)),
         Command::Eval(args) => eval::execute(args, registry, verbosity, &stop),
+        Command::Report(args) => report::execute(args, registry, verbosity, &stop),
         Command::Play(args) => play::execute(args, registry),
         Command::Serve(args) => serve::execute(args, registry, &stop),
         Command::Engine(args) => engine::execute(args, registry),
@@ -267,7 +273,7 @@ fn execute(cli: Cli, registry: &Registry, verbosity: Verbosity) -> Result<()> {
 fn usage_error(error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         let printed = error.print().map_err(|e| Error::io("writing", "stdout", e));
-        return printed.map_or_else(|error| report(&error), |()| ExitCode::SUCCESS);
+        return printed.map_or_else(|error| report_error(&error), |()| ExitCode::SUCCESS);
     }
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = error.print();

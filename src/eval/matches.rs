@@ -338,6 +338,7 @@ fn deal(playing: &mut [MatchGame], seed: u64) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::eval::sprt::{Hypothesis, Sprt};
     use crate::registry::any_game;
 
     fn random(game: &Arc<dyn AnyGame>) -> Contestant {
@@ -378,6 +379,82 @@ mod tests {
         assert!(deals[0] == deals[1] && deals[1] == deals[2] && deals[3] == deals[5], "{deals:?}");
         assert_ne!(deals[2], deals[3]);
         assert_ne!(records[0][6..], records[1][6..], "the seats differ");
+    }
+
+    /// Every opening is played once from each seat, in the order of the list, which begins again at its end.
+    #[test]
+    fn games_begin_with_the_openings_in_turn() {
+        let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+        let opening = |actions: &[u16]| {
+            let mut play = Playthrough::new(game.clone());
+            actions.iter().for_each(|&action| play.step(action).expect("legal"));
+            play
+        };
+        let openings = [opening(&[4, 0]), opening(&[8]), opening(&[2, 4, 6])];
+        let plan = MatchPlan { games: 10, openings: &openings, seed: 3, ..MatchPlan::default() };
+        let play = |plan| {
+            play_part(&game, &mut random(&game), &mut random(&game), plan, 0..10, &mut |_| ())
+                .expect("played")
+        };
+        for (number, actions) in play(plan).iter().enumerate() {
+            assert!(actions.starts_with(openings[number / 2 % 3].actions()), "{number}: {actions:?}");
+        }
+        let further = play(MatchPlan { opening_plies: 2, ..plan });
+        let after = |number: usize| &further[number][..openings[number / 2 % 3].actions().len() + 2];
+        assert!((0..5).all(|group| after(2 * group) == after(2 * group + 1)), "{further:?}");
+        assert_ne!(after(0), after(6), "the plies after an opening are drawn for each pair");
+    }
+
+    /// Perfect play draws tic-tac-toe from its start, and wins with the centre against a border cell next to a corner.
+    #[test]
+    fn adjudicated_games_have_the_result_of_perfect_play() {
+        let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+        let result = |openings: &[Playthrough], adjudicate_after| {
+            let plan = MatchPlan { games: 20, openings, adjudicate_after, seed: 3, ..MatchPlan::default() };
+            play_match(&game, &mut random(&game), &mut random(&game), plan, &mut |_| ())
+                .expect("played")
+                .result
+        };
+        assert_eq!(result(&[], Some(0)), MatchResult { wins: 0, draws: 20, losses: 0 });
+        assert!(result(&[], Some(9)) == result(&[], None) && result(&[], None).draws < 20);
+        let mut won = Playthrough::new(game.clone());
+        [0, 1, 4].into_iter().for_each(|action| won.step(action).expect("legal"));
+        assert_eq!(
+            result(&[won], Some(3)),
+            MatchResult { wins: 10, draws: 0, losses: 10 },
+            "the first seat wins"
+        );
+        let hex = any_game("hex", &toml::Table::new()).expect("registered");
+        let plan = MatchPlan { games: 2, adjudicate_after: Some(3), ..MatchPlan::default() };
+        let refused = play_match(&hex, &mut random(&hex), &mut random(&hex), plan, &mut |_| ());
+        let refused = refused.expect_err("no solver").to_string();
+        assert_eq!(refused, "--adjudicate: got 3, expected a game with an exact solver, which hex has not");
+    }
+
+    /// The decision is that of the pairs in their order, whatever is played at once, and the games beyond it do not count.
+    #[test]
+    fn a_test_ends_with_the_pair_that_decides() {
+        let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+        let mut strong = Contestant::named(game.as_ref(), "rollouts:50", "opponent", 2).expect("known");
+        let sprt = Some(Sprt { elo0: 0.0, elo1: 100.0 });
+        let plan = MatchPlan { games: 400, opening_plies: 1, sprt, seed: 5, ..MatchPlan::default() };
+        let mut last = MatchProgress::default();
+        let found = play_match(&game, &mut strong, &mut random(&game), plan, &mut |so_far| last = so_far)
+            .expect("played");
+        let test = found.sprt.expect("a test");
+        assert_eq!(test.accepted, Some(Hypothesis::H1), "{test:?}");
+        assert_eq!(
+            (found.result.games(), found.scores.len() as u64),
+            (2 * test.num_pairs(), 2 * test.num_pairs())
+        );
+        assert!(test.num_pairs() < 200, "it ended early");
+        let whole = MatchPlan { sprt: None, games: 400, ..plan };
+        let whole = play_match(&game, &mut strong, &mut random(&game), whole, &mut |_| ()).expect("played");
+        let mut again = SprtState::new(test.test);
+        for pair in whole.scores.as_chunks::<2>().0 {
+            again.add(pair.map(|score| score as f32));
+        }
+        assert_eq!(again, test, "the test over the whole match in order");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::charts::{page_charts, page_style};
 use super::compact::compact;
+use super::games::{GameSections, ReportGame};
 use super::ladder;
 use super::metrics::{EpochRecord, RootCacheUse, Strength, head_names};
 use crate::config::Config;
@@ -52,6 +53,8 @@ pub struct Report<'a> {
     pub random_outcome_error: Option<f64>,
     /// The ladder of the run's networks, if it has one.
     pub ladder: Option<&'a Ladder>,
+    /// Games to step through.
+    pub games: &'a [ReportGame],
 }
 
 impl Report<'_> {
@@ -68,18 +71,15 @@ impl Report<'_> {
     /// # Errors
     /// [`Error::Unsupported`] with the plotting library's message; those of [`Config::file_text`].
     pub fn page(&self) -> Result<String> {
-        let title = escape(&title(self.config));
-        let mut page = format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <title>{title}</title>\n<style>{STYLE}{}</style>\n</head>\n<body>\n<h1>{title}</h1>\n",
-            page_style()
-        );
+        let mut page = page_head(&title(self.config));
         page += &facts(self.records);
         page += &page_charts(self.records, self.random_outcome_error, escape)?;
         if let Some(ladder) = self.ladder {
             page += &ladder::section(ladder, escape)?;
         }
+        let mut games = GameSections::default();
+        games.add("Games", self.games, escape);
+        page += &games.html();
         page += &epoch_table(self.records);
         if let Some(workers) = self.records.last().and_then(|record| record.workers.as_ref()) {
             page += &workers.html(escape);
@@ -88,6 +88,17 @@ impl Report<'_> {
         page += "</body>\n</html>\n";
         Ok(page)
     }
+}
+
+/// The beginning of a page with this title: head and heading.
+pub(super) fn page_head(title: &str) -> String {
+    let title = escape(title);
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{title}</title>\n<style>{STYLE}{}</style>\n</head>\n<body>\n<h1>{title}</h1>\n",
+        page_style()
+    )
 }
 
 /// The title: the game with its settings.
@@ -206,14 +217,19 @@ fn epoch_table(records: &[EpochRecord]) -> String {
     html + "</table></div>\n"
 }
 
-/// All keys of the configuration, one table per section. The values are read from its text, which has the digits of `config.toml`:
-/// converted to a table, the f32 0.2 would be 0.20000000298023224.
-fn settings(config: &Config) -> Result<String> {
+/// The configuration as a table of sections. The values are read from its text, which has the digits of `config.toml`: converted to a
+/// table, the f32 0.2 would be 0.20000000298023224.
+pub(super) fn parsed(config: &Config) -> Result<toml::Table> {
     let not_read = |e: toml::de::Error| Error::ConfigText {
         origin: "the configuration".into(),
         what: e.message().replace('\n', " "),
     };
-    let sections: toml::Table = config.file_text()?.parse().map_err(not_read)?;
+    config.file_text()?.parse().map_err(not_read)
+}
+
+/// All keys of the configuration, one table per section.
+fn settings(config: &Config) -> Result<String> {
+    let sections = parsed(config)?;
     let mut html = String::from("<h2>Settings</h2>\n<div class=\"settings\">\n");
     for (name, section) in &sections {
         let Some(keys) = section.as_table().filter(|keys| !keys.is_empty()) else { continue };
@@ -227,7 +243,8 @@ fn settings(config: &Config) -> Result<String> {
     Ok(html + "</div>\n")
 }
 
-fn escape(text: &str) -> String {
+/// `text` as HTML.
+pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
@@ -244,7 +261,9 @@ mod tests {
     }
 
     fn page(config: &Config, records: &[EpochRecord]) -> String {
-        Report { config, records, random_outcome_error: Some(0.4321), ladder: None }.page().expect("made")
+        Report { config, records, random_outcome_error: Some(0.4321), ladder: None, games: &[] }
+            .page()
+            .expect("made")
     }
 
     /// Sets the strength of `records` to the score of matches against these `opponents`.
@@ -382,7 +401,13 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join(FILE_NAME);
         let (config, records) = (config("train.batch=321"), sample_records(3));
-        let report = Report { config: &config, records: &records, random_outcome_error: None, ladder: None };
+        let report = Report {
+            config: &config,
+            records: &records,
+            random_outcome_error: None,
+            ladder: None,
+            games: &[],
+        };
         report.write(&path).expect("written");
         assert!(std::fs::read_to_string(&path).expect("read").ends_with("</html>\n"));
     }

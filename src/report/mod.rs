@@ -1,8 +1,10 @@
-//! Output of a run: the table, progress bars and lines in the terminal, `metrics.jsonl`, TensorBoard events, `report.html`, metrics for
-//! Prometheus, the plot of a scaling benchmark.
+//! Output of runs: the table, progress bars and lines in the terminal, `metrics.jsonl`, TensorBoard events, `report.html`, a page about
+//! several runs, metrics for Prometheus, the plot of a scaling benchmark.
 //!
 //! Input: metrics. Output: text and files. Depends on no game, tree or network.
 
+pub mod comparison;
+pub mod games;
 pub mod ladder;
 pub mod layout;
 pub mod metrics;
@@ -20,6 +22,8 @@ pub mod charts;
 #[cfg(not(feature = "charts"))]
 #[path = "no_charts.rs"]
 pub mod charts;
+mod bundle;
+mod changes;
 mod compact;
 #[cfg(feature = "http")]
 pub mod exporter;

@@ -254,6 +254,16 @@ impl MatchTask {
     }
 }
 
+/// Fraction of the solved positions of `game`, of which a measurement by `config` takes some, where uniformly random play changes the
+/// outcome; None for a game without such positions.
+///
+/// # Errors
+/// Those of the embedded positions.
+pub fn random_outcome_error(config: &Config, game: &Arc<dyn AnyGame>) -> Result<Option<f64>> {
+    let positions = known_positions(game, config.eval.positions)?;
+    Ok(positions.map(|positions| random_error_rates(&positions).outcome_error))
+}
+
 /// The full number of games of a match.
 pub fn match_games(config: &Config, game: &dyn ErasedRules) -> usize {
     let plan = MatchPlan { games: config.eval.match_games, ..MatchPlan::default() };

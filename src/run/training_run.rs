@@ -438,6 +438,7 @@ impl Run {
             records: self.metrics.records(),
             random_outcome_error: self.strength_meter.random_outcome_error(),
             ladder: ladder.as_ref(),
+            games: &[],
         };
         report.write(&self.dir().join(REPORT))
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Drives the page of `vecaz serve` in Chromium: tests/browser/run.sh [VECAZ]
+# Drives the page of `vecaz serve` and those of `vecaz report` in Chromium: tests/browser/run.sh [VECAZ]
 #
 # Needs Node.js 18, npm and Debian's chromium (or CHROMIUM=/path); playwright-core comes from npm into a temporary folder. Where one of them
 # cannot be had it says so and passes, or fails with VECAZ_REQUIRE_BROWSER=1.
@@ -47,4 +47,8 @@ done
 [ -n "$address" ] || { echo "vecaz serve printed no address in 10 s" >&2; exit 1; }
 
 MODULES="$folder/node_modules" ADDRESS="$address" CHROMIUM="$chromium" node tests/browser/serve.mjs
+"$vecaz" report "$folder/runs/1" --quiet > /dev/null
+"$vecaz" report "$folder/runs/1" "$folder/runs/2" --out "$folder/both.html" --quiet > /dev/null
+MODULES="$folder/node_modules" ADDRESS="$address" CHROMIUM="$chromium" REPORTS="$folder/runs/1/report.html:$folder/both.html" \
+    node tests/browser/report.mjs
 kill -0 "$server" || { echo "vecaz serve has ended" >&2; cat "$folder/serve.log" >&2; exit 1; }

@@ -161,3 +161,36 @@ fn diagnostics_say_what_is_done_on_the_cpu_and_have_no_colours_in_a_pipe() {
     let text = String::from_utf8(text).expect("UTF-8");
     assert!(text.contains(" network 1x16 after ") && !text.contains('\u{1b}'), "{text}");
 }
+
+/// The earlier ladder stays, and nothing half written is left.
+#[cfg(unix)]
+#[test]
+fn a_ladder_that_is_interrupted_leaves_the_folder_as_it_was() {
+    let out = sibling_path("interrupted").display().to_string();
+    let mut command = vecaz(&["run", "--game", "tic_tac_toe", "--epochs", "3", "--out", &out]);
+    TINY.iter().for_each(|setting| {
+        command.args(["--set", setting]);
+    });
+    stdout(&mut command);
+    let files = || {
+        let mut found: Vec<_> =
+            std::fs::read_dir(&out).expect("listed").map(|entry| entry.expect("an entry").path()).collect();
+        found.sort();
+        found
+    };
+    let args = ["eval", &out, "--ladder", "--every", "1", "--sims", "8", "--games"];
+    for earlier in [false, true] {
+        if earlier {
+            stdout(vecaz(&args).arg("2"));
+        }
+        let before = files();
+        let ladder = std::fs::read(Path::new(&out).join("ladder.json")).ok();
+        assert_eq!(ladder.is_some(), earlier);
+        let child = process(&args).arg("1000000").spawn().expect("runs");
+        sleep(Duration::from_secs(2)); // in the first of many games
+        let output = interrupt(child);
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(130), b"".as_slice()));
+        assert_eq!(files(), before);
+        assert_eq!(std::fs::read(Path::new(&out).join("ladder.json")).ok(), ladder);
+    }
+}

@@ -151,3 +151,102 @@ fn the_charts_of_the_report_have_the_points_of_metrics_jsonl() {
     assert_eq!(points("\nErrors on solved positions, %\n"), 2 * 4 * with("strength"));
     assert_eq!(points("\nSeconds an epoch\n"), 2 * 3 * records.len());
 }
+
+/// A copy of the tests' run, whose report another test reads.
+fn copy_of_run(name: &str) -> String {
+    let target = sibling_path(name);
+    let copied = std::process::Command::new("cp").args(["-r", &run()]).arg(&target).status().expect("runs");
+    assert!(copied.success());
+    target.display().to_string()
+}
+
+#[test]
+fn a_report_of_one_run_has_games_to_step_through() {
+    let own = copy_of_run("reported");
+    let text = stdout(&mut vecaz(&["report", &own]));
+    let path = Path::new(&own).join("report.html");
+    assert_eq!(text.replace("\n  ", " ").trim_end(), format!("the report is in {}", path.display()));
+    let page = std::fs::read_to_string(&path).expect("written");
+    let list = between(&page, "<script type=\"application/json\">", "</script>");
+    let games: Value = serde_json::from_str(list[0]).expect("JSON");
+    assert_eq!(games.as_array().map(Vec::len), Some(3));
+    for game in games.as_array().expect("games") {
+        let [moves, changes] = ["moves", "changes"].map(|key| game[key].as_array().expect("a list").len());
+        assert!(moves == changes && (5..=9).contains(&moves), "{game}");
+        assert_eq!(game["first"]["board"]["kind"], "grid");
+        assert!(game["title"].as_str().is_some_and(|title| title.starts_with("epoch 2, slot ")), "{game}");
+    }
+    for link in ["src=", "href=", "@import", "url("] {
+        assert!(!page.contains(link), "{link}");
+    }
+    assert!(page.len() < 1_500_000, "{} bytes", page.len());
+    stdout(&mut vecaz(&["report", &own, "--samples", "0"]));
+    assert!(!std::fs::read_to_string(&path).expect("written").contains("<script"));
+    stdout(&mut vecaz(&["verify", &own]));
+}
+
+#[test]
+fn a_report_of_several_runs_has_their_curves_matches_and_differences() {
+    let (first, other) = (copy_of_run("first_of_two"), sibling_path("second_of_two").display().to_string());
+    let mut command =
+        vecaz(&["run", "--game", "tic_tac_toe", "--epochs", "1", "--seed", "9", "--out", &other]);
+    TINY.iter().for_each(|setting| {
+        command.args(["--set", setting]);
+    });
+    stdout(&mut command);
+    let out = sibling_path("both.html").display().to_string();
+    let args = ["report", &first, &other, "--out", &out, "--games", "20", "--sims", "4"];
+    stdout(&mut vecaz(&args));
+    let page = std::fs::read_to_string(&out).expect("written");
+    let table = between(&page, "<table class=\"differences\">", "</table>")[0];
+    assert!(
+        table.contains("<td>run.seed<td>1<td>9") && table.contains("<td>run.epochs<td>2<td>1"),
+        "{table}"
+    );
+    assert_eq!(table.matches("<tr><td>").count(), 2, "{table}");
+    let standings = between(&page, "<table class=\"standings\">", "</table>")[0];
+    assert_eq!(standings.matches("<td>20</tr>").count(), 2, "{standings}");
+    let result = between(&page, "<li>second_of_two against first_of_two: ", "</li>")[0];
+    let counts: u64 = result.split([' ', ',']).filter_map(|word| word.parse::<u64>().ok()).sum();
+    assert_eq!(counts, 20, "{result}");
+    assert_eq!(page.matches("class=\"games\"").count(), 2);
+    assert_eq!(page.contains("\nsecond_of_two\n"), cfg!(feature = "charts"));
+    // The same again, with other threads.
+    stdout(vecaz(&args).args(["--threads", "1"]));
+    assert!(std::fs::read_to_string(&out).expect("written") == page);
+}
+
+#[test]
+fn reports_that_cannot_be_made_are_refused() {
+    let own = run();
+    let hex = sibling_path("hex_run").display().to_string();
+    let mut command =
+        vecaz(&["run", "--game", "hex", "--epochs", "1", "--out", &hex, "--set", "game.size=3"]);
+    TINY.iter().for_each(|setting| {
+        command.args(["--set", setting]);
+    });
+    stdout(&mut command);
+    let out = sibling_path("refused.html").display().to_string();
+    let nine: Vec<&str> = std::iter::repeat_n(own.as_str(), 9).collect();
+    let weights = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/connect_four.safetensors");
+    for (runs, more, code, part) in [
+        (vec![own.as_str(), &hex], vec![], 1, "hex_run: found hex, expected tic_tac_toe, that of "),
+        (nine, vec![], 1, "a report of 9 runs: at most 8 are shown together"),
+        (vec![&own], vec!["--games", "4"], 2, "--games: got one run, expected two runs or more"),
+        (vec!["none"], vec![], 1, "not a run (it has no config.toml)"),
+        (vec![weights], vec![], 1, "not a run"),
+        (vec![], vec![], 2, "<RUN>"),
+    ] {
+        let mut command = vecaz(&["report", "--out", &out]);
+        let (found, line) = refusal(command.args(&runs).args(&more));
+        assert!(found == code && line.contains(part), "{runs:?}: {found} {line}");
+    }
+    assert!(!Path::new(&out).exists(), "a file is whole or absent");
+    let games = format!("{own}/games/mine.html");
+    let (_, line) = refusal(&mut vecaz(&["report", &own, &own, "--out", &games]));
+    assert!(line.contains("belongs to the run in "), "{line}");
+    let damaged = copy_of_run("damaged_ladder");
+    std::fs::write(Path::new(&damaged).join("ladder.json"), "[]").expect("written");
+    let (code, line) = refusal(&mut vecaz(&["report", &damaged, "--out", &out]));
+    assert!(code == 1 && line.contains("ladder.json: no ladder: "), "{line}");
+}

@@ -289,3 +289,61 @@ fn opponent_named(
     check_search(game, other.settings(args.sims, threads), 2 * ROWS)?;
     Ok((searcher(args, &other, threads)?, Some(other.label)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::parse;
+    use super::*;
+    use crate::registry::any_game;
+
+    fn planned(game: &str, openings: usize, opponent: &str, line: &str) -> Result<(usize, u32), String> {
+        let game = any_game(game, &toml::Table::new()).expect("registered");
+        let openings = vec![Playthrough::new(game.clone()); openings];
+        let args = parse(format!("eval a --against {opponent} {line}").trim_end()).expect("valid");
+        let plan = plan(&args, game.as_ref(), &openings, opponent).map_err(|e| e.to_string())?;
+        Ok((plan.games, plan.opening_plies))
+    }
+
+    #[test]
+    fn numbers_of_games_follow_from_openings_and_tests() {
+        for (openings, opponent, line, expected) in [
+            (0, "runs/b", "", (100, 2)),
+            (0, "runs/b", "--games 7", (7, 2)),
+            (0, "runs/b", "--sprt 0,20", (10_000, 2)),
+            (0, "runs/b", "--sprt 0,20 --games 7", (8, 2)),
+            (9, "runs/b", "", (18, 0)),
+            (9, "runs/b", "--games 5", (5, 0)),
+            (9, "runs/b", "--sprt 0,20", (18, 0)),
+            (9, "runs/b", "--sprt 0,20 --opening-plies 1", (10_000, 1)),
+            (9, "random", "--sprt 0,20 --games 50", (50, 0)),
+            (9, "exec:program", "--games 50", (50, 0)),
+        ] {
+            assert_eq!(
+                planned("hex", openings, opponent, line),
+                Ok(expected),
+                "{openings} {opponent} {line}"
+            );
+        }
+        assert_eq!(planned("backgammon", 1, "runs/b", "--sprt 0,20"), Ok((10_000, 0)), "dice differ");
+    }
+
+    #[test]
+    fn a_test_without_sense_is_refused_in_a_sentence() {
+        let refused = |game, openings, line| planned(game, openings, "runs/b", line).expect_err(line);
+        let players = refused("blob", 0, "--sprt 0,20");
+        assert_eq!(
+            players,
+            "--sprt: got 0,20 for blob with 4 players, expected a game of two players, whose results an Elo difference describes"
+        );
+        let repeated = refused("hex", 0, "--sprt 0,20 --opening-plies 0");
+        assert!(
+            repeated.starts_with("--opening-plies: got 0, expected 1 or more, or --openings: "),
+            "{repeated}"
+        );
+        let many = refused("hex", 9, "--games 19");
+        assert!(
+            many.starts_with("--games: got 19, expected at most 18, 2 for each of 9 openings, "),
+            "{many}"
+        );
+    }
+}

@@ -5,7 +5,7 @@ use super::{EvalArgs, publish, searcher};
 use crate::error::{Error, Result};
 use crate::eval::arena::ROWS;
 use crate::eval::ladder::{Conditions, FILE_NAME, Ladder, LadderRung, Measure, choose, pairings, thin};
-use crate::eval::matches::{MatchOutcome, MatchPlan, group_size, play_part};
+use crate::eval::matches::{MatchOutcome, MatchPlan, MatchProgress, group_size, play_part};
 use crate::eval::ratings::Pairing;
 use crate::registry::Registry;
 use crate::report::ladder::table;
@@ -60,7 +60,8 @@ pub fn execute(
     let ladder = matches.measure(stop, progress)?;
     progress.finish();
     ladder.write(&args.run)?;
-    let row = serde_json::to_string(&ladder).map_err(|e| Error::unsupported("a ladder as JSON", e.to_string()))?;
+    let row =
+        serde_json::to_string(&ladder).map_err(|e| Error::unsupported("a ladder as JSON", e.to_string()))?;
     let head = format!("ladder of {}: {}\n", args.run.display(), count(ladder.rungs.len(), "network"));
     let end = format!(
         "written to {}; vecaz report {} shows it\n",
@@ -107,11 +108,10 @@ impl<'a> Matches<'a> {
         let mut config = run.config.clone();
         config.eval.simulations = simulations;
         let meter = StrengthMeter::new(&config, game, threads)?;
-        let has_opening = args.opening_plies.unwrap_or(OPENING_PLIES);
         let conditions = Conditions {
             measure: Measure::of(game.sizes().num_players),
             simulations,
-            opening_plies: has_opening,
+            opening_plies: args.opening_plies.unwrap_or(OPENING_PLIES),
             seed: args.seed,
         };
         let groups = (args.games.unwrap_or(GAMES) as usize).div_ceil(group_size(game.as_ref()));
@@ -130,7 +130,7 @@ impl<'a> Matches<'a> {
     fn fit(&mut self, started: Instant, limit: Duration, stop: &Stop) -> Result<()> {
         let last = self.networks.len() - 1;
         let from = Instant::now();
-        self.play((last, last - 1), 0..self.games_at_once().min(self.games), stop)?;
+        self.play((last, last - 1), 0..self.games_at_once().min(self.games), stop, &mut |_| ())?;
         let round = from.elapsed().as_secs_f64();
         let from = Instant::now();
         self.on_positions(last, stop)?;
@@ -205,8 +205,8 @@ impl<'a> Matches<'a> {
             && (records.is_empty() || share.is_none_or(|share| from.elapsed() < share))
         {
             let end = (records.len() + round).min(self.games);
-            records.extend(self.play(pair, records.len()..end, stop)?);
-            report(records.len() as u64);
+            let before = records.len();
+            records.extend(self.play(pair, before..end, stop, &mut |games| report(before as u64 + games))?);
         }
         let game = &self.networks[0].1.game;
         MatchOutcome::of_records(game, self.plan(), &records)
@@ -219,13 +219,15 @@ impl<'a> Matches<'a> {
         (later, earlier): (usize, usize),
         numbers: std::ops::Range<usize>,
         stop: &Stop,
+        report: &mut dyn FnMut(u64),
     ) -> Result<Vec<Vec<u16>>> {
         let contestant = |number: usize| {
             let found = searcher(self.args, &self.networks[number].1, self.threads)?;
             Ok::<_, Error>(found.stopped_by(stop))
         };
         let (mut later, mut earlier) = (contestant(later)?, contestant(earlier)?);
-        play_part(&self.networks[0].1.game, &mut later, &mut earlier, self.plan(), numbers, &mut |_| ())
+        let (game, report) = (&self.networks[0].1.game, &mut |so_far: MatchProgress| report(so_far.games));
+        play_part(game, &mut later, &mut earlier, self.plan(), numbers, report)
     }
 
     /// The errors of a network on the solved positions; None without any.

@@ -7,6 +7,6 @@ mod page;
 mod scaling;
 
 pub(super) use chart::page_style;
-pub(super) use ladder::ladder_chart;
-pub(super) use page::page_charts;
+pub(super) use ladder::{ladder_chart, ladders_chart};
+pub(super) use page::{comparison_charts, page_charts};
 pub use scaling::scaling_svg;

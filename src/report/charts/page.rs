@@ -1,6 +1,6 @@
-//! The charts of `report.html`.
+//! The charts of `report.html`, and of a page about several runs.
 
-use super::chart::{Axis, LineChart};
+use super::chart::{Axis, LineChart, Series};
 use super::epochs::epoch_charts;
 use crate::error::Result;
 use crate::report::metrics::{EpochRecord, head_names};
@@ -16,44 +16,87 @@ pub(in crate::report) fn page_charts(
     random_outcome_error: Option<f64>,
     escape: fn(&str) -> String,
 ) -> Result<String> {
-    let charts = Charts { records, random_outcome_error, escape };
+    over_both(escape, |x| {
+        let specs = epoch_charts(records, random_outcome_error, &head_names(records));
+        let figure = |spec: super::epochs::ChartSpec| Figure {
+            title: spec.title.into(),
+            series: spec.series(records, x.of),
+            reference: spec.reference,
+            meaning: spec.meaning,
+        };
+        specs.into_iter().map(figure).collect()
+    })
+}
+
+/// The charts of several runs, by name: one for each metric, with a line for each run that has it.
+///
+/// # Errors
+/// Those of [`page_charts`].
+pub(in crate::report) fn comparison_charts(
+    runs: &[(&str, &[EpochRecord])],
+    random_outcome_error: Option<f64>,
+    escape: fn(&str) -> String,
+) -> Result<String> {
+    over_both(escape, |x| {
+        let mut figures: Vec<Figure> = Vec::new();
+        for (name, records) in runs {
+            for spec in epoch_charts(records, random_outcome_error, &head_names(records)) {
+                for line in spec.series(records, x.of) {
+                    let title = format!("{}: {}", spec.title, line.name);
+                    let series = Series { name: name.to_string(), points: line.points };
+                    match figures.iter_mut().find(|figure| figure.title == title) {
+                        Some(figure) => figure.series.push(series),
+                        None => figures.push(Figure {
+                            title,
+                            meaning: spec.meaning.clone(),
+                            series: vec![series],
+                            reference: spec.reference,
+                        }),
+                    }
+                }
+            }
+        }
+        figures
+    })
+}
+
+/// A chart with a sentence about its meaning.
+struct Figure {
+    title: String,
+    meaning: String,
+    series: Vec<Series>,
+    reference: Option<(&'static str, f64)>,
+}
+
+/// The figures over minutes and over epochs, and the choice between them; those without a point are omitted.
+fn over_both(escape: fn(&str) -> String, figures: impl Fn(&Horizontal) -> Vec<Figure>) -> Result<String> {
     let minutes =
         Horizontal { class: "by-minutes", label: "minutes", axis: Axis::FromZero, of: EpochRecord::minutes };
     let epochs = Horizontal { class: "by-epochs", label: "epoch", axis: Axis::Whole, of: |r| r.epoch as f64 };
-    let choice = "<fieldset>Over\n\
+    let mut html = "<fieldset>Over\n\
         <label><input type=\"radio\" name=\"over\" id=\"by-minutes\" checked> minutes</label>\n\
-        <label><input type=\"radio\" name=\"over\" id=\"by-epochs\"> epochs</label>\n</fieldset>\n";
-    Ok(choice.to_string() + &charts.over(&minutes)? + &charts.over(&epochs)?)
-}
-
-/// What the charts show.
-struct Charts<'a> {
-    records: &'a [EpochRecord],
-    random_outcome_error: Option<f64>,
-    escape: fn(&str) -> String,
-}
-
-impl Charts<'_> {
-    /// All charts over `x`, each with a sentence about its meaning; those without a point are omitted.
-    fn over(&self, x: &Horizontal) -> Result<String> {
-        let mut html = format!("<div class=\"charts {}\">\n", x.class);
-        for spec in epoch_charts(self.records, self.random_outcome_error, &head_names(self.records)) {
+        <label><input type=\"radio\" name=\"over\" id=\"by-epochs\"> epochs</label>\n</fieldset>\n"
+        .to_string();
+    for x in [minutes, epochs] {
+        let _ = writeln!(html, "<div class=\"charts {}\">", x.class);
+        for figure in figures(&x) {
             let chart = LineChart {
-                title: spec.title,
+                title: &figure.title,
                 x_label: x.label,
                 x_axis: x.axis,
                 y_axis: Axis::FromZero,
-                series: spec.series(self.records, x.of),
-                reference: spec.reference,
+                series: figure.series,
+                reference: figure.reference,
                 size: (420, 300),
             };
             if !chart.is_empty() {
-                let (svg, caption) = (chart.svg()?, (self.escape)(&spec.meaning));
+                let (svg, caption) = (chart.svg()?, escape(&figure.meaning));
                 let _ = write!(html, "<figure>\n{svg}<figcaption>{caption}</figcaption>\n</figure>\n");
             }
         }
-        Ok(html + "</div>\n")
+        html += "</div>\n";
     }
+    Ok(html)
 }
 
 /// The horizontal axis of all charts.

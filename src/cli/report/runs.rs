@@ -1,0 +1,122 @@
+//! What a page shows of a run: settings, epochs, ladder and some of its games.
+
+use crate::backend::AnyGame;
+use crate::batch::Playthrough;
+use crate::error::{Error, Result};
+use crate::eval::ladder::Ladder;
+use crate::game::view::Viewer;
+use crate::game::{Turn, without_minus_zero};
+use crate::play::FinishedGame;
+use crate::registry::Registry;
+use crate::report::comparison::ComparedRun;
+use crate::report::games::ReportGame;
+use crate::report::metrics;
+use crate::run::folder::is_unstarted;
+use crate::run::manifest::Manifest;
+use crate::source::saved_layers;
+use crate::words::count;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A run that was read.
+pub struct RunData {
+    /// Its folder.
+    pub dir: PathBuf,
+    /// Its rules.
+    pub game: Arc<dyn AnyGame>,
+    /// What the page shows.
+    pub shown: ComparedRun,
+}
+
+impl RunData {
+    /// The run in `dir` with so many games.
+    ///
+    /// # Errors
+    /// [`Error::Format`] if `dir` has no run or a file is damaged, [`Error::Io`], those of the configuration.
+    pub fn read(dir: &Path, registry: &Registry, games: usize) -> Result<Self> {
+        let config = saved_layers(dir)?.resolve()?;
+        let game = registry.game_of(&config)?;
+        let full = dir.canonicalize().map_err(|e| Error::io("opening", dir, e))?;
+        let name = full.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let has_epochs = dir.join(metrics::FILE_NAME).exists();
+        let shown = ComparedRun {
+            name,
+            config,
+            records: if has_epochs { metrics::read_records(dir)? } else { Vec::new() },
+            ladder: Ladder::read(dir)?,
+            games: if is_unstarted(dir)? { Vec::new() } else { games_of(dir, &game, games)? },
+        };
+        Ok(Self { dir: dir.to_path_buf(), game, shown })
+    }
+}
+
+/// The runs as a page shows them: by the names of their folders, or by their whole paths where two are equal.
+pub fn with_different_names(runs: Vec<RunData>) -> Vec<ComparedRun> {
+    let names: Vec<String> = runs.iter().map(|run| run.shown.name.clone()).collect();
+    let is_single = |name: &String| names.iter().filter(|other| *other == name).count() == 1;
+    let named = |(number, run): (usize, RunData)| {
+        let path = run.dir.display().to_string();
+        let is_repeated = names.iter().take(number).any(|name| *name == run.shown.name);
+        let name = match (is_single(&run.shown.name), is_repeated) {
+            (true, _) => run.shown.name.clone(),
+            (false, false) => path,
+            (false, true) => format!("{path} ({})", number + 1),
+        };
+        ComparedRun { name, ..run.shown }
+    };
+    runs.into_iter().enumerate().map(named).collect()
+}
+
+/// At most `wanted` of the games of the run's last epoch with games, evenly spaced.
+fn games_of(dir: &Path, game: &Arc<dyn AnyGame>, wanted: usize) -> Result<Vec<ReportGame>> {
+    let read = |manifest: &Manifest| {
+        let last = manifest.games().pop();
+        last.map(|name| Ok((dir.join(&name), manifest.read(&name)?))).transpose()
+    };
+    let Some((path, bytes)) = Manifest::with_current(dir, read)? else { return Ok(Vec::new()) };
+    let lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect();
+    let epoch =
+        path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().replace("epoch-", ""));
+    let epoch = epoch.trim_start_matches('0');
+    let chosen = wanted.min(lines.len());
+    let of = |number: usize| {
+        let index = number * lines.len() / chosen;
+        let wrong = |what: String| Error::format(&path, format!("line {}: {what}", index + 1));
+        let stored: FinishedGame =
+            serde_json::from_slice(lines[index]).map_err(|e| wrong(format!("not a stored game: {e}")))?;
+        report_game(game, epoch, &stored).map_err(|e| wrong(e.to_string()))
+    };
+    (0..chosen).map(of).collect()
+}
+
+/// All positions of a stored game, as everybody may see them once it is over.
+fn report_game(game: &Arc<dyn AnyGame>, epoch: &str, stored: &FinishedGame) -> Result<ReportGame> {
+    let mut play = Playthrough::new(game.clone());
+    let mut views = vec![view(&play)];
+    let mut moves = Vec::with_capacity(stored.actions.len());
+    for &action in &stored.actions {
+        let name = game.action_name(play.state(), action);
+        let who = match play.turn() {
+            Turn::Chance => "chance: ",
+            Turn::Player(_) | Turn::Over => "",
+        };
+        play.step(action)?;
+        moves.push(format!("{who}{name}"));
+        views.push(view(&play));
+    }
+    let title = format!(
+        "epoch {epoch}, slot {}: {}",
+        stored.slot,
+        count(moves.len(), "ply").replace("plys", "plies")
+    );
+    let scores = without_minus_zero(game.scores(play.state()));
+    Ok(ReportGame::new(title, moves, stored.returns.clone(), scores, views))
+}
+
+/// The look of a position, without the legal actions.
+fn view(play: &Playthrough) -> Value {
+    let mut view = play.view(Viewer::All);
+    view.actions.clear();
+    serde_json::to_value(&view).unwrap_or_default()
+}

@@ -1,0 +1,69 @@
+//! Matches between the best networks of several runs.
+
+use super::ReportArgs;
+use super::runs::RunData;
+use crate::error::{Error, Result};
+use crate::eval::arena::{Contestant, ROWS};
+use crate::eval::ladder::{Conditions, Ladder, LadderRung, Measure};
+use crate::eval::matches::{MatchPlan, group_size, play_match};
+use crate::eval::ratings::Pairing;
+use crate::registry::Registry;
+use crate::report::progress::Progress;
+use crate::run::memory::check_search;
+use crate::source::{RunNetworks, Source};
+use crate::stop::Stop;
+
+/// Plays a match of so many games between each two runs, by the rules and with the simulations of the first, with so many threads.
+///
+/// # Errors
+/// Those of reading the networks; [`Error::Mismatch`] for a network that does not fit the rules of the first run.
+pub fn play(
+    args: &ReportArgs,
+    runs: &[RunData],
+    (games, threads): (u64, usize),
+    registry: &Registry,
+    stop: &Stop,
+    progress: &mut Progress,
+) -> Result<Ladder> {
+    let game = &runs[0].game;
+    let open = |run: &RunData| Source::open(Some(&run.dir), registry, &[])?.for_game(game);
+    let sources = runs.iter().map(open).collect::<Result<Vec<Source>>>()?;
+    let settings = sources[0].settings(args.sims, threads);
+    check_search(game.as_ref(), settings, 2 * ROWS)?;
+    let group = group_size(game.as_ref());
+    let plan = MatchPlan {
+        games: (games as usize).div_ceil(group) * group,
+        opening_plies: args.opening_plies,
+        seed: args.seed,
+        ..MatchPlan::default()
+    };
+    let pairs: Vec<(usize, usize)> =
+        (1..runs.len()).flat_map(|later| (0..later).map(move |earlier| (later, earlier))).collect();
+    progress.start("matches", (pairs.len() * plan.games) as u64, "games");
+    let contestant = |number: usize| {
+        let network = sources[number].network()?;
+        let found = Contestant::search(game.as_ref(), network.as_ref(), settings)?;
+        Ok::<_, Error>(found.stopped_by(stop))
+    };
+    let mut matches = Vec::new();
+    for (number, &(first, second)) in pairs.iter().enumerate() {
+        let (mut own, mut other) = (contestant(first)?, contestant(second)?);
+        let before = (number * plan.games) as u64;
+        let report = &mut |so_far: crate::eval::matches::MatchProgress| progress.set(before + so_far.games);
+        let result = play_match(game, &mut own, &mut other, plan, report)?;
+        matches.push(Pairing { first, second, result });
+    }
+    progress.finish();
+    let rung = |(run, source): (&RunData, &Source)| {
+        let epoch = RunNetworks::of(&run.dir)?.best.unwrap_or(0);
+        Ok(LadderRung { epoch, updates: source.file.header.updates, ..LadderRung::default() })
+    };
+    let rungs = runs.iter().zip(&sources).map(rung).collect::<Result<Vec<_>>>()?;
+    let conditions = Conditions {
+        measure: Measure::of(game.sizes().num_players),
+        simulations: settings.params.simulations,
+        opening_plies: args.opening_plies,
+        seed: args.seed,
+    };
+    Ok(Ladder::new(conditions, rungs, &matches))
+}

@@ -1,0 +1,182 @@
+//! Tests, openings and adjudication of matches, and the ladder of a run's networks.
+
+use super::*;
+
+fn eval(arguments: &[&str]) -> Value {
+    let own = run();
+    let fixed = ["eval", own.as_str(), "--sims", "8", "--json", "-"];
+    records(&stdout(vecaz(&fixed).args(arguments))).remove(0)
+}
+
+fn file(name: &str, text: &str) -> String {
+    let path = sibling_path(name);
+    std::fs::write(&path, text).expect("written");
+    path.display().to_string()
+}
+
+#[test]
+fn a_test_decides_alike_with_any_number_of_threads() {
+    let test = ["--against", "random", "--sprt", "0,100", "--seed", "4"];
+    let rows: Vec<Value> =
+        ["1", "2", "3"].iter().map(|threads| eval(&[&test[..], &["--threads", threads]].concat())).collect();
+    assert!(rows[0] == rows[1] && rows[0] == rows[2], "{rows:?}");
+    let (row, sprt) = (&rows[0], &rows[0]["sprt"]);
+    assert_eq!((&sprt["accepted"], &sprt["elo0"], &sprt["elo1"]), (&json!("H1"), &json!(0.0), &json!(100.0)));
+    let pairs: u64 = sprt["pairs"].as_array().expect("counts").iter().filter_map(Value::as_u64).sum();
+    assert!(row["games"] == 2 * pairs && pairs < 1000, "{row}");
+    let bound = sprt["bounds"][1].as_f64().expect("a bound");
+    assert!(
+        (bound - 19f64.ln()).abs() < 1e-12 && sprt["llr"].as_f64().is_some_and(|llr| llr >= bound),
+        "{row}"
+    );
+    let text = stdout(&mut vecaz(&[&["eval", &run(), "--sims", "8"], &test[..]].concat()));
+    assert!(text.contains("\n  SPRT      H1 accepted: Elo +100 or more, not +0; LLR +"), "{text}");
+    let undecided = eval(&["--against", "random", "--sprt", "-1,1", "--games", "3"]);
+    assert!(undecided["sprt"]["accepted"].is_null() && undecided["games"] == 4, "whole pairs: {undecided}");
+}
+
+#[test]
+fn matches_begin_with_the_openings_of_a_file() {
+    let openings = file("openings.txt", "# the corner and a border cell\na1 b1\n0,1,2\n");
+    let row = eval(&["--against", &run(), "--openings", &openings]);
+    assert_eq!(
+        (&row["games"], &row["opening_plies"], &row["openings"]),
+        (&json!(4), &json!(0), &json!(openings))
+    );
+    let many = ["eval", &run(), "--against", &run(), "--openings", &openings, "--games", "5"];
+    let (code, line) = refusal(&mut vecaz(&many));
+    assert!(
+        code == 2 && line.contains("--games: got 5, expected at most 4, 2 for each of 2 openings"),
+        "{line}"
+    );
+    for (text, part) in [
+        ("", "has no openings, expected at least one line"),
+        ("a1\ne2e4\n", "line 2: ply 0: action e2e4 is not legal here"),
+        ("a1 a1\n", "line 1: ply 1: action a1 is not legal here"),
+        ("0,3,1,4,2\n", "line 1: the game is over after these actions"),
+    ] {
+        let path = file("wrong_openings.txt", text);
+        let (code, line) = refusal(&mut vecaz(&["eval", &run(), "--against", "random", "--openings", &path]));
+        assert!(code == 1 && line.contains("wrong_openings.txt: ") && line.contains(part), "{line}");
+    }
+    let (_, line) = refusal(&mut vecaz(&["eval", &run(), "--against", "random", "--openings", "none.txt"]));
+    assert!(line.starts_with("error: reading none.txt: No such file"), "{line}");
+}
+
+#[test]
+fn malformed_tests_and_judges_without_a_solver_are_refused() {
+    for (text, code) in [("20,0", 2), ("many", 2), ("0", 2), ("0,nan", 2)] {
+        let (found, line) = refusal(&mut vecaz(&["eval", &run(), "--against", "random", "--sprt", text]));
+        assert_eq!(found, code);
+        assert!(
+            line.starts_with(&format!("error: --sprt: got {text}, expected two Elo differences")),
+            "{line}"
+        );
+    }
+    let repeated = ["eval", &run(), "--against", &run(), "--sprt", "0,20", "--opening-plies", "0"];
+    let (_, line) = refusal(&mut vecaz(&repeated));
+    assert!(line.contains("--opening-plies: got 0, expected 1 or more, or --openings"), "{line}");
+    let row = eval(&["--against", "random", "--adjudicate", "0", "--opening-plies", "0", "--games", "6"]);
+    assert_eq!((&row["draws"], &row["adjudicate"]), (&json!(6), &json!(0)), "perfect play draws");
+}
+
+#[test]
+fn a_ladder_ranks_later_networks_above_the_first_and_the_report_keeps_it() {
+    let run = sibling_path("climbing").display().to_string();
+    let mut command = vecaz(&["run", "--game", "hex", "--epochs", "6", "--out", &run]);
+    let learning = [
+        "game.size=4",
+        "search.simulations=32",
+        "train.replay_ratio=8.0",
+        "selfplay.games=16",
+        "selfplay.samples_per_epoch=600",
+        "replay.capacity=10000",
+    ];
+    TINY.iter().chain(&learning).for_each(|setting| {
+        command.args(["--set", setting]);
+    });
+    stdout(&mut command);
+    let path = Path::new(&run).join("ladder.json");
+    let play = |more: &[&str]| {
+        let ladder = ["eval", &run, "--ladder", "--every", "1", "--games", "40", "--sims", "2"];
+        stdout(vecaz(&ladder).args(more))
+    };
+    let text = play(&[]);
+    let written = std::fs::read_to_string(&path).expect("written");
+    let ladder: Value = serde_json::from_str(&written).expect("JSON");
+    let rungs = ladder["rungs"].as_array().expect("networks");
+    let epochs: Vec<u64> = rungs.iter().filter_map(|rung| rung["epoch"].as_u64()).collect();
+    // The first one, the checkpoints that are kept, and the best one.
+    assert!(epochs[0] == 1 && epochs.ends_with(&[4, 5, 6]) && (4..=5).contains(&epochs.len()), "{epochs:?}");
+    assert_eq!((&rungs[0]["strength"], &rungs[0]["interval"]), (&json!(0.0), &Value::Null));
+    for rung in &rungs[rungs.len() - 3..] {
+        assert!(rung["interval"][0].as_f64().is_some_and(|low| low > 50.0), "{ladder}");
+    }
+    let matches = ladder["matches"].as_array().expect("matches");
+    assert_eq!(matches.len(), 2 * epochs.len() - 3, "neighbours and next but one");
+    assert!(
+        text.contains(&format!(": {} networks\n", epochs.len())) && text.contains("ladder.json"),
+        "{text}"
+    );
+    assert_eq!(text.lines().filter(|line| line.starts_with("     ")).count(), epochs.len(), "{text}");
+    // The same matches with other threads.
+    let row: Value = serde_json::from_str(&play(&["--threads", "1", "--json", "-"])).expect("JSON");
+    assert_eq!(row, ladder);
+    let limited = play(&["--minutes", "0.000001"]);
+    assert!(limited.contains(": 2 networks\n"), "{limited}");
+    // The next epoch's report has it.
+    stdout(&mut vecaz(&["run", "--resume", &run, "--epochs", "7"]));
+    let page = std::fs::read_to_string(Path::new(&run).join("report.html")).expect("read");
+    assert!(page.contains("<table class=\"ladder\">") && page.contains("Ladder of the run"), "no ladder");
+    stdout(&mut vecaz(&["verify", &run]));
+    std::fs::write(&path, "{}").expect("written");
+    let resumed = vecaz(&["run", "--resume", &run, "--epochs", "8"]).output().expect("runs");
+    assert!(resumed.status.success());
+    let warning = String::from_utf8(resumed.stderr).expect("UTF-8");
+    assert!(
+        warning.contains("the report has no ladder: ") && warning.contains("no ladder: missing field"),
+        "{warning}"
+    );
+}
+
+/// Tic-tac-toe has solved positions, and the run of the tests the networks of three epochs: without updates, first and second.
+#[test]
+fn a_ladder_has_the_errors_on_solved_positions_beside_it() {
+    let copy = sibling_path("laddered").display().to_string();
+    let copied = std::process::Command::new("cp").args(["-r", &run(), &copy]).status().expect("runs");
+    assert!(copied.success());
+    let args = ["eval", &copy, "--ladder", "--every", "1", "--games", "4", "--sims", "8", "--json", "-"];
+    let ladder: Value = serde_json::from_str(&stdout(&mut vecaz(&args))).expect("JSON");
+    let metrics = records(&std::fs::read_to_string(Path::new(&copy).join("metrics.jsonl")).expect("read"));
+    for (rung, epoch) in ladder["rungs"].as_array().expect("networks").iter().zip(0..) {
+        assert_eq!(rung["epoch"], epoch);
+        if let Some(record) = metrics.iter().find(|record| record["epoch"] == epoch) {
+            let of = |row: &Value| row["search_outcome_error"].clone();
+            assert_eq!(of(rung), of(&record["strength"]), "as the run has measured it: {rung}");
+        }
+    }
+    assert_eq!(ladder["rungs"].as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn a_ladder_without_networks_is_refused() {
+    let own = sibling_path("one_epoch").display().to_string();
+    let mut command = vecaz(&["run", "--game", "tic_tac_toe", "--epochs", "1", "--out", &own]);
+    TINY.iter().chain(&["run.keep_networks=0", "run.keep_checkpoints=1"]).for_each(|setting| {
+        command.args(["--set", setting]);
+    });
+    stdout(&mut command);
+    let (code, line) = refusal(&mut vecaz(&["eval", &own, "--ladder"]));
+    assert!(
+        code == 1
+            && line.contains("a ladder needs the networks of two epochs or more, the run has 1 network"),
+        "{line}"
+    );
+    let weights = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/connect_four.safetensors");
+    for (path, part) in [(weights, "not a run"), ("none", "not a run")] {
+        let (code, line) = refusal(&mut vecaz(&["eval", path, "--ladder"]));
+        assert!(code == 1 && line.contains(part), "{line}");
+    }
+    let (code, line) = refusal(&mut vecaz(&["eval", &own, "--ladder", "--minutes", "0"]));
+    assert!(code == 2 && line.contains("--minutes: got 0, expected more than 0"), "{line}");
+}
