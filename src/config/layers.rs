@@ -78,7 +78,7 @@ impl Layers {
         Ok(self)
     }
 
-    /// Sets one dotted key, given by a flag of its own, to a TOML value. A bare word is a text.
+    /// Sets one dotted key, given by a flag of its own, to a TOML value. A bare word is a text, and so is any name of a game, such as 2048.
     ///
     /// # Errors
     /// [`Error::ConfigText`] if there is no key or no value.
@@ -86,8 +86,11 @@ impl Layers {
         let bad =
             |what: &str| Error::ConfigText { origin: format!("{SET} {key}={value}"), what: what.into() };
         let parse = |value: &str| format!("v={value}").parse::<toml::Table>();
-        let parsed =
-            parse(value).or_else(|_| parse(&toml::Value::String(value.trim().to_string()).to_string()));
+        let as_text = || parse(&toml::Value::String(value.trim().to_string()).to_string());
+        let parsed = match parse(value) {
+            Ok(table) if key != "game.name" || table.get("v").is_some_and(toml::Value::is_str) => Ok(table),
+            _ => as_text(),
+        };
         let parsed = parsed.map_err(|e| bad(e.message()))?;
         let mut value = parsed.into_iter().next().map(|(_, v)| v).ok_or_else(|| bad("empty value"))?;
         for part in key.rsplit('.') {
@@ -287,6 +290,15 @@ mod tests {
             sections.iter().flat_map(|(.., keys)| keys).find(|key| key.name == "leaves").expect("a key");
         assert_eq!((leaves.default.as_str(), leaves.value.as_str()), ("1", "7"));
         assert_eq!(leaves.values, "a whole number from 1 to 4096");
+    }
+
+    #[test]
+    fn the_name_of_a_game_may_be_a_number() {
+        for layers in
+            [Layers::default().set("game.name=2048"), Layers::default().assign("game.name", "'2048'")]
+        {
+            assert_eq!(layers.and_then(Layers::resolve).expect("valid").game_name(), "2048");
+        }
     }
 
     #[test]
