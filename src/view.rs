@@ -4,7 +4,7 @@
 
 use crate::game::Game;
 use crate::game::view::{
-    Board, Cards, Graph, Grid, GridStyle, Piece, Slot, SlotRole, Slots, Spot, View, Viewer,
+    Board, Cards, Graph, Grid, GridStyle, Piece, Shape, Slot, SlotRole, Slots, Spot, View, Viewer,
 };
 use std::fmt::Write;
 
@@ -95,12 +95,19 @@ impl Canvas {
 
     /// Writes `text` so that it ends at `column`.
     fn write_right(&mut self, line: usize, column: usize, text: &str) {
-        self.write(line, (column + 1).saturating_sub(text.chars().count()), text);
+        if !text.is_empty() {
+            self.write(line, (column + 1).saturating_sub(text.chars().count()), text);
+        }
     }
 
     /// Brackets around a character.
     fn bracket(&mut self, line: usize, column: usize) {
-        self.write(line, column - 1, "(");
+        self.bracket_text(line, column, 1);
+    }
+
+    /// Brackets around `width` characters that end at `column`.
+    fn bracket_text(&mut self, line: usize, column: usize, width: usize) {
+        self.write(line, column - width, "(");
         self.write(line, column + 1, ")");
     }
 
@@ -122,7 +129,15 @@ fn ends(spots: &[Spot]) -> impl Iterator<Item = u16> {
     })
 }
 
-/// Two characters a place, with the labels of rows at the left and those of columns above, or below where pieces drop and on checkered
+/// The text of a piece, or that of a free place.
+fn text_of(pieces: &[Piece], piece: Option<u8>) -> String {
+    match piece.and_then(|index| pieces.get(usize::from(index))) {
+        Some(piece) if piece.shape == Shape::Name => piece.name.clone(),
+        _ => mark_of(pieces, piece).to_string(),
+    }
+}
+
+/// Two characters a place, or one more than the longest name where names are shown, with the labels of rows at the left and those of columns above, or below where pieces drop and on checkered
 /// boards.
 fn grid_text(grid: &Grid, last: &[Spot]) -> String {
     let mut canvas = Canvas::default();
@@ -132,21 +147,30 @@ fn grid_text(grid: &Grid, last: &[Spot]) -> String {
     let label_line = if labels_below { num_rows } else { 0 };
     let line_of = |row: usize| if labels_below { row } else { row + 1 };
     let slant = usize::from(grid.style == GridStyle::Hexagons);
-    let column_of = |row: usize, column: usize| label_width + slant * row + 2 * column + 1;
+    let texts: Vec<String> =
+        (0..grid.pieces.len()).map(|index| text_of(&grid.pieces, Some(index as u8))).collect();
+    let width = texts.iter().map(|text| text.chars().count()).max().unwrap_or(1);
+    // The last character of a place.
+    let column_of = |row: usize, column: usize| label_width + slant * row + (width + 1) * column + width;
     for (column, label) in grid.columns.iter().enumerate() {
-        let last = label.chars().last().unwrap_or(' ');
-        canvas.write(label_line, column_of(0, column), &last.to_string());
+        let last: String = label.chars().last().into_iter().collect();
+        canvas.write_right(label_line, column_of(0, column), &last);
     }
     for (row, label) in grid.rows.iter().enumerate() {
         canvas.write_right(line_of(row), label_width + slant * row - 1, label);
     }
     for (at, &piece) in grid.cells.iter().enumerate() {
         let (row, column) = grid.row_and_column(at as u16);
-        canvas.write(line_of(row), column_of(row, column), &mark_of(&grid.pieces, piece).to_string());
+        if piece.is_none() && grid.is_between_places(row, column) {
+            continue;
+        }
+        canvas.write_right(line_of(row), column_of(row, column), &text_of(&grid.pieces, piece));
     }
     for at in ends(last) {
         let (row, column) = grid.row_and_column(at);
-        canvas.bracket(line_of(row), column_of(row, column));
+        let piece = grid.cells.get(usize::from(at)).copied().flatten();
+        let width = text_of(&grid.pieces, piece).chars().count();
+        canvas.bracket_text(line_of(row), column_of(row, column), width);
     }
     canvas.into_text()
 }
@@ -266,7 +290,7 @@ fn cards_text(cards: &Cards) -> String {
 mod tests {
     use super::text;
     use crate::batch::Playthrough;
-    use crate::game::view::{View, Viewer};
+    use crate::game::view::{Board, Grid, GridStyle, Piece, Shape, Spot, View, Viewer};
     use crate::registry::any_game;
 
     /// The position after `actions`, drawn for `viewer`.
@@ -300,6 +324,28 @@ mod tests {
         let castling = drawn("chess", "fen = '4k3/8/8/8/8/8/8/4K2R w K - 0 1'", "e1g1", Viewer::Public);
         assert!(castling.contains(" 1 . . . . . R(K).\n   a b c d e f g h\n4k3"), "{castling}");
         assert!(drawn("chess", "", "f2f3,e7e5,g2g4,d8h4", Viewer::Public).contains("\ncheck: e1\n"));
+    }
+
+    #[test]
+    fn pieces_that_show_their_names_widen_the_places() {
+        let tile =
+            |number: u32| Piece { owner: None, mark: '?', shape: Shape::Name, name: number.to_string() };
+        let tiles = vec![tile(8), tile(64), tile(1024)];
+        let piece = |row: usize, column: usize| [Some(2), None, Some(0), Some(1)][2 * row + column];
+        let grid = Grid::labelled(GridStyle::Squares, [2, 2], |_| false, tiles, piece);
+        let mut view = View::new(Board::Grid(grid), &[]);
+        view.last = vec![Spot::Place(3)];
+        assert_eq!(text(&view), "      a    b\n 1 1024    .\n 2    8  (64)\n");
+    }
+
+    #[test]
+    fn rows_and_columns_between_places_have_no_labels() {
+        let bar = Piece { owner: None, mark: '|', shape: Shape::Letter, name: "wall".into() };
+        let piece = |row: usize, column: usize| (row % 2 == 0 && column == 1).then_some(0);
+        let grid = Grid::labelled(GridStyle::Squares, [3, 3], |i| i % 2 == 1, vec![bar], piece);
+        assert_eq!((grid.columns.join("/"), grid.rows.join("/")), ("a//b".into(), "1//2".into()));
+        let view = View::new(Board::Grid(grid), &[]).with_marks([0, 8], "corners");
+        assert_eq!(text(&view), "   a   b\n 1 . | .\n\n 2 . | .\ncorners: a1 b2\n");
     }
 
     #[test]

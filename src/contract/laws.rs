@@ -234,14 +234,21 @@ fn check_image<G: Game>(game: &G, position: &Position<G>, symmetry: u64, rng: &m
         true => position.before.iter().map(|s| game.history_key(&game.transform(s, symmetry))).collect(),
         false => Vec::new(),
     };
-    // Symmetries leave chance outcomes unchanged.
     let image_of = |action| match position.turn {
-        Turn::Chance => action,
+        Turn::Chance => game.transform_outcome(action, symmetry),
         Turn::Player(_) | Turn::Over => game.transform_action(action, symmetry),
     };
     let mut expected: Vec<u16> = position.legal.iter().map(|&action| image_of(action)).collect();
     expected.sort_unstable();
     equal!(legal(game, &image, &keys), expected, "{}", board());
+    if position.turn == Turn::Chance {
+        let probs = chance_probs(game, &position.state, &position.legal);
+        let of_images = chance_probs(game, &image, &expected);
+        for (&outcome, prob) in position.legal.iter().zip(probs) {
+            let at = expected.binary_search(&image_of(outcome)).expect("a legal image");
+            equal!(of_images[at], prob, "outcome {outcome}, {}", board());
+        }
+    }
     let action = position.legal[rng.below(position.legal.len())];
     let mut stepped = position.state;
     game.step(&mut stepped, action, position.history());

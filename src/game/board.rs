@@ -148,14 +148,8 @@ fn column_letter(column: u32) -> char {
 
 /// A square board as data, with columns and rows labelled as by [`cell_name`]; `piece` gives the index in `pieces` of each cell's piece.
 pub fn grid(side: u32, style: GridStyle, pieces: Vec<Piece>, piece: impl Fn(u32) -> Option<u8>) -> Grid {
-    Grid {
-        style,
-        columns: (0..side).map(|column| column_letter(column).to_string()).collect(),
-        rows: (1..=side).map(|row| row.to_string()).collect(),
-        borders: None,
-        pieces,
-        cells: (0..side * side).map(piece).collect(),
-    }
+    let at = |row: usize, column: usize| piece(row as u32 * side + column as u32);
+    Grid::labelled(style, [side as usize; 2], |_| false, pieces, at)
 }
 
 /// The cells of the first straight run of stones whose length `wins`, row-major and then across, down and along both diagonals; empty if

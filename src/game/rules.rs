@@ -153,6 +153,12 @@ pub trait Game: Clone + Send + Sync + 'static {
         action
     }
 
+    /// The image of an outcome of chance under symmetry number `symmetry`, which is as probable: a tile on the cell's image. By default the
+    /// outcome itself: dice and cards have no place on the board.
+    fn transform_outcome(&self, outcome: u16, _symmetry: u64) -> u16 {
+        outcome
+    }
+
     /// The image of a player under symmetry number `symmetry` (a reflection may swap colours).
     fn transform_player(&self, player: u8, _symmetry: u64) -> u8 {
         player

@@ -194,9 +194,9 @@ pub enum GridStyle {
 pub struct Grid {
     /// The form of the places.
     pub style: GridStyle,
-    /// The labels of the columns.
+    /// The labels of the columns. A column without a label lies between places.
     pub columns: Vec<String>,
-    /// The labels of the rows from the top, empty if rows have none.
+    /// The labels of the rows from the top, empty if rows have none. A row without a label lies between places.
     pub rows: Vec<String>,
     /// The players whose aim the borders are: top, right, bottom, left.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -208,6 +208,37 @@ pub struct Grid {
 }
 
 impl Grid {
+    /// A board of `rows` and `columns`, of which those with `is_gap` lie between places: borders, walls, lines between dots. The others have
+    /// letters as labels of columns and numbers as labels of rows. `piece` gives the index in `pieces` of the piece on each place.
+    pub fn labelled(
+        style: GridStyle,
+        [rows, columns]: [usize; 2],
+        is_gap: impl Fn(usize) -> bool,
+        pieces: Vec<Piece>,
+        piece: impl Fn(usize, usize) -> Option<u8>,
+    ) -> Self {
+        let labels = |count: usize, label: fn(usize) -> String| {
+            let mut numbers = 0..;
+            let next = |index| if is_gap(index) { None } else { numbers.next().map(label) };
+            (0..count).map(next).map(Option::unwrap_or_default).collect()
+        };
+        let cells = (0..rows * columns).map(|index| piece(index / columns, index % columns)).collect();
+        let letter = |number| char::from(b'a' + (number % 26) as u8).to_string();
+        Self {
+            style,
+            columns: labels(columns, letter),
+            rows: labels(rows, |number| (number + 1).to_string()),
+            borders: None,
+            pieces,
+            cells,
+        }
+    }
+
+    /// True for a border, a wall or a line between places: its row or column has no label, where others have one.
+    pub fn is_between_places(&self, row: usize, column: usize) -> bool {
+        [self.rows.get(row), self.columns.get(column)].into_iter().flatten().any(String::is_empty)
+    }
+
     /// The row, from the top, and the column of a place.
     pub fn row_and_column(&self, index: u16) -> (usize, usize) {
         let columns = self.columns.len().max(1);
@@ -220,7 +251,7 @@ impl Grid {
 pub struct Piece {
     /// The player it belongs to, if any.
     pub owner: Option<u8>,
-    /// The character that stands for it in text.
+    /// The character that stands for it in text, unless its name does.
     pub mark: char,
     /// Its shape.
     pub shape: Shape,
@@ -267,6 +298,8 @@ pub enum Shape {
     King,
     /// The mark of the piece as a letter.
     Letter,
+    /// The name of the piece, in text too: the number of a tile.
+    Name,
 }
 
 /// Slots in rows. The first row is filled from the top, the second from the bottom. Places are numbered along the rows.

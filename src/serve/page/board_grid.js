@@ -5,10 +5,21 @@ import { drawPiece } from "./pieces.js";
 
 /** The side of a square. */
 const CELL = 100;
+/** The width of a row or column between places: a border, walls, lines. */
+const GAP = 26;
 const HEX_RADIUS = 56;
 const HEX_WIDTH = HEX_RADIUS * Math.sqrt(3);
 
 const sizeOf = (grid) => [Math.ceil(grid.cells.length / Math.max(1, grid.columns.length)), grid.columns.length];
+
+/** The edges of columns or rows as they are seen. Those without a label lie between places. */
+function edgesOf(labels, count, flipped) {
+  const widths = Array.from({ length: count }, (_, index) => (labels[index] === "" ? GAP : CELL));
+  if (flipped) widths.reverse();
+  const edges = [0];
+  for (const width of widths) edges.push(edges[edges.length - 1] + width);
+  return edges;
+}
 
 /** Where the dots of a board of lines are: the known ones of Go, and those of Gomoku's 15x15. */
 function starPoints(rows, columns) {
@@ -28,12 +39,15 @@ export class GridSurface {
     this.hexagonal = grid.style === "hexagons";
     // A board into which pieces drop has one way up.
     this.flipped = flipped && grid.style !== "drop";
+    this.xs = edgesOf(grid.columns, this.columns, this.flipped);
+    this.ys = edgesOf(grid.rows, this.rows, this.flipped);
+    [this.width, this.height] = [this.xs[this.columns], this.ys[this.rows]];
     // A place covers this radius.
     this.radius = this.hexagonal ? HEX_WIDTH / 2 : CELL / 2;
     this.pieceScale =
       { checkered: 0.96, lines: 1.06, hexagons: 0.8, drop: 0.92, squares: 0.86 }[grid.style] * (this.radius / 50);
     // Labels are as large on boards of many places as on those of few.
-    this.labelSize = 26 * Math.max(0.5, Math.min(1.8, Math.max(this.rows, this.columns) / 9));
+    this.labelSize = 26 * Math.max(0.5, Math.min(1.8, Math.max(this.width, this.height) / CELL / 9));
     this.targets = new Map();
     this.pieces = new Map();
     this.layers = {};
@@ -68,7 +82,7 @@ export class GridSurface {
       const height = HEX_RADIUS * (1.5 * (this.rows - 1) + 2);
       return `-62 -62 ${width + 124} ${height + 124}`;
     }
-    const [width, height] = [this.columns * CELL, this.rows * CELL];
+    const { width, height } = this;
     const edge = this.labelSize * 1.7;
     const margins = {
       checkered: [0, 0, 0, 0],
@@ -86,7 +100,10 @@ export class GridSurface {
   }
 
   centreAt(row, column) {
-    if (!this.hexagonal) return [(column + 0.5) * CELL, (row + 0.5) * CELL];
+    if (!this.hexagonal) {
+      const middle = (edges, index) => (edges[index] + edges[index + 1]) / 2;
+      return [middle(this.xs, column), middle(this.ys, row)];
+    }
     return [HEX_WIDTH * (column + 0.5 + row / 2), HEX_RADIUS * (1 + 1.5 * row)];
   }
 
@@ -96,11 +113,18 @@ export class GridSurface {
   }
 
   cellShape(row, column, attributes) {
-    const [x, y] = this.centreAt(row, column);
     if (!this.hexagonal) {
-      return svg("rect", { x: x - CELL / 2, y: y - CELL / 2, width: CELL, height: CELL, ...attributes });
+      const [x, y] = [this.xs[column], this.ys[row]];
+      const [width, height] = [this.xs[column + 1] - x, this.ys[row + 1] - y];
+      return svg("rect", { x, y, width, height, ...attributes });
     }
     return svg("polygon", { points: this.corners(row, column).join(" "), ...attributes });
+  }
+
+  /** True for a border, a wall or a line between places. */
+  isBetween(place) {
+    const { columns, rows } = this.grid;
+    return columns[place % this.columns] === "" || rows[Math.floor(place / this.columns)] === "";
   }
 
   /** The corners of a hexagon from the top, clockwise. */
@@ -125,8 +149,9 @@ export class GridSurface {
     else {
       for (let row = 0; row < this.rows; row++) {
         for (let column = 0; column < this.columns; column++) {
-          const shade = (row + column) % 2 === 1 ? "cell dark" : "cell light";
-          ground.append(this.cellShape(row, column, { class: shade }));
+          const shade = (row + column) % 2 === 1 ? "dark" : "light";
+          const isBetween = Math.min(this.xs[column + 1] - this.xs[column], this.ys[row + 1] - this.ys[row]) === GAP;
+          ground.append(this.cellShape(row, column, { class: `cell ${isBetween ? "between" : shade}` }));
         }
       }
     }
@@ -190,6 +215,7 @@ export class GridSurface {
     const { style, columns, rows } = this.grid;
     const size = style === "checkered" ? 21 : this.labelSize;
     const put = (text, x, y, name = "") => {
+      if (text === "") return;
       const label = svg("text", { class: `label ${name}`, x, y, dy: "0.36em" }, text);
       label.style.fontSize = `${size}px`;
       ground.append(label);
@@ -200,13 +226,13 @@ export class GridSurface {
       if (style === "checkered") put(text, x + 40, y + 37, (this.rows + column) % 2 === 1 ? "on-light" : "on-dark");
       else if (style === "drop") put(text, x, y + 64 + size * 0.85);
       else if (this.hexagonal) put(text, x - HEX_WIDTH * 0.42, y - HEX_RADIUS * 1.42);
-      else put(text, x, y - 50 - size * 0.85);
+      else put(text, x, -size * 0.85);
     });
     shown(rows).forEach((text, row) => {
       const [x, y] = this.centreAt(row, 0);
       if (style === "checkered") put(text, x - 40, y - 36, row % 2 === 1 ? "on-dark" : "on-light");
       else if (this.hexagonal) put(text, x - HEX_WIDTH * 0.92, y - HEX_RADIUS * 0.1);
-      else put(text, x - 50 - size * 0.85, y);
+      else put(text, -size * 0.85, y);
     });
   }
 
@@ -223,8 +249,17 @@ export class GridSurface {
     const place = Number(key.slice(1));
     const [row, column] = [Math.floor(place / this.columns), place % this.columns];
     const { columns, rows } = this.grid;
+    if (this.isBetween(place)) return this.nameBetween(row, column);
     if (rows.length > 0) return `${columns[column]}${rows[row]}`;
     return `column ${columns[column]}, row ${this.rows - row} from below`;
+  }
+
+  /** The name of what lies between places, by the places beside it: "between a1 and b1", "at the border of a1". */
+  nameBetween(row, column) {
+    const { columns, rows } = this.grid;
+    const near = [-1, 0, 1].flatMap((down) => [-1, 0, 1].map((right) => [row + down, column + right]));
+    const names = near.filter(([r, c]) => rows[r] && columns[c]).map(([r, c]) => `${columns[c]}${rows[r]}`);
+    return names.length > 1 ? `between ${names.join(" and ")}` : `at the border of ${names.join("")}`;
   }
 
   /** What stands on a target. */
@@ -257,11 +292,21 @@ export class GridSurface {
       this.pieces.delete(place);
       if (wanted === null) return;
       const [x, y] = this.centre(`p${place}`);
-      const element = svg("g", { transform: `translate(${x} ${y}) scale(${this.pieceScale.toFixed(3)})` });
-      element.append(drawPiece(pieces[piece], view.colours));
+      const isBetween = this.isBetween(place);
+      const scale = isBetween ? "" : ` scale(${this.pieceScale.toFixed(3)})`;
+      const element = svg("g", { transform: `translate(${x} ${y})${scale}` });
+      element.append(isBetween ? this.drawBar(place, pieces[piece], view.colours) : drawPiece(pieces[piece], view.colours));
       this.layers.piece.append(element);
       this.pieces.set(place, { wanted, element });
     });
+  }
+
+  /** What lies between places fills its row or column. */
+  drawBar(place, piece, colours) {
+    const [row, column] = this.rowAndColumn(place);
+    const [width, height] = [this.xs[column + 1] - this.xs[column], this.ys[row + 1] - this.ys[row]];
+    const bar = svg("rect", { class: "bar", x: -width / 2, y: -height / 2, width, height });
+    return svg("g", { class: `piece colour-${colours[piece.owner] ?? "none"}` }, bar);
   }
 
   /** The element of the piece on a target, to be moved by hand or animation. */

@@ -47,7 +47,11 @@ export function drawPiece(piece, colours) {
     );
     if (piece.shape === "knight") group.append(svg("circle", { class: "eye", cx: -15, cy: -14, r: 3.5 }));
   } else {
-    group.append(svg("text", { class: "letter", dy: "0.36em" }, piece.mark));
+    const text = piece.shape === "name" ? piece.name : piece.mark;
+    const letter = svg("text", { class: "letter", dy: "0.36em" }, text);
+    // A word is as wide as a place.
+    if (text.length > 1) letter.style.fontSize = `${Math.min(64, Math.round(150 / text.length))}px`;
+    group.append(letter);
   }
   return group;
 }
