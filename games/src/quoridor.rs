@@ -185,8 +185,10 @@ impl Game for Quoridor {
     const NAME: &'static str = "quoridor";
     const VARIANTS: &'static [&'static str] =
         &["size = 3\nwalls = 2", "size = 5\nwalls = 3", "size = 4\nwalls = 20"];
-    const CONFIGS: &'static [NamedText] =
-        &[NamedText { name: "quoridor", text: include_str!("../configs/quoridor.toml") }];
+    const CONFIGS: &'static [NamedText] = &[
+        NamedText { name: "quoridor", text: include_str!("../configs/quoridor.toml") },
+        NamedText { name: "quoridor5", text: include_str!("../configs/quoridor5.toml") },
+    ];
 
     options_by_section!();
 

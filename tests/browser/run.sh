@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Drives the page of `vecaz serve` and those of `vecaz report` in Chromium: tests/browser/run.sh [VECAZ]
+# Drives the page of `vecaz serve` and those of `vecaz report` in Chromium: tests/browser/run.sh [VECAZ], or a program with more games,
+# target/release/vecaz_games.
 #
 # Needs Node.js 18, npm and Debian's chromium (or CHROMIUM=/path); playwright-core comes from npm into a temporary folder. Where one of them
 # cannot be had it says so and passes, or fails with VECAZ_REQUIRE_BROWSER=1.

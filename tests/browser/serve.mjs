@@ -17,8 +17,8 @@ import {
 } from "./page.mjs";
 import { checkHiddenHands } from "./hidden_hands.mjs";
 
-/** Games in settings that end soon. */
-const GAMES = [
+/** Games in settings that end soon; those that the program does not have are left out. */
+const ALL_GAMES = [
   { game: "tic_tac_toe", options: {} },
   { game: "connect_four", options: {} },
   { game: "gomoku", options: { size: 7 } },
@@ -30,7 +30,14 @@ const GAMES = [
   { game: "clique", options: { n: 6 } },
   { game: "backgammon", options: { short_game: true } },
   { game: "blob", options: { players: 3, cards: 3 } },
+  { game: "breakthrough", options: { rows: 5, columns: 4 } },
+  { game: "dots_and_boxes", options: { rows: 2, columns: 3 } },
+  { game: "quoridor", options: { size: 4, walls: 2 } },
+  { game: "ultimate_tic_tac_toe", options: {} },
+  { game: "2048", options: { max_tile: 32 }, players: 1 },
 ];
+const known = new Set((await ask("GET", "/api/info")).games.map(({ name }) => name));
+const GAMES = ALL_GAMES.filter(({ game }) => known.has(game));
 const problems = [];
 const context = await openBrowser();
 const page = await openPage(context, problems);
@@ -52,10 +59,10 @@ async function step(name, work) {
 const people = (count) => Array.from({ length: count }, () => ({ kind: "human" }));
 
 /** A table for people; a game with hidden hands is played by one person against quick networks. */
-async function tableOf({ game, options }, seed) {
+async function tableOf({ game, options, players = 2 }, seed) {
   const hidden = game === "blob";
   const engine = { kind: "engine", network: "uniform", simulations: 4 };
-  const seats = hidden ? [{ kind: "human" }, ...Array.from({ length: options.players - 1 }, () => engine)] : people(2);
+  const seats = hidden ? [{ kind: "human" }, ...Array.from({ length: options.players - 1 }, () => engine)] : people(players);
   return ask("POST", "/api/tables", { game, options, seats, seed });
 }
 

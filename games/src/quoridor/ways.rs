@@ -92,14 +92,14 @@ impl Ways {
     /// The steps from each square to `goal`, relative to the number of squares; 1 where there is no way. `[size, size]`
     pub fn distances(&self, goal: u128, out: &mut [f32]) {
         out.fill(1.0);
+        let squares = out.len() as f32;
         let (mut set, mut next, mut steps) = (0, goal, 0.0);
         while next != set {
-            let new = next & !set;
-            let squares = out.len() as f32;
-            out.iter_mut()
-                .enumerate()
-                .filter(|(i, _)| new >> i & 1 != 0)
-                .for_each(|(_, out)| *out = steps / squares);
+            let mut new = next & !set;
+            while new != 0 {
+                out[new.trailing_zeros() as usize] = steps / squares;
+                new &= new - 1;
+            }
             (set, next, steps) = (next, self.spread(next), steps + 1.0);
         }
     }
