@@ -86,7 +86,7 @@ pub mod searcher; // positions -> search results
 pub mod root_cache; // trees of the positions in which many games begin
 pub mod selfplay; // the stream of passes over N games
 pub mod engine; // one position for any caller: tree kept, clock, stop, pondering
-pub mod weights; // safetensors: save, load, export
+pub mod weights; // network files: save, load, export, import
 pub mod eval; // exact solvers, matches, Elo
 #[doc(hidden)]
 pub mod report; // what people see: tables, progress, metrics, plots, report.html

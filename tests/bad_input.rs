@@ -5,6 +5,8 @@
 mod damage;
 #[path = "bad_input/limits.rs"]
 mod limits;
+#[path = "bad_input/weights.rs"]
+mod weights;
 
 use assert_cmd::Command;
 use std::collections::BTreeMap;
@@ -162,6 +164,7 @@ fn what_a_build_lacks_is_refused_with_the_name_of_the_feature() {
         ("http", cfg!(feature = "http"), &["run", "--metrics", "127.0.0.1"]),
         ("http", cfg!(feature = "http"), &["serve", "none"]),
         ("charts", cfg!(feature = "charts"), &["bench-scaling", "--plot", "none/plot.svg"]),
+        ("onnx", cfg!(feature = "onnx"), &["export-weights", "none", "--format", "onnx"]),
     ] {
         let line = refusal(vecaz(arguments).current_dir(tempfile::tempdir().expect("a folder").path()));
         let says_so = line.contains(&format!("built without the feature {feature} (--no-default-features)"));

@@ -25,6 +25,8 @@ mod terminal;
 mod texts;
 #[path = "cli/verify.rs"]
 mod verify;
+#[path = "cli/weights.rs"]
+mod weights;
 #[path = "cli/width.rs"]
 mod width;
 

@@ -1,21 +1,66 @@
-//! `vecaz export-weights`: writes a run's network as safetensors for other programs.
+//! `vecaz export-weights`: writes a run's network as safetensors or ONNX for other programs.
 
 use super::output::check_target;
 use crate::error::Result;
 use crate::report::progress::print;
 use crate::source::{NetworkFile, network_file};
-use crate::weights::export;
+use crate::weights::{FileFormat, NumberFormat, export};
 use crate::words::count;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
   vecaz export-weights runs/connect_four
   vecaz export-weights runs/connect_four --out net.safetensors
+  vecaz export-weights runs/connect_four --format onnx --precision f16
 
-The file has f32 tensors named as in PyTorch, metadata (game, sizes, observation, action map, architecture, training
-step) and self-check vectors: inputs with the network's expected outputs.";
+A safetensors file has tensors named as in PyTorch, metadata (game, sizes, observation, action map, architecture, training
+step) and self-check vectors: inputs with the network's expected outputs.
+
+An ONNX file (operator set 13) has one input, obs [batch, ...], and an output for every head: policy (logits), value, outcome (win, draw,
+loss), and those of net.auxiliary. BatchNorm is in the weights. The game, the actions and the self-check are in the metadata; docs/networks.md
+has examples in Rust, Python and JavaScript. With f16 it computes in f16; with bf16 its matrices are stored in bf16 and it computes in f32.";
+
+/// The formats of the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// Named tensors: PyTorch, candle, vecaz
+    Safetensors,
+    /// A graph: onnxruntime, TensorRT, tract
+    Onnx,
+}
+
+impl FormatArg {
+    /// The format, and the ending of its files.
+    fn format(self) -> (FileFormat, &'static str) {
+        match self {
+            Self::Safetensors => (FileFormat::Safetensors, "safetensors"),
+            Self::Onnx => (FileFormat::Onnx, "onnx"),
+        }
+    }
+}
+
+/// The formats of numbers of the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PrecisionArg {
+    /// 32 bits
+    F32,
+    /// 16 bits with the range of f32
+    Bf16,
+    /// 16 bits, up to 65504
+    F16,
+}
+
+impl From<PrecisionArg> for NumberFormat {
+    fn from(argument: PrecisionArg) -> Self {
+        match argument {
+            PrecisionArg::F32 => Self::F32,
+            PrecisionArg::Bf16 => Self::Bf16,
+            PrecisionArg::F16 => Self::F16,
+        }
+    }
+}
 
 /// The arguments of `vecaz export-weights`.
 #[derive(Clone, Debug, Args)]
@@ -24,7 +69,13 @@ pub struct ExportWeightsArgs {
     /// The folder of a run (its best network) or of one of its checkpoints, or a weights file
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
-    /// The file to write [default: RUN/weights.safetensors]
+    /// The format of the file
+    #[arg(long, value_name = "NAME", default_value = "safetensors")]
+    pub format: FormatArg,
+    /// The numbers in which the weights are stored
+    #[arg(long, value_name = "NUMBERS", default_value = "f32")]
+    pub precision: PrecisionArg,
+    /// The file to write [default: RUN/weights.safetensors or RUN/weights.onnx]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
@@ -35,13 +86,15 @@ pub struct ExportWeightsArgs {
 /// Those of reading the network and of [`export`]; [`crate::Error::Unsupported`] if `args.out` is a file of a run or the weights file
 /// itself; [`crate::Error::Io`] if the file cannot be written.
 pub fn execute(args: ExportWeightsArgs) -> Result<()> {
+    let (format, ending) = args.format.format();
+    format.check()?;
     let out = args.out.clone().unwrap_or_else(|| match args.run.is_dir() {
-        true => args.run.join("weights.safetensors"),
-        false => args.run.with_extension("exported.safetensors"),
+        true => args.run.join(format!("weights.{ending}")),
+        false => args.run.with_extension(format!("exported.{ending}")),
     });
     let NetworkFile { file, label } = network_file(&args.run)?;
     check_target(&out, &[&args.run])?;
-    let file = export(file, &out)?;
+    let file = export(file, &out, format, args.precision.into())?;
     let (game, tensors) = (&file.header.game, file.weights.len());
     print(&format!("{}: {game}, {} of {label}\n", out.display(), count(tensors, "tensor")))
 }

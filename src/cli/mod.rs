@@ -11,6 +11,7 @@ pub mod engine;
 pub mod eval;
 pub mod export_weights;
 pub mod games;
+pub mod import_weights;
 pub mod inspect;
 pub mod new;
 pub mod plan;
@@ -127,8 +128,10 @@ pub enum Command {
     Plan(plan::PlanArgs),
     /// Find the fastest settings of self-play on this machine
     Tune(tune::TuneArgs),
-    /// Write a run's network as safetensors for other tools
+    /// Write a run's network as safetensors or ONNX for other tools
     ExportWeights(export_weights::ExportWeightsArgs),
+    /// Make a network file of weights that another program trained
+    ImportWeights(import_weights::ImportWeightsArgs),
     /// Measure strength on solved positions or in a match
     Eval(eval::EvalArgs),
     /// Write a page about a run, or about several together: curves, strengths, games, settings
@@ -255,6 +258,9 @@ fn execute(cli: Cli, registry: &Registry, verbosity: Verbosity) -> Result<()> {
         Command::Plan(args) => plan::execute(args, registry, &stop),
         Command::Tune(args) => tune::execute(args, registry),
         Command::ExportWeights(args) => threads::start_threads(0).and_then(|_| export_weights::execute(args)),
+        Command::ImportWeights(args) => {
+            threads::start_threads(0).and_then(|_| import_weights::execute(args, registry))
+        }
         Command::Eval(args) => eval::execute(args, registry, verbosity, &stop),
         Command::Report(args) => report::execute(args, registry, verbosity, &stop),
         Command::Play(args) => play::execute(args, registry),

@@ -18,7 +18,7 @@ Examples:
 const MANIFEST: &str = include_str!("../../Cargo.toml");
 
 /// Packages with profiles that only the tests of vecaz use.
-const OF_TESTS: [&str; 4] = ["criterion", "insta", "proptest", "similar"];
+const OF_TESTS: [&str; 5] = ["criterion", "insta", "proptest", "rten", "similar"];
 
 /// The place of the sources that this program was built from.
 const SOURCES: &str = env!("CARGO_MANIFEST_DIR");

@@ -32,4 +32,4 @@ pub use split_batch::SplitBatch;
 
 #[cfg(test)]
 #[cfg(feature = "candle")]
-mod tests;
+pub(crate) mod tests;

@@ -42,7 +42,7 @@ fn auxiliary() -> Vec<Target> {
 }
 
 /// Networks that have every kind of layer together.
-fn specs() -> Vec<NetSpec> {
+pub(crate) fn specs() -> Vec<NetSpec> {
     let edges = ObsShape { channels: 5, height: 21, width: 1 };
     vec![
         spec(Arch::Resnet),
@@ -61,17 +61,18 @@ fn specs() -> Vec<NetSpec> {
 }
 
 /// A network with its model, random weights and observations.
-struct Case {
-    spec: NetSpec,
-    model: Model,
-    weights: Weights,
-    obs: Vec<f32>,
+pub(crate) struct Case {
+    pub spec: NetSpec,
+    pub model: Model,
+    pub weights: Weights,
+    /// `[ROWS, F]`
+    pub obs: Vec<f32>,
 }
 
-const ROWS: usize = 13;
+pub(crate) const ROWS: usize = 13;
 
 impl Case {
-    fn new(spec: NetSpec) -> Self {
+    pub fn new(spec: NetSpec) -> Self {
         let model = spec.model().expect("a network");
         let mut weights = model.random_weights(Key::new(7, Purpose::Weights));
         // Products around triangles must not grow from block to block.
@@ -86,7 +87,7 @@ impl Case {
         Self { spec, model, weights, obs }
     }
 
-    fn rows(&self) -> impl Iterator<Item = &[f32]> {
+    pub fn rows(&self) -> impl Iterator<Item = &[f32]> {
         self.obs.chunks_exact(self.spec.obs.len())
     }
 
@@ -113,7 +114,7 @@ impl Case {
 }
 
 /// Largest difference, as a share of 1 + the largest number.
-fn difference(a: &[f32], b: &[f32]) -> f32 {
+pub(crate) fn difference(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len());
     let scale = 1.0 + b.iter().fold(0.0, |m: f32, x| m.max(x.abs()));
     a.iter().zip(b).fold(0.0, |m: f32, (a, b)| m.max((a - b).abs())) / scale

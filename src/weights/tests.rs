@@ -1,6 +1,11 @@
 use super::*;
-use crate::config::{Arch, IsaChoice, NetConfig};
+use crate::batch::ErasedRules;
+use crate::config::{Arch, IsaChoice, NetConfig, Precision};
+use crate::error::Error;
 use crate::isa::Isa;
+use crate::model::{Array, NetSpec, Weights};
+use crate::net::candle::checking_network;
+use crate::net::cpu::{self, CpuNet};
 use crate::registry::any_game;
 use std::sync::Arc;
 
@@ -51,7 +56,8 @@ fn an_exported_file_describes_its_layers() {
     let (a, b) = (folder.path().join("a"), folder.path().join("b"));
     let file = file("connect_four", Arch::Resnet);
     file.save(&a).expect("saved");
-    let exported = export(NetFile::load(&a).expect("loaded"), &b).expect("exported");
+    let whole = NetFile::load(&a).expect("loaded");
+    let exported = export(whole, &b, FileFormat::Safetensors, NumberFormat::F32).expect("exported");
     assert_eq!(NetFile::load(&b).expect("loaded"), exported);
     let described = exported.header.model.as_ref().expect("a description");
     let model = file.header.net.model().expect("a network");

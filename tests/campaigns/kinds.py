@@ -280,7 +280,9 @@ def weights_file(rng, sources, folder):
     write(path, mostly(tensors_of, 0.8)(rng, read(path)))
     commands = [
         Command("eval", "net.safetensors", "--against", "random", *MATCH), Command("eval", "run", "--against", "net.safetensors", *MATCH),
-        Command("export-weights", "net.safetensors", "--out", "exported"), Command("play", "net.safetensors", "--sims", "2", *SMALL, stdin=PLIES),
+        Command("export-weights", "net.safetensors", "--out", "exported"), Command("import-weights", "net.safetensors", "--out", "imported"),
+        Command("export-weights", "net.safetensors", "--format", "onnx", "--precision", "f16", "--out", "exported"),
+        Command("import-weights", "net.safetensors", "--like", "run", "--out", "imported"), Command("play", "net.safetensors", "--sims", "2", *SMALL, stdin=PLIES),
     ]
     return Input(rng.sample(commands, 2), "net.safetensors")
 
@@ -364,7 +366,8 @@ LINES = (
     ["eval", "run", "--positions", "positions.jsonl", "--sims", "2", "--threads", "1", "--json", "-"],
     ["verify", "run", "--json", "out.json"],
     ["verify", "run", "--accept"],
-    ["export-weights", "run", "--out", "exported"],
+    ["export-weights", "run", "--format", "onnx", "--precision", "bf16", "--out", "exported"],
+    ["import-weights", "net.safetensors", "--like", "run", "--out", "imported"],
     ["play", "run", "--sims", "2", "--seat", "0", "--seed", "1", "--threads", "1", "--set", "search.leaves=1"],
     ["inspect", "--game", "hex", "--set", "game.size=5", "--actions", "0,1,2", "--json", "out.json"],
     ["inspect", "--config", "quick", "--actions", "3,3", "--json"],

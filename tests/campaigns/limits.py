@@ -49,6 +49,8 @@ COMMANDS = {
     "verify": ["verify", "run"],
     "verify --accept": ["verify", "run", "--accept"],
     "export": ["export-weights", "run", "--out", "exported"],
+    "export onnx": ["export-weights", "run", "--format", "onnx", "--out", "exported"],
+    "import": ["import-weights", "embedded.safetensors", "--out", "imported"],
     "export to /dev/full": ["export-weights", "run", "--out", "/dev/full"],
     "play": ["play", "run", "--sims", "4", *TWO],
     "play default": ["play", "--sims", "20", *TWO],

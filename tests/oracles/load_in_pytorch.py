@@ -91,7 +91,7 @@ def forward(model, tensors, obs):
 def main(path):
     with safe_open(path, "pt") as file:
         header = json.loads(file.metadata()["vecaz"])
-        tensors = {name: file.get_tensor(name) for name in file.keys()}
+        tensors = {name: file.get_tensor(name).float() for name in file.keys()}
     if "model" not in header:
         sys.exit(f"{path}: describes no layers; write it with `vecaz export-weights`")
     check = {name: tensors.pop("selfcheck." + name) for name in ("obs", "logits", "values")}

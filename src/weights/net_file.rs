@@ -1,0 +1,348 @@
+//! The file of one network: weights, the game that it is for, self-check vectors.
+
+use super::arrays::{load_arrays, parse_arrays, serialize_in};
+use super::describe;
+use super::number_format::NumberFormat;
+use crate::batch::ErasedRules;
+use crate::error::{Error, Result};
+use crate::files::write_atomic;
+use crate::game::MAX_PLAYERS;
+use crate::model::{Array, NetSpec, Weights};
+use crate::net::Network;
+use crate::net::candle::checking_network;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The version of the file's layout.
+const VERSION: u32 = 1;
+/// Number of observations of the self-check.
+const CHECKS: usize = 8;
+/// Maximum difference, absolute or relative, between outputs and the self-check.
+pub const TOLERANCE: f32 = 1e-3;
+
+/// The game, sizes and origin of a network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetworkHeader {
+    /// Version of the file's layout.
+    pub version: u32,
+    /// The game's name.
+    pub game: String,
+    /// The game's settings, resolved.
+    pub options: toml::Table,
+    /// The network's sizes; `net.obs` is the observation's shape.
+    pub net: NetSpec,
+    /// The meaning of an observation and of the outputs, in words.
+    pub meaning: String,
+    /// The name of every action of the policy head that has the same name at all its occurrences in random games. `[A]`
+    pub actions: Vec<Option<String>>,
+    /// Number of optimiser updates of the weights.
+    pub updates: u64,
+    /// The network as a list of layers ([`crate::model::Model`] as JSON), for programs that do not
+    /// know `net`; only in exported files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<serde_json::Value>,
+}
+
+impl NetworkHeader {
+    /// The header as JSON; errors name `path`.
+    ///
+    /// # Errors
+    /// [`Error::Format`].
+    pub(super) fn to_json(&self, path: &Path) -> Result<String> {
+        serde_json::to_string(self).map_err(|e| Error::format(path, format!("cannot be written: {e}")))
+    }
+
+    /// The header in a file's metadata, with sizes in the valid ranges; errors name `path`.
+    ///
+    /// # Errors
+    /// [`Error::Format`].
+    pub(super) fn parse(path: &Path, text: &str) -> Result<Self> {
+        let header: Self = serde_json::from_str(text)
+            .map_err(|e| Error::format(path, format!("its header is not that of a network: {e}")))?;
+        if header.version != VERSION {
+            let what = format!("layout version {}, expected {VERSION}", header.version);
+            return Err(Error::format(path, what));
+        }
+        check_sizes(path, &header.net)?;
+        Ok(header)
+    }
+}
+
+/// Observations and the expected outputs of the network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SelfCheck {
+    /// `[8, F]`
+    pub obs: Vec<f32>,
+    /// `[8, A]`
+    pub logits: Vec<f32>,
+    /// In seats relative to the observer. `[8, P]`
+    pub values: Vec<f32>,
+}
+
+/// A network's file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NetFile {
+    /// The game, sizes and origin.
+    pub header: NetworkHeader,
+    /// Its weights.
+    pub weights: Weights,
+    /// The self-check vectors.
+    pub check: SelfCheck,
+}
+
+/// All of a network's files but the weights and what follows from them: made once, for the files of all epochs.
+#[derive(Clone, Debug)]
+pub struct FileTemplate {
+    /// The header of a network without updates.
+    header: NetworkHeader,
+    /// The observations of the self-check. `[8, F]`
+    obs: Vec<f32>,
+}
+
+impl FileTemplate {
+    /// The template of networks of the sizes `net` on `game`. Names of actions and the self-check's observations come from random games.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if `net` does not fit the game.
+    pub fn new(game: &dyn ErasedRules, net: &NetSpec) -> Result<Self> {
+        expect_sizes(game, net)?;
+        let header = NetworkHeader {
+            version: VERSION,
+            game: game.name().to_string(),
+            options: game.options(),
+            net: net.clone(),
+            meaning: describe::meaning(net),
+            actions: describe::action_names(game),
+            updates: 0,
+            model: None,
+        };
+        Ok(Self { header, obs: describe::observations(game, CHECKS) })
+    }
+
+    /// A file for `weights` after `updates` updates.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the weights do not fit the network, [`Error::NotFinite`] if an output of the network is not finite.
+    pub fn file(&self, weights: Weights, updates: u64) -> Result<NetFile> {
+        let check = evaluate(&self.header.net, &weights, self.obs.clone())?;
+        Ok(NetFile { header: NetworkHeader { updates, ..self.header.clone() }, weights, check })
+    }
+}
+
+impl NetFile {
+    /// A file for `weights` after `updates` updates on `game`, for a caller that makes one.
+    ///
+    /// # Errors
+    /// Those of [`FileTemplate::new`] and [`FileTemplate::file`].
+    pub fn new(game: &dyn ErasedRules, net: &NetSpec, weights: Weights, updates: u64) -> Result<Self> {
+        FileTemplate::new(game, net)?.file(weights, updates)
+    }
+
+    /// Writes the file, atomically.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn save(&self, path: &Path) -> Result<()> {
+        write_atomic(path, &self.to_bytes(path)?)
+    }
+
+    /// The bytes of the file; errors name `path`.
+    ///
+    /// # Errors
+    /// [`Error::Format`] if the header cannot be written as JSON.
+    pub fn to_bytes(&self, path: &Path) -> Result<Vec<u8>> {
+        self.to_bytes_in(NumberFormat::F32, path)
+    }
+
+    /// The bytes of the file with its weights in `format`; the self-check vectors are in f32.
+    ///
+    /// # Errors
+    /// [`Error::Format`] if the header cannot be written as JSON, [`Error::Unsupported`] for weights beyond the range of `format`.
+    pub(super) fn to_bytes_in(&self, format: NumberFormat, path: &Path) -> Result<Vec<u8>> {
+        let mut arrays = self.weights.clone();
+        let SelfCheck { obs, logits, values } = &self.check;
+        for (name, data) in [(OBS, obs), (LOGITS, logits), (VALUES, values)] {
+            let shape = vec![CHECKS, data.len() / CHECKS];
+            arrays.insert(name.to_string(), Array { shape, data: data.clone() });
+        }
+        let format_of = |name: &str| if is_check(name) { NumberFormat::F32 } else { format };
+        serialize_in(path, &arrays, &self.header.to_json(path)?, format_of)
+    }
+
+    /// Reads a file and checks that it has exactly the expected tensors, with their shapes and finite values.
+    ///
+    /// # Errors
+    /// [`Error::Io`] or [`Error::Format`].
+    pub fn load(path: &Path) -> Result<Self> {
+        let (arrays, header) = load_arrays(path)?;
+        Self::from_arrays(path, arrays, &header)
+    }
+
+    /// [`NetFile::load`] for bytes in memory (an embedded network); errors name `path`.
+    ///
+    /// # Errors
+    /// [`Error::Format`].
+    pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self> {
+        let (arrays, header) = parse_arrays(path, bytes)?;
+        Self::from_arrays(path, arrays, &header)
+    }
+
+    fn from_arrays(path: &Path, mut arrays: Weights, header: &str) -> Result<Self> {
+        let header = NetworkHeader::parse(path, header)?;
+        let check = SelfCheck::take(path, &mut arrays, &header.net, CHECKS)?;
+        header
+            .net
+            .model()
+            .and_then(|model| model.check(&arrays))
+            .map_err(|e| Error::format(path, e.to_string()))?;
+        Ok(Self { header, weights: arrays, check })
+    }
+
+    /// The network's sizes in `game`: the stored ones, or for an edge network those of another number of vertices.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the network is for another game or other settings.
+    pub fn spec_for(&self, game: &dyn ErasedRules) -> Result<NetSpec> {
+        let describe = |name: &str, options: &toml::Table| {
+            let options: Vec<String> =
+                options.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+            format!("{name} ({})", options.join(", "))
+        };
+        let net = &self.header.net;
+        let (trained, expected) = (&self.header.options, game.options());
+        if self.header.game == game.name() && *trained == expected {
+            expect_sizes(game, net)?;
+            return Ok(net.clone());
+        }
+        let size = game.size_option().filter(|size| {
+            let others = |options: &toml::Table| {
+                let mut options = options.clone();
+                options.remove(*size);
+                options
+            };
+            self.header.game == game.name() && others(trained) == others(&expected)
+        });
+        match net.for_sizes(&game.sizes()).filter(|_| size.is_some()) {
+            Some(spec) => Ok(spec),
+            None => Err(Error::Mismatch {
+                what: match size {
+                    Some(size) => {
+                        format!("the network's game (only an edge network serves another game.{size})")
+                    }
+                    None => "the network's game".into(),
+                },
+                found: describe(&self.header.game, &self.header.options),
+                expected: describe(game.name(), &expected),
+            }),
+        }
+    }
+
+    /// Runs the self-check on `network`. Returns the largest difference from the stored outputs, relative where they exceed 1.
+    ///
+    /// # Errors
+    /// Those of [`SelfCheck::verify`].
+    pub fn verify(&self, network: &mut dyn Network) -> Result<f32> {
+        self.check.verify(&self.header.net, network)
+    }
+}
+
+impl SelfCheck {
+    /// Takes the tensors of `rows` observations and outputs of `net` out of `arrays`; errors name `path`.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for a tensor that is missing or has another shape.
+    pub(super) fn take(path: &Path, arrays: &mut Weights, net: &NetSpec, rows: usize) -> Result<Self> {
+        let mut take = |name: &str, width: usize| match arrays.remove(name) {
+            Some(Array { shape, data }) if shape == [rows, width] => Ok(data),
+            Some(Array { shape, .. }) => {
+                let what = format!("tensor {name} has shape {shape:?}, expected [{rows}, {width}]");
+                Err(Error::format(path, what))
+            }
+            None => Err(Error::format(path, format!("tensor {name} is missing"))),
+        };
+        let (obs, logits) = (take(OBS, net.obs.len())?, take(LOGITS, net.num_actions)?);
+        Ok(Self { obs, logits, values: take(VALUES, net.num_players)? })
+    }
+
+    /// Compares the outputs of `network`, of the sizes `net`. Returns the largest difference, relative where they exceed 1.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the difference exceeds [`TOLERANCE`] or the network has other sizes; those of [`Network::forward`].
+    pub(super) fn verify(&self, net: &NetSpec, network: &mut dyn Network) -> Result<f32> {
+        let Self { obs, logits, values } = self;
+        let shape = network.shape();
+        let found = (shape.obs_len, shape.num_actions, shape.num_players);
+        let expected = (net.obs.len(), net.num_actions, net.num_players);
+        expect_equal("sizes (F, A, P) of the network under check", found, expected)?;
+        let (mut l, mut v) = (vec![0.0; logits.len()], vec![0.0; values.len()]);
+        network.forward(obs, &mut l, &mut v)?;
+        let pairs = l.iter().zip(logits).chain(v.iter().zip(values));
+        let differences = pairs.map(|(a, b)| (a - b).abs() / b.abs().max(1.0));
+        // Expected outputs of another program may be NaN, which then stays.
+        let worst =
+            differences.fold(0.0_f32, |worst, x| if worst.is_nan() || x <= worst { worst } else { x });
+        if worst.is_nan() || worst > TOLERANCE {
+            return Err(Error::Mismatch {
+                what: "self-check of the network".into(),
+                found: format!("outputs that differ by {worst}"),
+                expected: format!("at most {TOLERANCE}"),
+            });
+        }
+        Ok(worst)
+    }
+}
+
+/// The tensor of the self-check's observations.
+pub(super) const OBS: &str = "selfcheck.obs";
+const LOGITS: &str = "selfcheck.logits";
+const VALUES: &str = "selfcheck.values";
+
+/// True for the name of a tensor of the self-check.
+pub(super) fn is_check(name: &str) -> bool {
+    [OBS, LOGITS, VALUES].contains(&name)
+}
+
+/// The self-check of a network on `obs`. `[8, F]`
+pub(super) fn evaluate(net: &NetSpec, weights: &Weights, obs: Vec<f32>) -> Result<SelfCheck> {
+    let mut logits = vec![0.0; CHECKS * net.num_actions];
+    let mut values = vec![0.0; CHECKS * net.num_players];
+    checking_network(net, weights)?.forward(&obs, &mut logits, &mut values)?;
+    Ok(SelfCheck { obs, logits, values })
+}
+
+fn expect_sizes(game: &dyn ErasedRules, net: &NetSpec) -> Result<()> {
+    let sizes = game.sizes();
+    let expected = (sizes.obs, sizes.num_actions, sizes.num_players);
+    let found = (net.obs, net.num_actions, net.num_players);
+    expect_equal(&format!("the network's sizes for {}", game.name()), found, expected)
+}
+
+/// Refuses sizes that differ from the expected ones.
+fn expect_equal<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::Mismatch {
+        what: what.to_string(),
+        found: format!("{found:?}"),
+        expected: format!("{expected:?}"),
+    })
+}
+
+/// Refuses sizes outside of the valid ranges, before anything is allocated for them.
+fn check_sizes(path: &Path, net: &NetSpec) -> Result<()> {
+    net.check_layers().map_err(|e| Error::format(path, e.to_string()))?;
+    let sizes = [
+        ("obs.channels", net.obs.channels, 65_536),
+        ("obs.height", net.obs.height, 256),
+        ("obs.width", net.obs.width, 256),
+        ("num_actions", net.num_actions, 65_536),
+        ("num_players", net.num_players, MAX_PLAYERS),
+    ];
+    for (key, found, max) in sizes {
+        if !(1..=max).contains(&found) {
+            return Err(Error::format(path, format!("{key} is {found}, expected 1..={max}")));
+        }
+    }
+    Ok(())
+}

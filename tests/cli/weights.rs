@@ -1,0 +1,160 @@
+//! Networks for other programs, and back.
+
+use super::*;
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
+use std::collections::HashMap;
+use vecaz::weights::NumberFormat;
+
+/// The path of `name` beside the run, as text.
+fn path(name: &str) -> String {
+    sibling_path(name).to_str().expect("UTF-8").to_string()
+}
+
+fn export(out: &str, arguments: &[&str]) -> String {
+    stdout(vecaz(&["export-weights", &run(), "--out", out]).args(arguments))
+}
+
+/// The rest of what `vecaz import-weights FILE --out OUT` prints.
+fn import(file: &str, out: &str, arguments: &[&str]) -> String {
+    let text = stdout(vecaz(&["import-weights", file, "--out", out]).args(arguments));
+    let start = format!("{out}: tic_tac_toe, ");
+    text.strip_prefix(&start).unwrap_or_else(|| panic!("{text}")).trim_end().to_string()
+}
+
+fn load(file: &str) -> NetFile {
+    NetFile::load(Path::new(file)).expect("a network")
+}
+
+/// The tensors of the run's network as another program writes them: in 32 bits, with PyTorch's counters, without metadata.
+fn foreign(file: &str, with_check: impl Fn(&str) -> bool) {
+    let exported =
+        path(&format!("{}.of.safetensors", Path::new(file).file_stem().expect("a name").display()));
+    export(&exported, &[]);
+    let bytes = std::fs::read(exported).expect("read");
+    let tensors = SafeTensors::deserialize(&bytes).expect("whole");
+    let counter = 7_i64.to_le_bytes();
+    let mut views: HashMap<String, TensorView<'_>> =
+        tensors.iter().filter(|(name, _)| with_check(name)).map(|(name, view)| (name.into(), view)).collect();
+    let counted = TensorView::new(Dtype::I64, vec![], &counter).expect("a number");
+    views.insert("bn.num_batches_tracked".into(), counted);
+    std::fs::write(file, safetensors::serialize(views, None).expect("bytes")).expect("written");
+}
+
+#[test]
+fn a_network_that_went_out_and_came_back_is_the_same() {
+    let [out, back] = ["out.safetensors", "back.safetensors"].map(path);
+    export(&out, &[]);
+    let printed = import(&out, &back, &[]);
+    assert!(
+        printed.starts_with(&format!("24 tensors of {out}; its outputs differ from the self-check")),
+        "{printed}"
+    );
+    let best = NetFile::load(&PathBuf::from(run()).join("best.safetensors")).expect("read");
+    assert_eq!(load(&back), best);
+    assert_eq!(best.to_bytes(Path::new("a")).expect("bytes"), std::fs::read(&back).expect("read"));
+    // The default names are those of FILE.
+    let printed = stdout(&mut vecaz(&["import-weights", &out]));
+    assert!(printed.starts_with(&path("out.imported.safetensors")), "{printed}");
+    assert_eq!(load(&path("out.imported.safetensors")), best);
+}
+
+#[test]
+fn tensors_of_another_program_play_once_game_and_sizes_are_given() {
+    let [file, back] = ["foreign.safetensors", "foreign_back.safetensors"].map(path);
+    foreign(&file, |name| !name.starts_with("selfcheck."));
+    let sizes = ["--game", "tic_tac_toe", "--set", "net.blocks=1", "--set", "net.channels=16"];
+    let run = run();
+    let best = NetFile::load(&PathBuf::from(&run).join("best.safetensors")).expect("read");
+    for described in [&sizes[..], &["--like", &run]] {
+        assert_eq!(import(&file, &back, described), format!("24 tensors of {file}"));
+        let mut imported = load(&back);
+        assert_eq!(std::mem::replace(&mut imported.header.updates, best.header.updates), 0);
+        assert_eq!(imported, best);
+    }
+    let (code, line) = refusal(&mut vecaz(&["import-weights", &file, "--out", &back]));
+    assert!(
+        code == 1 && line.contains("it names neither game nor sizes; give --like RUN, or --game G"),
+        "{line}"
+    );
+    let args = ["--against", "random", "--games", "4", "--sims", "8", "--json", "-"];
+    let played = |network: &str| {
+        let mut row = records(&stdout(vecaz(&["eval", network]).args(args))).remove(0);
+        row["network"].take();
+        row
+    };
+    assert_eq!(played(&back), played(&run));
+}
+
+/// Outputs that PyTorch wrote beside its weights are compared with those of the network here.
+#[test]
+fn a_self_check_of_the_other_program_is_run() {
+    let [file, back] = ["checked.safetensors", "checked_back.safetensors"].map(path);
+    foreign(&file, |_| true);
+    let run = run();
+    let printed = import(&file, &back, &["--like", &run]);
+    assert!(printed.contains("; its outputs differ from the self-check there by at most "), "{printed}");
+    let refused = |keep: &dyn Fn(&str) -> bool, part: &str| {
+        foreign(&file, keep);
+        let (_, line) = refusal(&mut vecaz(&["import-weights", &file, "--like", &run, "--out", &back]));
+        assert!(line.contains(part), "{line}");
+    };
+    refused(&|name| name != "selfcheck.values", "tensor selfcheck.values is missing");
+    refused(&|name| name != "selfcheck.obs", "it has tensor selfcheck.logits but no selfcheck.obs");
+}
+
+#[test]
+fn weights_in_half_precision_are_those_of_the_run_rounded() {
+    let best = NetFile::load(&PathBuf::from(run()).join("best.safetensors")).expect("read");
+    let whole = path("whole.safetensors");
+    export(&whole, &[]);
+    for (name, format) in [("f16", NumberFormat::F16), ("bf16", NumberFormat::Bf16)] {
+        let [out, back] =
+            [format!("{name}.safetensors"), format!("{name}_back.safetensors")].map(|name| path(&name));
+        export(&out, &["--precision", name]);
+        let half = load(&out);
+        for (name, array) in &best.weights {
+            let rounded: Vec<f32> = array.data.iter().map(|&x| format.round(x)).collect();
+            assert_eq!(half.weights[name].data, rounded, "{name}");
+        }
+        assert!(
+            half.check.obs == best.check.obs && half.check.logits != best.check.logits,
+            "its own self-check"
+        );
+        let bytes = std::fs::read(&out).expect("read");
+        let tensors = SafeTensors::deserialize(&bytes).expect("whole");
+        let dtype = if format == NumberFormat::F16 { Dtype::F16 } else { Dtype::BF16 };
+        for (name, view) in tensors.iter() {
+            let expected = if name.starts_with("selfcheck.") { Dtype::F32 } else { dtype };
+            assert_eq!(view.dtype(), expected, "{name}");
+        }
+        stdout(&mut vecaz(&["eval", &out, "--against", "random", "--games", "2", "--sims", "4"]));
+        import(&out, &back, &[]);
+        assert_eq!(load(&back).weights, half.weights);
+    }
+}
+
+#[cfg(feature = "onnx")]
+#[test]
+fn onnx_files_have_a_name_of_their_own_and_the_same_bytes_each_time() {
+    let [out, again] = ["net.onnx", "again.onnx"].map(path);
+    let printed = export(&out, &["--format", "onnx"]);
+    assert!(
+        printed.starts_with(&format!("{out}: tic_tac_toe, 24 tensors of {}/best.safetensors", run())),
+        "{printed}"
+    );
+    export(&again, &["--format", "onnx"]);
+    let [first, second] = [&out, &again].map(|file| std::fs::read(file).expect("read"));
+    assert!(first == second);
+    let text = String::from_utf8_lossy(&first);
+    assert!(["vecaz", "selfcheck", "policy", "tic_tac_toe"].iter().all(|part| text.contains(part)));
+    let best = PathBuf::from(run()).join("best.safetensors");
+    let copy = path("copy.safetensors");
+    std::fs::copy(best, &copy).expect("copied");
+    let printed = stdout(&mut vecaz(&["export-weights", &copy, "--format", "onnx", "--precision", "f16"]));
+    assert!(printed.starts_with(&path("copy.exported.onnx")), "{printed}");
+    let half = std::fs::read(path("copy.exported.onnx")).expect("read");
+    assert!(half.len() < first.len());
+    let (code, line) = refusal(&mut vecaz(&["export-weights", &copy, "--precision", "int8"]));
+    assert!(code == 2 && line.contains("int8") && line.contains("bf16"), "{line}");
+}
