@@ -191,10 +191,12 @@ impl Replay {
             let count = obs.len() / f;
             let mut states = vec![0u8; count * self.state_size];
             let mut symmetries = vec![0u64; count];
+            let mut observers = vec![0u8; count];
             for i in 0..count {
                 let row = chunk * CHUNK + i;
                 let (at, symmetry) = self.draw(plan, row);
                 symmetries[i] = symmetry;
+                observers[i] = game.transform_player(self.players[at], symmetry);
                 states[i * self.state_size..][..self.state_size]
                     .copy_from_slice(&self.states[at * self.state_size..][..self.state_size]);
                 let legal = &mut legal[i * a..(i + 1) * a];
@@ -204,7 +206,7 @@ impl Replay {
             if plan.symmetries == Symmetries::Random {
                 game.transform_batch(&mut states, &symmetries);
             }
-            game.observe_batch(&states, obs);
+            game.observe_batch_by(&states, &observers, obs);
         });
         *out.targets.column_mut(POLICY) = policy;
         *out.targets.column_mut(VALUES) = values;

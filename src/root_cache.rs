@@ -79,6 +79,9 @@ pub struct PlannedTree {
 pub fn disabled_reason(config: &Config, sizes: &Sizes) -> Option<&'static str> {
     match config.search.root_cache {
         0 => Some("search.root_cache = 0"),
+        _ if config.search.algorithm == Algorithm::Afterstate => {
+            Some("the algorithm afterstate has no trees")
+        }
         _ if sizes.hidden_information => Some("every game deals new hands, so games do not share a root"),
         _ => None,
     }
@@ -169,7 +172,7 @@ impl CachePlan {
 /// (`benches/results/2026-11-23-root-cache.md`).
 fn max_simulations(config: &Config, params: &SearchParams) -> u32 {
     let max = match params.algorithm {
-        Algorithm::Puct => return config.search.root_cache,
+        Algorithm::Puct | Algorithm::Afterstate => return config.search.root_cache,
         Algorithm::Gumbel => max_inherited(params).min((GUMBEL_SHARE * params.simulations as f32) as u32),
     };
     config.search.root_cache.min(max).max(1)

@@ -96,7 +96,7 @@ impl Searcher {
             is_network_resident: false,
             metrics: PassMetrics::default(),
             selected: PassStats::default(),
-            buffers: PassBuffers::new(&sizes, plan.rows * plan.params.leaves as usize),
+            buffers: PassBuffers::new(&sizes, plan.max_evaluations()),
             stop: Stop::default(),
         };
         searcher.offer_network()?;

@@ -17,7 +17,7 @@ use crate::backend::device_selfplay::PassDriver;
 use crate::backend::pass_parts::PassParts;
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{Backend, Placement, RootCache};
-use crate::config::{Config, DeviceName};
+use crate::config::{Algorithm, Config, DeviceName};
 use crate::device::kernel_times::KernelTime;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
@@ -321,13 +321,14 @@ pub fn num_threads(config: &Config, threads: usize) -> usize {
     }
 }
 
+/// The most shards a thread.
+pub const MAX_SHARDS_PER_THREAD: usize = 4;
+
 /// The number of shards: more than there are threads where each still has enough slots, so that threads end a poll at nearly the
 /// same time. `batch_multiple`: see [`Network::batch_multiple`].
 fn num_shards(config: &Config, threads: usize, batch_multiple: Option<usize>) -> usize {
     /// The fewest slots of a shard, so that network batches stay large.
     const MIN_SLOTS: usize = 32;
-    /// The most shards a thread.
-    const MAX_SHARDS_PER_THREAD: usize = 4;
     let games = config.selfplay.games;
     // A third of the leaves may need no evaluation.
     let several = match batch_multiple {
@@ -350,9 +351,17 @@ pub fn entry_shape(game: &dyn AnyGame) -> EntryShape {
     EntryShape { state_size: game.state_size(), players: sizes.num_players, max_legal: sizes.max_legal }
 }
 
+/// Entries of the evaluation cache: none for afterstates, few of which are met again.
+pub fn cache_entries(config: &Config) -> usize {
+    match config.search.algorithm {
+        Algorithm::Puct | Algorithm::Gumbel => config.search.cache_entries,
+        Algorithm::Afterstate => 0,
+    }
+}
+
 /// The evaluation cache of `config`.
 pub fn eval_cache(config: &Config, game: &dyn AnyGame) -> Option<Arc<EvalCache>> {
-    let entries = config.search.cache_entries;
+    let entries = cache_entries(config);
     (entries > 0).then(|| Arc::new(EvalCache::new(entries, entry_shape(game))))
 }
 
@@ -371,6 +380,21 @@ pub fn backend_plan(config: &Config, sizes: &Sizes, rows: usize) -> BackendPlan 
 /// The least T that a ply of self-play needs.
 fn ply_nodes(config: &Config, sizes: &Sizes) -> usize {
     BackendPlan::nodes_for(config.search.simulations.max(config.selfplay.fast_simulations), sizes)
+}
+
+/// Refuses decisions on whole turns in a game whose positions after a turn depend on what the player does not know.
+///
+/// # Errors
+/// [`Error::Config`].
+pub fn check_algorithm(config: &Config, sizes: &Sizes) -> Result<()> {
+    let keys = [("search.algorithm", config.search.algorithm), ("eval.algorithm", config.eval_algorithm())];
+    let found = keys.into_iter().find(|(_, algorithm)| *algorithm == Algorithm::Afterstate);
+    match found.filter(|_| sizes.hidden_information) {
+        Some((key, found)) => {
+            Err(Error::config(key, found, "puct or gumbel in a game with hidden information"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Refuses trees that a single ply would overflow.

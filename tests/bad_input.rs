@@ -184,6 +184,47 @@ fn assert_runs_are_refused(cases: &[(Vec<&str>, &str)]) {
 }
 
 #[test]
+fn what_decisions_on_whole_turns_lack_is_refused() {
+    let afterstate = ["--game", "backgammon", "--set", "search.algorithm=afterstate"];
+    let with = |more: &[&'static str]| [&afterstate, more].concat();
+    let mut cases = vec![
+        (
+            with(&["--set", "selfplay.playout_cap_prob=0.25"]),
+            "selfplay.playout_cap_prob (--set): got 0.25, expected 0 with search.algorithm = \"afterstate\"",
+        ),
+        (
+            with(&["--set", "train.td_lambda=1.5"]),
+            "train.td_lambda (--set): got 1.5, expected a number from 0 to 1",
+        ),
+        (
+            vec!["--game", "blob", "--set", "search.algorithm=afterstate"],
+            "search.algorithm (--set): got afterstate, expected puct or gumbel in a game with hidden information",
+        ),
+        (
+            vec!["--game", "blob", "--set", "eval.algorithm=afterstate"],
+            "eval.algorithm (--set): got afterstate, expected puct or gumbel in a game with hidden information",
+        ),
+    ];
+    if cfg!(feature = "cuda") {
+        let gpu = "search.algorithm (--set): got afterstate, expected puct or gumbel on a GPU, or the CPU as run.device";
+        cases.push((with(&["--device", "cuda"]), gpu));
+        cases.push((with(&["--set", "net.device=cuda"]), gpu));
+    }
+    if cfg!(feature = "cluster") {
+        let url = "redis://127.0.0.1:1/none";
+        cases.push((
+            with(&["--cluster", url]),
+            "search.algorithm (--set): got afterstate, expected puct or gumbel with workers",
+        ));
+        cases.push((
+            vec!["--set", "train.td_lambda=0.5", "--cluster", url],
+            "train.td_lambda (--set): got 0.5, expected 1 with workers",
+        ));
+    }
+    assert_runs_are_refused(&cases);
+}
+
+#[test]
 fn invalid_values_of_single_keys_and_games_are_refused() {
     assert_runs_are_refused(&[
         (vec!["--set", "selfplay.gmaes=3"], "selfplay.gmaes"),

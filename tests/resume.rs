@@ -89,6 +89,33 @@ min_samples = 300
 every = 0
 ";
 
+/// Decisions on whole turns, with lambda returns.
+const AFTERSTATE: &str = "
+[game]
+name = 'backgammon'
+short_game = true
+[net]
+arch = 'mlp'
+blocks = 1
+channels = 16
+value_hidden = 8
+[search]
+algorithm = 'afterstate'
+[selfplay]
+games = 13
+samples_per_epoch = 1500
+passes_per_poll = 8
+opening_plies = 3
+[replay]
+capacity = 3001
+[train]
+batch = 32
+min_samples = 300
+td_lambda = 0.6
+[eval]
+every = 0
+";
+
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -249,6 +276,12 @@ fn overlapped() -> String {
 fn killed_at_any_moment_it_ends_with_the_same_bytes() {
     check_kills(CONFIG, 20);
     check_kills(&overlapped(), 10);
+}
+
+#[test]
+fn a_run_that_decides_on_whole_turns_ends_with_the_same_bytes() {
+    check_threads(AFTERSTATE);
+    check_kills(AFTERSTATE, 6);
 }
 
 fn check_kills(config: &str, kills: u64) {

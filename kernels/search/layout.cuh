@@ -41,6 +41,7 @@ constexpr int COUNTING_THREADS = 512; // The most threads of the one block that 
 enum class Algorithm : u32 {
     Puct = 0, // PUCT with Dirichlet noise (AlphaZero, Silver et al. 2018); the target is the visit distribution.
     Gumbel = 1, // Sequential halving over Gumbel-sampled actions (Danihelka et al. 2022); the target is the improved policy.
+    Afterstate = 2, // No tree: all positions after a whole turn are evaluated, and the turn to the best one is played (TD-Gammon, Tesauro 1995); there is no policy target. CPU only.
 };
 
 // Selection at chance nodes.
@@ -65,7 +66,7 @@ enum class MctsSolver : u32 {
 
 // Parameters of a search, resolved for one game. Where the arrays live is not among them.
 struct SearchParams {
-    Algorithm algorithm; // PUCT or Gumbel.
+    Algorithm algorithm; // PUCT or Gumbel; rows of `Afterstate` have no tree.
     u32 simulations; // S: simulations of one ply.
     u32 leaves; // L: leaves that a row selects in one pass.
     f32 c_init; // c_init of PUCT.

@@ -25,6 +25,15 @@ pub struct PlyPlan {
     pub key: RowKey,
 }
 
+/// The heads of the network that a backend reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadsRead {
+    /// Policy and values.
+    All,
+    /// Values alone: the network need not compute the policy.
+    Values,
+}
+
 /// States and trees of B rows, with everything that is done to one row.
 ///
 /// A row's life: [`TreeRows::set_root`] or [`TreeRows::set_root_tree`], then for every ply [`TreeRows::begin`], passes until
@@ -98,6 +107,11 @@ pub trait PassStages {
 
     /// Writes the observations of the leaves that need the network, in the order of the selection. `[M, F]`
     fn observe(&mut self, obs: &mut [f32]) -> Result<()>;
+
+    /// The heads that [`PassStages::expand`] reads.
+    fn heads_read(&self) -> HeadsRead {
+        HeadsRead::All
+    }
 
     /// Expands the leaves by the network's outputs, `logits [M, A]` and `values [M, P]`.
     fn expand(&mut self, logits: &[f32], values: &[f32]) -> Result<()>;

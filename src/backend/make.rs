@@ -4,8 +4,8 @@ use super::plan::BackendPlan;
 use super::{Backend, cpu, gpu, split};
 use crate::batch::rollouts::{Player, RolloutPlayer, RolloutSettings};
 use crate::batch::{ErasedGame, ErasedRules};
-use crate::config::{Config, DeviceName, Devices};
-use crate::error::Result;
+use crate::config::{Algorithm, Config, DeviceName, Devices};
+use crate::error::{Error, Result};
 use crate::game::Game;
 use crate::isa::Isa;
 
@@ -42,6 +42,9 @@ pub fn make(
 ) -> Result<Box<dyn Backend>> {
     let on = |device: DeviceName, plan| match device {
         DeviceName::Cpu => game.cpu_backend(plan, Isa::detect()),
+        DeviceName::Cuda(_) if plan.params.algorithm == Algorithm::Afterstate => {
+            Err(Error::unsupported("the algorithm afterstate on a GPU", "it runs with run.device = \"cpu\""))
+        }
         DeviceName::Cuda(number) => gpu::cuda_backend(game, plan, number),
     };
     match placement.devices.all() {
@@ -64,7 +67,12 @@ pub trait AnyGame: ErasedRules {
 
 impl<G: Game> AnyGame for ErasedGame<G> {
     fn cpu_backend(&self, plan: BackendPlan, isa: Isa) -> Result<Box<dyn Backend>> {
-        Ok(Box::new(cpu::CpuBackend::new(self.0.clone(), plan).with_isa(isa)?))
+        match plan.params.algorithm {
+            Algorithm::Afterstate => Ok(Box::new(cpu::AfterstateBackend::new(self.0.clone(), plan)?)),
+            Algorithm::Puct | Algorithm::Gumbel => {
+                Ok(Box::new(cpu::CpuBackend::new(self.0.clone(), plan).with_isa(isa)?))
+            }
+        }
     }
 
     fn rollout_player(&self, settings: RolloutSettings) -> Box<dyn Player> {

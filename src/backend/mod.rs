@@ -14,7 +14,7 @@ pub mod gpu;
 pub mod split;
 pub mod make;
 
-pub use interface::{Backend, DevicePasses, PassStages, PlyPlan, TreeRows};
+pub use interface::{Backend, DevicePasses, HeadsRead, PassStages, PlyPlan, TreeRows};
 pub use make::{AnyGame, Placement, make};
 pub use row_budget::RowBudget;
 pub use snapshot::{CachedTree, RootCache, TreeSnapshot};

@@ -58,6 +58,8 @@ pub trait ErasedRules: Send + Sync {
     /// The observation of the player to move in each of M states: `states [M, bytes]` -> `out [M, F]`. At chance nodes and after the end it
     /// is that of player 0.
     fn observe_batch(&self, states: &[u8], out: &mut [f32]);
+    /// The observation of the player `observers[i]` in state `i` of M: `states [M, bytes]`, `observers [M]` -> `out [M, F]`.
+    fn observe_batch_by(&self, states: &[u8], observers: &[u8], out: &mut [f32]);
     /// M states through one symmetry each: `states [M, bytes]`, `symmetries [M]`, in place.
     fn transform_batch(&self, states: &mut [u8], symmetries: &[u64]);
     /// See [`Game::transform_action`].
@@ -211,6 +213,14 @@ impl<G: Game> ErasedRules for ErasedGame<G> {
                 Turn::Chance | Turn::Over => 0,
             };
             self.0.observe(&state, player, out);
+        }
+    }
+
+    fn observe_batch_by(&self, states: &[u8], observers: &[u8], out: &mut [f32]) {
+        let len = self.0.sizes().obs.len();
+        let states = states.chunks_exact(size_of::<G::State>()).zip(observers);
+        for ((bytes, &observer), out) in states.zip(out.chunks_exact_mut(len)) {
+            self.0.observe(&Self::state(bytes), observer, out);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::threads::start_threads;
 use crate::batch::Playthrough;
-use crate::config::DEFAULT_GAME;
+use crate::config::{Algorithm, DEFAULT_GAME};
 use crate::engine::{Analysis, EndCause, Engine, Limit};
 use crate::error::{Error, Result};
 use crate::eval::elo::signed;
@@ -143,7 +143,12 @@ impl Session {
         if !settings.is_empty() {
             text += &format!(" ({})", settings.join(", "));
         }
-        text += &format!(", {} a move by {label}", count(self.args.sims, "simulation"));
+        text += &match self.source.config.eval_algorithm() {
+            Algorithm::Puct | Algorithm::Gumbel => {
+                format!(", {} a move by {label}", count(self.args.sims, "simulation"))
+            }
+            Algorithm::Afterstate => format!(", whole turns decided by {label}"),
+        };
         text = fill(&text, sentence_width(), [0, 2]);
         for player in 0..game.sizes().num_players as u8 {
             let aim = format!("{}: {}.", self.name_of(player), game.aim(player));

@@ -4,7 +4,7 @@ use super::learner::learner_factory;
 use super::resumed::check_same_run;
 use super::threads::start_threads;
 use super::{Base, ConfigArgs};
-use crate::config::{Config, Layers};
+use crate::config::{Algorithm, Config, Layers};
 use crate::error::{Error, Result};
 use crate::model::NetSpec;
 use crate::registry::Registry;
@@ -210,7 +210,10 @@ fn describe(
         "{}: {} at once, {} ({:?}), network {:?} {}x{}, {}, seed {}, {}, folder {}",
         game.name(),
         count(config.selfplay.games, "game"),
-        count(search.simulations, "simulation"),
+        match search.algorithm {
+            Algorithm::Puct | Algorithm::Gumbel => count(search.simulations, "simulation"),
+            Algorithm::Afterstate => "decisions on whole turns".into(),
+        },
         search.algorithm,
         net.arch,
         net.blocks,

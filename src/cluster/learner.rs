@@ -86,6 +86,7 @@ impl ComponentFactory for LearnerFactory {
 
     fn check(&self, config: &Config) -> Result<()> {
         check_machine(config)?;
+        config.check_workers()?;
         let game = self.registry.game_of(config)?;
         match config.cluster.order {
             ClusterOrder::Free => {

@@ -4,7 +4,7 @@ use super::config_file::Config;
 use super::isa_choice::IsaChoice;
 use super::keys::within;
 use super::net::{Executor, Precision, TensorCores};
-use super::sections::{MAX_GAMES, TrainPrecision};
+use super::sections::{Algorithm, MAX_GAMES, TrainPrecision};
 
 use crate::error::{Error, Result};
 
@@ -23,6 +23,7 @@ impl Config {
         self.check_precision()?;
         self.check_isa()?;
         self.check_tensor_cores()?;
+        self.check_afterstate()?;
         let playing = self.run.device.all().len();
         within("selfplay.games", self.selfplay.games, playing..=MAX_GAMES)?;
         let t = &self.train;
@@ -115,6 +116,45 @@ impl Config {
             return Ok(());
         }
         Err(Error::config("net.isa", self.net.isa, "native for a network on a GPU"))
+    }
+
+    /// Refuses what decisions on whole turns do not have: GPUs, and plies with a smaller budget.
+    fn check_afterstate(&self) -> Result<()> {
+        let plays = self.search.algorithm == Algorithm::Afterstate;
+        let key = if plays { "search.algorithm" } else { "eval.algorithm" };
+        if !plays && self.eval_algorithm() != Algorithm::Afterstate {
+            return Ok(());
+        }
+        if !(self.run.device.is_cpu() && self.network_devices().is_cpu()) {
+            let expected = "puct or gumbel on a GPU, or the CPU as run.device and net.device";
+            return Err(Error::config(key, Algorithm::Afterstate, expected));
+        }
+        let share = self.selfplay.playout_cap_prob;
+        match plays && share > 0.0 {
+            true => Err(Error::config(
+                "selfplay.playout_cap_prob",
+                share,
+                "0 with search.algorithm = \"afterstate\"",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses value targets that games of workers do not carry. Only a run with workers needs this check.
+    ///
+    /// # Errors
+    /// [`Error::Config`] with the key.
+    pub fn check_workers(&self) -> Result<()> {
+        if self.search.algorithm == Algorithm::Afterstate {
+            let expected = "puct or gumbel with workers, whose games have a policy for each ply";
+            return Err(Error::config("search.algorithm", self.search.algorithm, expected));
+        }
+        match self.train.td_lambda {
+            1.0 => Ok(()),
+            found => {
+                Err(Error::config("train.td_lambda", found, "1 with workers, whose games have results alone"))
+            }
+        }
     }
 
     /// Refuses `wgmma` unless the network has a 16-bit format on a GPU.

@@ -5,7 +5,7 @@ use super::keys::{self, KeyInfo, Section};
 use super::nearest::nearest;
 use super::net::NetConfig;
 use super::sections::{
-    ClusterConfig, EvalConfig, ReplayConfig, RunConfig, SearchConfig, SelfPlayConfig, TrainConfig,
+    Algorithm, ClusterConfig, EvalConfig, ReplayConfig, RunConfig, SearchConfig, SelfPlayConfig, TrainConfig,
 };
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -84,6 +84,14 @@ impl Config {
             0 => self.search.determinisations as usize,
             d => d as usize,
         }
+    }
+
+    /// The search algorithm of evaluation.
+    pub fn eval_algorithm(&self) -> Algorithm {
+        self.eval.algorithm.unwrap_or(match self.search.algorithm {
+            Algorithm::Afterstate => Algorithm::Afterstate,
+            Algorithm::Puct | Algorithm::Gumbel => Algorithm::Gumbel,
+        })
     }
 
     /// The devices of the network, in self-play and in training.

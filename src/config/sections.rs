@@ -28,6 +28,9 @@ device_names! {
         Puct = "puct",
         /// Sequential halving over Gumbel-sampled actions (Danihelka et al. 2022); the target is the improved policy.
         Gumbel = "gumbel",
+        /// No tree: all positions after a whole turn are evaluated, and the turn to the best one is played (TD-Gammon, Tesauro 1995); there
+        /// is no policy target. CPU only.
+        Afterstate = "afterstate",
     }
 }
 device_names! {
@@ -103,7 +106,7 @@ names! {
 section! {
     /// `[search]`: one search.
     SearchConfig {
-        /// PUCT or Gumbel.
+        /// PUCT, Gumbel, or `afterstate`: no tree, all positions after a whole turn are evaluated and the best is played.
         algorithm: Algorithm = Algorithm::Gumbel,
         /// S: new simulations a ply.
         simulations: u32 [1..=1_000_000] = 64,
@@ -232,6 +235,9 @@ section! {
         /// Weight of the loss of each head of `net.auxiliary` relative to the policy loss. In KataGo ownership weighs as much as the
         /// value (Wu 2019); not tuned.
         auxiliary_weight: f64 [0.0..=1000.0] = 1.0,
+        /// Lambda of value targets (TD(lambda), Sutton 1988): the target of a sample is the search's value of the next sample of its
+        /// game with weight 1 - lambda, and the target of that one with weight lambda. 1: the game's result.
+        td_lambda: f32 [0.0..=1.0] = 1.0,
         /// Applies a random symmetry of the game to each sample.
         symmetries: bool = true,
     }
@@ -269,9 +275,9 @@ section! {
         /// Maximum share of the time that measurements take: a match has as many games as that allows, at least 4 a seat. They
         /// follow the clock and do not influence games and training. 0 = no limit and no clock: every `every` epochs in full.
         share: f64 [0.0..=1.0] = 0.1,
-        /// Search algorithm of evaluation, matches and `vecaz play`. PUCT gives all visits to an action whose prior is near 1,
+        /// Search algorithm of evaluation, matches and `vecaz play`; default: `afterstate` if `search.algorithm` is, else `gumbel`. PUCT gives all visits to an action whose prior is near 1,
         /// right or wrong: after half an hour of Connect Four it errs in 4.0 % at 100 simulations, Gumbel in 1.6 %.
-        algorithm: Algorithm = Algorithm::Gumbel,
+        algorithm: Option<Algorithm> = None,
         /// Simulations per move.
         simulations: u32 [1..=1_000_000] = 64,
         /// Determinisations per move, each with `simulations`; 0 = `search.determinisations`.

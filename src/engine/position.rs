@@ -180,7 +180,11 @@ impl Engine {
         let deals = if is_hidden { self.trees.count() } else { 1 };
         let positions = determinised(&self.play, key, deals);
         match &self.root {
-            Root::Behind(actions) if !is_hidden => self.trees.advance(actions, &positions[0])?,
+            Root::Behind(actions)
+                if !is_hidden && self.settings.params.algorithm != Algorithm::Afterstate =>
+            {
+                self.trees.advance(actions, &positions[0])?
+            }
             _ => self.trees.set_roots(&positions)?,
         }
         self.draw = self.trees.draw(&positions)?;
@@ -216,6 +220,10 @@ impl Engine {
             }
             match made.standing {
                 Standing::Open => {}
+                // All that this algorithm looks at is evaluated.
+                Standing::Done if self.settings.params.algorithm == Algorithm::Afterstate => {
+                    return Ok(EndCause::Simulations);
+                }
                 Standing::Done => self.root = Root::Set,
                 Standing::Limit => return Ok(EndCause::Simulations),
                 Standing::Full => {
@@ -233,7 +241,7 @@ impl Engine {
 
     /// The simulations of each tree that are begun next.
     fn next_simulations(&self, clock: &Clock<'_>) -> u32 {
-        if self.settings.params.algorithm == Algorithm::Puct {
+        if self.settings.params.algorithm != Algorithm::Gumbel {
             return UNLIMITED;
         }
         match clock.known_visits(self.trees.visits()) {
@@ -266,7 +274,10 @@ impl Engine {
         };
         let mut order: Vec<usize> = (0..summary.actions.len()).collect();
         let key = |&i: &usize| (i != summary.best, -summary.visits[i]);
-        order.sort_by(|a, b| key(a).cmp(&key(b)).then(summary.prior[*b].total_cmp(&summary.prior[*a])));
+        let by = |of: &[f32], a: usize, b: usize| of[b].total_cmp(&of[a]);
+        order.sort_by(|&a, &b| {
+            key(&a).cmp(&key(&b)).then(by(&summary.prior, a, b)).then(by(&summary.q, a, b))
+        });
         let to_move = |i: usize| {
             let (action, visits) = (summary.actions[i], summary.visits[i] as u64);
             Move {

@@ -42,7 +42,7 @@ impl Settings {
     /// The settings of `config` for a game of these sizes: its search and devices, `eval.algorithm` and its determinisations.
     pub fn new(config: &Config, sizes: &Sizes) -> Self {
         let mut params = SearchParams::new(&config.search, sizes);
-        (params.algorithm, params.simulations) = (config.eval.algorithm, config.eval.simulations);
+        (params.algorithm, params.simulations) = (config.eval_algorithm(), config.eval.simulations);
         Self {
             params,
             leaves: 0,

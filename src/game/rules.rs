@@ -4,9 +4,10 @@ use super::sizes::{Sizes, Target};
 use super::solver::ExactSolver;
 use super::source::{CudaSource, NamedText};
 use super::view::{Spot, View, Viewer};
+use super::whole_turns::{Duplicates, WholeTurn, WholeTurns, too_long};
 use crate::config::KeyInfo;
 use crate::device_struct::device_constants;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::rng::RngStream;
 use bytemuck::Pod;
 
@@ -130,6 +131,52 @@ pub trait Game: Clone + Send + Sync + 'static {
     /// Probabilities of the outcomes of [`Game::legal`], in its order, with sum 1.
     fn chance_probs(&self, _state: &Self::State, outcomes: &[u16], out: &mut [f32]) {
         out[..outcomes.len()].fill(1.0 / outcomes.len() as f32);
+    }
+
+    /// Adds to `turns` the whole turn of the player to move in `state`: every position to which that player's plies lead, up to where chance
+    /// or another player decides or the game ends. `history` and `legal`, scratch for the actions of a position, as for [`Game::legal`].
+    ///
+    /// # Errors
+    /// [`crate::Error::Unsupported`] for a turn of more than [`MAX_TURN_POSITIONS`](super::MAX_TURN_POSITIONS) positions; `turns` must then
+    /// be cleared.
+    fn whole_turn(
+        &self,
+        state: &Self::State,
+        history: History<'_>,
+        turns: &mut WholeTurns<Self::State>,
+        legal: &mut [u16],
+    ) -> Result<WholeTurn> {
+        let Turn::Player(player) = self.turn(state) else {
+            return Err(Error::unsupported("the whole turn of a position", "no player is to move"));
+        };
+        turns.begin(state);
+        let first = turns.positions().len() - 1;
+        let (mut next, mut end_of_ply, mut path) = (first, first, Vec::new());
+        while next < turns.positions().len() {
+            if next == end_of_ply {
+                end_of_ply = turns.positions().len();
+                turns.begin_ply();
+            }
+            let position = turns.positions()[next];
+            if self.turn(&position) == Turn::Player(player) {
+                if turns.duplicates() == Duplicates::Kept {
+                    path.clear();
+                    path.extend(turns.latest_before(next).map(|before| self.history_key(before)));
+                    path.reverse();
+                }
+                let history = History { played: history.played, path: &path };
+                let count = self.legal(&position, history, legal);
+                for &action in &legal[..count] {
+                    let mut after = position;
+                    self.step(&mut after, action, history);
+                    if !turns.add(next, action, &after) {
+                        return Err(too_long(Self::NAME));
+                    }
+                }
+            }
+            next += 1;
+        }
+        Ok(turns.last(player))
     }
 
     /// True if search must stop although the game continues by chance: the start of a new deal. The value of such a leaf is

@@ -37,6 +37,14 @@ pub trait Network: Send {
     /// [`crate::Error::NotFinite`] where an output is not a finite number.
     fn forward(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()>;
 
+    /// Evaluates M observations for their values alone. `logits [M, A]` is work space.
+    ///
+    /// # Errors
+    /// Those of [`Network::forward`].
+    fn values(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()> {
+        self.forward(obs, logits, values)
+    }
+
     /// The probabilities of win, draw and loss for the observer of one observation `[F]`, by the network's own estimate; None where its
     /// value head does not have them.
     ///

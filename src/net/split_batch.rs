@@ -51,6 +51,16 @@ impl Network for SplitBatch {
             .try_for_each(|(part, (obs, (logits, values)))| part.forward(obs, logits, values))
     }
 
+    fn values(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()> {
+        let IoShape { obs_len, num_actions, num_players } = self.shape();
+        let share = self.share(obs.len() / obs_len);
+        let outputs =
+            logits.par_chunks_mut(share * num_actions).zip(values.par_chunks_mut(share * num_players));
+        let batches = obs.par_chunks(share * obs_len).zip(outputs);
+        let parts = self.parts.par_iter_mut().zip(batches).with_max_len(1);
+        parts.try_for_each(|(part, (obs, (logits, values)))| part.values(obs, logits, values))
+    }
+
     fn outcome(&mut self, obs: &[f32]) -> Result<Option<[f32; 3]>> {
         self.parts[0].outcome(obs)
     }

@@ -8,7 +8,7 @@
 mod buffers;
 mod metrics;
 
-use crate::backend::{Backend, RowBudget};
+use crate::backend::{Backend, HeadsRead, RowBudget};
 use crate::error::Result;
 use crate::game::Sizes;
 use crate::net::Network;
@@ -76,7 +76,10 @@ fn staged_pass(
     let logits = &mut buffers.logits[..m * sizes.num_actions];
     let values = &mut buffers.values[..m * sizes.num_players];
     if m > 0 {
-        network.forward(obs, logits, values)?;
+        match backend.heads_read() {
+            HeadsRead::All => network.forward(obs, logits, values)?,
+            HeadsRead::Values => network.values(obs, logits, values)?,
+        }
     }
     metrics.forward += timer.lap();
     end_pass(backend, &stats, (logits, values), metrics, &mut timer)?;

@@ -12,7 +12,7 @@ mod record; // what of a game does not follow from its key and the rules
 
 pub use decided_ply::DecidedPly;
 pub use finished_game::FinishedGame;
-pub use plan::PlayPlan;
+pub use plan::{PlayPlan, SampleKind};
 pub use record::GameRecord;
 pub use sample::Sample;
 pub(crate) use sample::{is_policy, is_value};

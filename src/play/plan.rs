@@ -1,6 +1,6 @@
 //! The plan of self-play: the part of a configuration by which games are played.
 
-use crate::config::{Config, FirstGame};
+use crate::config::{Algorithm, Config, FirstGame};
 use crate::device_struct::device_constants;
 use crate::game::Sizes;
 
@@ -31,6 +31,19 @@ pub struct PlayPlan {
     pub fast_simulations: u32,
     /// Where the first game of a slot begins.
     pub first_game: FirstGame,
+    /// The positions of samples.
+    pub samples: SampleKind,
+    /// Lambda of the value targets.
+    pub td_lambda: f32,
+}
+
+/// The positions of which samples are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampleKind {
+    /// Those in which a player decides, with the search's policy.
+    Decisions,
+    /// Those after a player's whole turn, without a policy.
+    Afterstates,
 }
 
 impl PlayPlan {
@@ -47,6 +60,11 @@ impl PlayPlan {
             playout_cap_prob: selfplay.playout_cap_prob,
             fast_simulations: selfplay.fast_simulations,
             first_game: selfplay.first_game,
+            samples: match search.algorithm {
+                Algorithm::Puct | Algorithm::Gumbel => SampleKind::Decisions,
+                Algorithm::Afterstate => SampleKind::Afterstates,
+            },
+            td_lambda: config.train.td_lambda,
         }
     }
 }

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Sample {
     /// The state's bytes.
     pub state: Vec<u8>,
-    /// The player who moved.
+    /// The player who observes: of a decision, the player to move; of an afterstate, the player who has moved.
     pub player: u8,
-    /// The policy target: legal actions.
+    /// The policy target: legal actions. None for an afterstate.
     pub actions: Vec<u16>,
     /// The policy target: probabilities of `actions`, summing to 1.
     pub policy: Vec<f32>,
@@ -27,6 +27,19 @@ impl Sample {
             && self.actions == legal
             && self.policy.len() == legal.len()
             && is_policy(&self.policy)
+            && self.values.len() == game.sizes().num_players
+            && self.values.iter().copied().all(is_value)
+    }
+}
+
+impl Sample {
+    /// Whether this can be a sample of the afterstate `state` of a turn of `player`.
+    pub(super) fn is_after(&self, game: &dyn ErasedRules, state: &[u8], player: u8) -> bool {
+        self.state == state
+            && self.player == player
+            && ![Turn::Player(player), Turn::Over].contains(&game.turn(state))
+            && self.actions.is_empty()
+            && self.policy.is_empty()
             && self.values.len() == game.sizes().num_players
             && self.values.iter().copied().all(is_value)
     }

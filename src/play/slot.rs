@@ -2,7 +2,7 @@
 
 use super::decided_ply::DecidedPly;
 use super::finished_game::FinishedGame;
-use super::plan::{MAX_OPENING_ATTEMPTS, PlayPlan};
+use super::plan::{MAX_OPENING_ATTEMPTS, PlayPlan, SampleKind};
 use super::sample::Sample;
 use crate::batch::ErasedRules;
 use crate::config::FirstGame;
@@ -27,7 +27,7 @@ pub struct GameSlot {
     pub actions: Vec<u16>,
     /// Plies at the front that were drawn at random.
     pub opening: u32,
-    /// Samples so far; value targets are filled in at the end.
+    /// Samples so far. Until the game is over their values are those of the search, of which the value targets are made.
     pub samples: Vec<Sample>,
     /// Whether each sample's value is proven already. `[samples]`
     pub proven: Vec<Proof>,
@@ -112,7 +112,11 @@ impl GameSlot {
                 return wrong(&format!("action {action} is not legal at ply {ply}"));
             }
             samples.next_if(|sample| sample.is_of(game, &replayed.state, &legal));
+            let turn = game.turn(&replayed.state);
             replayed.step(game, action);
+            if let Turn::Player(player) = turn {
+                samples.next_if(|sample| sample.is_after(game, &replayed.state, player));
+            }
         }
         if samples.peek().is_some() {
             return wrong("a sample is of no position of the game");
@@ -235,39 +239,40 @@ impl GameSlot {
         plan: &PlayPlan,
         ply: &DecidedPly<'_>,
     ) -> Option<FinishedGame> {
-        if !is_fast(plan, self.key(plan, 0)) {
-            self.record(ply);
+        let is_sampled = !is_fast(plan, self.key(plan, 0));
+        if is_sampled && plan.samples == SampleKind::Decisions {
+            self.record(ply, (ply.actions, ply.policy));
         }
         self.step(game, ply.actions[ply.action_index]);
+        let is_after = ![Turn::Player(ply.player), Turn::Over].contains(&game.turn(&self.state));
+        if is_sampled && is_after && plan.samples == SampleKind::Afterstates {
+            self.record(ply, (&[], &[]));
+        }
         self.deal(game, plan);
         if game.turn(&self.state) != Turn::Over {
             return None;
         }
-        Some(self.finish(game))
+        Some(self.finish(game, plan))
     }
 
-    /// Keeps the searched position as a sample; its value target is the search's until the game's result is known.
-    fn record(&mut self, ply: &DecidedPly<'_>) {
+    /// Keeps the present position as a sample, with the search's values until the game's result is known.
+    fn record(&mut self, ply: &DecidedPly<'_>, (actions, policy): (&[u16], &[f32])) {
         self.samples.push(Sample {
             state: self.state.clone(),
             player: ply.player,
-            actions: ply.actions.to_vec(),
-            policy: ply.policy.to_vec(),
+            actions: actions.to_vec(),
+            policy: policy.to_vec(),
             values: ply.value.to_vec(),
         });
         self.proven.push(if ply.proven { Proof::Exact } else { Proof::None });
     }
 
     /// Moves the finished game from the slot, whose next game has the next number.
-    fn finish(&mut self, game: &dyn ErasedRules) -> FinishedGame {
+    fn finish(&mut self, game: &dyn ErasedRules, plan: &PlayPlan) -> FinishedGame {
         let returns = game.returns(&self.state);
         let mut samples = std::mem::take(&mut self.samples);
         let proven = std::mem::take(&mut self.proven);
-        for (sample, proven) in samples.iter_mut().zip(proven) {
-            if proven == Proof::None {
-                sample.values.clone_from(&returns);
-            }
-        }
+        lambda_returns(&mut samples, &proven, &returns, plan.td_lambda);
         let finished = FinishedGame {
             slot: self.slot,
             game: self.game,
@@ -280,6 +285,20 @@ impl GameSlot {
         };
         self.game += 1;
         finished
+    }
+}
+
+/// Replaces the search's values of a finished game's samples by their targets. The target of a sample is the lambda return: `lambda` of the
+/// next sample's target and the rest of the next sample's value; at the end the result. A proven value stays.
+fn lambda_returns(samples: &mut [Sample], proven: &[Proof], returns: &[f32], lambda: f32) {
+    let mut target = returns.to_vec();
+    for (sample, proven) in samples.iter_mut().zip(proven).rev() {
+        for (value, target) in sample.values.iter_mut().zip(&mut target) {
+            let (own, of_next) = (*value, *target);
+            // With lambda = 1 the result goes back without rounding.
+            *target = if lambda == 1.0 { of_next } else { lambda.mul_add(of_next - own, own) };
+            *value = if *proven == Proof::Exact { own } else { of_next };
+        }
     }
 }
 
@@ -325,6 +344,25 @@ mod tests {
             bytes[index] = extremes[rng.below(extremes.len())];
         }
         postcard::from_bytes(&bytes).ok()
+    }
+
+    #[test]
+    fn targets_are_lambda_returns() {
+        let sample = |values: &[f32]| Sample { values: values.to_vec(), ..Sample::default() };
+        let search = [[0.5, -0.5], [0.25, -0.25], [-0.75, 0.75]].map(|values| sample(&values));
+        let targets = |proven: [Proof; 3], lambda: f32| {
+            let mut samples = search.to_vec();
+            lambda_returns(&mut samples, &proven, &[1.0, -1.0], lambda);
+            samples.iter().map(|sample| sample.values[0]).collect::<Vec<f32>>()
+        };
+        let none = [Proof::None; 3];
+        assert_eq!(targets(none, 1.0), [1.0, 1.0, 1.0], "the result");
+        assert_eq!(targets(none, 0.0), [0.25, -0.75, 1.0], "the next value");
+        // Backwards: 1; half of -0.75 and 1; half of 0.25 and 0.125.
+        assert_eq!(targets(none, 0.5), [0.1875, 0.125, 1.0]);
+        let proven = [Proof::None, Proof::Exact, Proof::None];
+        assert_eq!(targets(proven, 0.5), [0.1875, 0.25, 1.0], "a proven value stays");
+        assert_eq!(targets(proven, 1.0), [1.0, 0.25, 1.0]);
     }
 
     #[test]
@@ -374,7 +412,7 @@ mod tests {
                 // Only fields on which play does not depend have changed.
                 taken += 1;
                 assert_eq!((&changed.state, &changed.actions), (&slot.state, &slot.actions), "{name}");
-                changed.finish(game.as_ref());
+                changed.finish(game.as_ref(), &plan);
             }
             assert!(refused > 50, "{name}: {refused} refused, {taken} taken");
         }

@@ -4,7 +4,7 @@
 //! threads. The figures are those of two cores with AMX in October and November 2026, where a simulation took 4 us in Connect Four, 45 us in
 //! Hex 11, 90 us in chess and 100 us in Gomoku 15.
 
-use crate::config::{Config, DeviceName, Precision, SelfPlayConfig};
+use crate::config::{Algorithm, Config, DeviceName, Precision, SelfPlayConfig};
 use crate::error::Result;
 use crate::game::Sizes;
 use crate::net::NetSpec;
@@ -15,6 +15,10 @@ const EPOCH_SECONDS: f64 = 8.0;
 const SIMULATION: f64 = 3e-6;
 /// Seconds of a simulation for each legal action of a position.
 const LEGAL_ACTION: f64 = 0.35e-6;
+/// Afterstates of a turn: the mean of backgammon.
+const AFTERSTATES: f64 = 20.0;
+/// Seconds of an afterstate without its forward.
+const AFTERSTATE: f64 = 0.5e-6;
 /// Seconds of a multiply-add of a forward in a format of 16 or 8 bits.
 const MULTIPLY_ADD: f64 = 4e-12;
 /// Seconds of a multiply-add of a forward in f32, and of an update.
@@ -76,7 +80,10 @@ fn sample_seconds(config: &Config, sizes: &Sizes) -> Result<f64> {
         Precision::Bf16 | Precision::F16 | Precision::Int8 => MULTIPLY_ADD,
     };
     let simulation = SIMULATION + LEGAL_ACTION * sizes.max_legal as f64 + forward * multiply_adds;
-    let search = simulations * f64::from(determinisations) * simulation;
+    let search = match config.search.algorithm {
+        Algorithm::Puct | Algorithm::Gumbel => simulations * f64::from(determinisations) * simulation,
+        Algorithm::Afterstate => AFTERSTATES * (AFTERSTATE + forward * multiply_adds),
+    };
     let training = config.train.replay_ratio * UPDATE * F32_MULTIPLY_ADD * multiply_adds;
     let speed = match config.network_devices().first() {
         DeviceName::Cpu => 1.0,

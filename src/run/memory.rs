@@ -4,7 +4,7 @@ use super::free_memory::{FreeMemory, MIB, kib_of};
 use crate::backend::AnyGame;
 use crate::backend::Placement;
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::config::{Config, DeviceName, TrainingMode};
+use crate::config::{Algorithm, Config, DeviceName, TrainingMode};
 use crate::engine::Settings;
 use crate::error::{Error, Result};
 use crate::eval::arena::ROWS;
@@ -14,7 +14,7 @@ use crate::pass::PassBuffers;
 use crate::replay::{Replay, TargetList};
 use crate::root_cache;
 use crate::search::SearchParams;
-use crate::selfplay::{backend_plan, entry_shape};
+use crate::selfplay::{MAX_SHARDS_PER_THREAD, backend_plan, cache_entries, entry_shape, num_threads};
 use crate::words::count;
 
 /// MiB of code, tables and small arrays.
@@ -61,7 +61,6 @@ impl MemoryPlan {
             DeviceName::Cpu => plan.row_bytes(&sizes, game.state_size()),
             DeviceName::Cuda(_) => 0,
         };
-        let pass = PassBuffers::bytes(&sizes, plan.params.leaves as usize);
         let model = NetSpec::with_targets(&config.net, &sizes, &game.targets())?.model()?;
         let targets = TargetList::new(game, &model)?;
         let parameters = model.num_parameters() + model.num_statistics();
@@ -79,7 +78,7 @@ impl MemoryPlan {
         };
         Ok(Self {
             trees: product(rows, row),
-            passes: product(rows, pass),
+            passes: pass_bytes(game, plan, shards(config)),
             replay: 2 * product(config.replay.capacity, sample) + product(held, sample),
             training: on_host
                 * (4 * (parameters * 6 + activations) as u64 + 2 * product(config.train.accumulate, batch)),
@@ -87,8 +86,8 @@ impl MemoryPlan {
             evaluation: evaluation_bytes(config, game),
             workers: 0,
             program: program_bytes(),
-            evaluations: product(config.search.cache_entries, entry_shape(game).bytes()),
-            per_game: product(d, row + pass),
+            evaluations: product(cache_entries(config), entry_shape(game).bytes()),
+            per_game: product(d, row) + pass_bytes(game, BackendPlan { rows: d, ..plan }, 0),
         })
     }
 
@@ -170,6 +169,22 @@ impl MemoryPlan {
     }
 }
 
+/// The most shards of self-play.
+fn shards(config: &Config) -> usize {
+    (MAX_SHARDS_PER_THREAD * num_threads(config, rayon::current_num_threads())).min(config.selfplay.games)
+}
+
+/// Bytes of the arrays of a pass: those for each row of `plan`, and for each of `shards`.
+fn pass_bytes(game: &dyn AnyGame, plan: BackendPlan, shards: usize) -> u64 {
+    let buffers = |leaves: usize| PassBuffers::bytes(&game.sizes(), leaves);
+    match plan.params.algorithm {
+        Algorithm::Puct | Algorithm::Gumbel => product(plan.rows, buffers(plan.params.leaves as usize)),
+        Algorithm::Afterstate => {
+            product(shards, buffers(plan.max_evaluations()) + plan.turn_bytes(game.state_size()))
+        }
+    }
+}
+
 fn product(a: usize, b: usize) -> u64 {
     (a as u64).saturating_mul(b as u64)
 }
@@ -221,7 +236,7 @@ fn search_bytes(game: &dyn AnyGame, params: SearchParams, placement: Placement, 
         DeviceName::Cpu => plan.row_bytes(&sizes, game.state_size()),
         DeviceName::Cuda(_) => 0,
     };
-    product(rows, tree + PassBuffers::bytes(&sizes, params.leaves as usize))
+    product(rows, tree) + pass_bytes(game, plan, rayon::current_num_threads())
 }
 
 /// Networks that search at the same time in an evaluation: the opponent may be an earlier one of the run.

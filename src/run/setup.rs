@@ -18,7 +18,7 @@ use crate::net::gpu_train::check_heads;
 use crate::play::GameSlot;
 use crate::replay::{Replay, TargetList};
 use crate::report::metrics;
-use crate::selfplay::check_nodes;
+use crate::selfplay::{check_algorithm, check_nodes};
 use crate::weights::FileTemplate;
 use std::sync::Arc;
 
@@ -42,6 +42,7 @@ impl RunSetup {
         let sized = sized(config, &game.sizes())?;
         let config = &sized;
         config.check_replay()?;
+        check_algorithm(config, &game.sizes())?;
         check_nodes(config, &game.sizes())?;
         let spec = NetSpec::with_targets(&config.net, &game.sizes(), &game.targets())?;
         let model = spec.model()?;

@@ -9,7 +9,7 @@ device_struct! {
     /// Parameters of a search, resolved for one game. Where the arrays live is not among them.
     #[derive(Clone, Copy, Debug, NoUninit)]
     pub struct SearchParams {
-        /// PUCT or Gumbel.
+        /// PUCT or Gumbel; rows of `Afterstate` have no tree.
         pub algorithm: Algorithm,
         /// S: simulations of one ply.
         pub simulations: u32,

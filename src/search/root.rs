@@ -188,7 +188,7 @@ impl Roots {
     pub fn view(&self, b: usize, num_edges: usize, params: &SearchParams) -> RootView<'_> {
         let at = b * self.padded..(b + 1) * self.padded;
         let considered_visits = match params.algorithm {
-            Algorithm::Puct => 0,
+            Algorithm::Puct | Algorithm::Afterstate => 0,
             Algorithm::Gumbel => {
                 let considered = num_edges.min(params.max_num_considered_actions as usize);
                 self.schedules[usize::from(self.schedule[b])]
@@ -224,7 +224,7 @@ impl Roots {
         let inherited = base.iter().sum::<i32>() as u32;
         self.budget[b] = match params.algorithm {
             Algorithm::Gumbel => simulations,
-            Algorithm::Puct => {
+            Algorithm::Puct | Algorithm::Afterstate => {
                 let counted = inherited.min((params.inherit_cap * simulations as f32) as u32);
                 simulations.saturating_sub(counted).max(params.min_simulations.min(simulations))
             }
@@ -242,7 +242,7 @@ impl Roots {
                     let mut stream = key.key(Purpose::Gumbel).stream();
                     noise[..num_edges].fill_with(|| stream.gumbel());
                 }
-                Algorithm::Puct => {
+                Algorithm::Puct | Algorithm::Afterstate => {
                     let alpha = if params.dirichlet_alpha > 0.0 {
                         params.dirichlet_alpha
                     } else {
@@ -260,7 +260,7 @@ impl Roots {
 
     /// Index of the schedule for this budget, which is built on first use.
     fn schedule_for(&mut self, simulations: u32, params: &SearchParams) -> u16 {
-        if params.algorithm == Algorithm::Puct {
+        if params.algorithm != Algorithm::Gumbel {
             return 0;
         }
         let index = self.schedules.iter().position(|s| s.budget == simulations).unwrap_or_else(|| {
@@ -323,7 +323,7 @@ impl Roots {
             proven_policy(row, out.value[mover], out);
         } else {
             match params.algorithm {
-                Algorithm::Puct => self.visit_policy(b, row, params, out),
+                Algorithm::Puct | Algorithm::Afterstate => self.visit_policy(b, row, params, out),
                 Algorithm::Gumbel => self.improved_policy(b, row, params, out),
             }
         }

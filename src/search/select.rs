@@ -79,7 +79,9 @@ pub fn choose_edge<S: Simd>(
         NodeKind::Chance => chance_edge::<S>(row, node, params.chance, chance_draw),
         NodeKind::Decision => match (root, params.algorithm) {
             (Some(root), _) => root_edge::<S>(row, root, params, puct_table, scratch),
-            (None, Algorithm::Puct) => puct_edge::<S>(row, node, params, puct_table, None),
+            (None, Algorithm::Puct | Algorithm::Afterstate) => {
+                puct_edge::<S>(row, node, params, puct_table, None)
+            }
             (None, Algorithm::Gumbel) => gumbel_edge::<S>(row, node, params, scratch),
         },
     })
@@ -97,7 +99,7 @@ fn root_edge<S: Simd>(
         Algorithm::Puct if root.dirichlet_epsilon > 0.0 => {
             puct_edge::<S>(row, ROOT, params, puct_table, Some(root))
         }
-        Algorithm::Puct => puct_edge::<S>(row, ROOT, params, puct_table, None),
+        Algorithm::Puct | Algorithm::Afterstate => puct_edge::<S>(row, ROOT, params, puct_table, None),
         Algorithm::Gumbel => gumbel_root_edge::<S>(row, root, params, scratch),
     }
 }

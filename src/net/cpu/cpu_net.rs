@@ -103,12 +103,24 @@ impl CpuNet {
         check_len("observations", obs.len(), rows * obs_len)?;
         check_len("logits", logits.len(), rows * num_actions)?;
         check_len("values", values.len(), rows * num_players)?;
+        self.run_chunks(obs, [logits, values], hook)
+    }
+
+    /// Evaluates chunk after chunk; `logits` is empty where they are not read.
+    fn run_chunks(
+        &mut self,
+        obs: &[f32],
+        [logits, values]: [&mut [f32]; 2],
+        hook: LayerHook<'_>,
+    ) -> Result<()> {
+        let IoShape { obs_len, num_actions, num_players } = self.shape();
+        let rows = obs.len() / obs_len;
         let mut first = 0;
         for boards in self.net.chunks(rows) {
             let end = first + boards;
             let obs = &obs[first * obs_len..end * obs_len];
             let outputs = [
-                &mut logits[first * num_actions..end * num_actions],
+                logits.get_mut(first * num_actions..end * num_actions).unwrap_or_default(),
                 &mut values[first * num_players..end * num_players],
             ];
             match self.net.whole_tiles(boards) {
@@ -129,6 +141,7 @@ impl CpuNet {
         hook: LayerHook<'_>,
     ) -> Result<()> {
         let IoShape { obs_len, num_actions, num_players } = self.shape();
+        let num_actions = if outputs[0].is_empty() { 0 } else { num_actions };
         let lengths = [obs_len, num_actions, num_players].map(|each| whole * each);
         let [all_obs, logits, values] = &mut self.padded;
         for (array, length) in [&mut *all_obs, logits, values].into_iter().zip(lengths) {
@@ -175,6 +188,16 @@ impl Network for CpuNet {
 
     fn forward(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()> {
         self.forward_with_hook(obs, [logits, values], &mut |_, _| {})
+    }
+
+    /// Without the policy head, but for networks on edges.
+    fn values(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()> {
+        if self.net.packed.messages.is_some() {
+            return self.forward(obs, logits, values);
+        }
+        let IoShape { obs_len, num_players, .. } = self.shape();
+        check_len("values", values.len(), obs.len() / obs_len * num_players)?;
+        self.run_chunks(obs, [&mut [], values], &mut |_, _| {})
     }
 
     fn outcome(&mut self, obs: &[f32]) -> Result<Option<[f32; 3]>> {

@@ -22,7 +22,7 @@ pub(super) struct Workspace {
 }
 
 impl Net {
-    /// Evaluates one chunk: `obs [boards, F]` to `outputs`, logits `[boards, A]` and values `[boards, P]`.
+    /// Evaluates one chunk: `obs [boards, F]` to `outputs`, logits `[boards, A]`, or none where they are not read, and values `[boards, P]`.
     pub(super) fn chunk(
         &self,
         work: &mut Workspace,
@@ -69,7 +69,7 @@ impl Net {
         Ok(out)
     }
 
-    /// All layers on one chunk: observations -> `logits [boards, A]`. Returns the array of the values before their tanh.
+    /// All layers on one chunk: observations -> `logits [boards, A]`, or none. Returns the array of the values before their tanh.
     ///
     /// # Safety
     /// The machine has the kernels' instructions; the arrays are those of [`ChunkLayout::words`] for the boards of `obs`.
@@ -95,7 +95,10 @@ impl Net {
             let stream = tower(stream, boards, layout.stream_row);
             let [a, b] = [a, b].map(|array| tower(array, boards, layout.act_row));
             let (heads, hidden) = (at(heads, layout.head_row), at(hidden, layout.hidden_row));
-            let logits = at(logits, self.model.num_actions());
+            let logits = match logits.is_empty() {
+                true => RowLayout::NONE,
+                false => at(logits, self.model.num_actions()),
+            };
             let values = at(out, layout.value_row);
             let rows = MessageRows {
                 sums: at(sums, layout.act_row),
@@ -183,7 +186,7 @@ impl Net {
         }
     }
 
-    /// Heads: activations -> logits, values before their tanh.
+    /// Heads: activations -> logits, unless there are no rows for them, and values before their tanh.
     ///
     /// # Safety
     /// As for `tower`.
@@ -200,7 +203,9 @@ impl Net {
                 }
                 _ => (a, a),
             };
-            packed.policy.run(boards, buffers(policy, logits));
+            if !logits.start.is_null() {
+                packed.policy.run(boards, buffers(policy, logits));
+            }
             packed.hidden.run(boards, buffers(value, hidden));
             packed.value.run(boards, buffers(hidden, out));
         }

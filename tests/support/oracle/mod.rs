@@ -38,6 +38,9 @@ struct Node<S> {
     bounds: ProvenBounds,
 }
 
+/// The algorithm of rows without trees, which `tests/afterstate.rs` compares with a search of its own.
+const NO_TREE: &str = "afterstate has no tree";
+
 impl<S> Node<S> {
     fn is_proven(&self) -> bool {
         self.bounds.is_exact()
@@ -141,6 +144,7 @@ impl<G: Game> ReferenceSearch<G> {
                 let mut stream = key.key(Purpose::Gumbel).stream();
                 self.ply.noise.fill_with(|| stream.gumbel());
             }
+            Algorithm::Afterstate => panic!("{NO_TREE}"),
         }
     }
 
@@ -415,6 +419,7 @@ impl<G: Game> ReferenceSearch<G> {
                 edges.iter().map(|e| if e.is_lost() { 0.0 } else { e.visits as f32 }).collect()
             }
             Algorithm::Gumbel => CompletedQ::of(edges, root.own_value(), &self.params).weights(edges),
+            Algorithm::Afterstate => panic!("{NO_TREE}"),
         };
         let mass = math::sum(weights.iter().copied());
         let found = mass > 0.0;

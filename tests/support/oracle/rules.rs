@@ -15,6 +15,7 @@ impl<G: Game> ReferenceSearch<G> {
             (_, Algorithm::Puct) => self.choose_puct(at),
             (_, Algorithm::Gumbel) if at == 0 => self.choose_gumbel_root(),
             (_, Algorithm::Gumbel) => self.choose_gumbel(at),
+            (_, Algorithm::Afterstate) => panic!("afterstate has no tree"),
         }
     }
 

@@ -1,0 +1,343 @@
+//! Rows without trees: a decision is a whole turn. All positions after it, the afterstates, are evaluated in one batch over all rows, and
+//! the turn to the best one is played (TD-Gammon, Tesauro 1995). The network sees an afterstate as the player who moved sees it.
+
+use crate::backend::plan::{AFTERSTATES, BackendPlan, Reuse, TURN_POSITIONS};
+use crate::backend::{Backend, HeadsRead, PassStages, PlyPlan, RowBudget, TreeRows, TreeSnapshot};
+use crate::error::{Error, Result};
+use crate::game::{
+    Duplicates, Game, History, MAX_PLAYERS, MAX_TURN_POSITIONS, Sizes, Turn, WholeTurn, WholeTurns,
+};
+use crate::search::PassStats;
+use crate::search::expand::seat_values;
+use crate::search::root::{RootSummary, argmax};
+
+/// The absent evaluation slot: the result of the position is known.
+const NO_SLOT: u32 = u32::MAX;
+
+/// How far the turn of a row is decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// No ply has begun.
+    Idle,
+    /// A pass will decide it.
+    Open,
+    /// It is decided.
+    Decided,
+}
+
+/// One row.
+struct Row<S> {
+    state: S,
+    history: Vec<u64>,
+    stage: Stage,
+    player: u8,
+    /// The legal actions. `[E]`
+    actions: Vec<u16>,
+    /// The value of the best afterstate behind each action, for the player to move. `[E]`
+    q: Vec<f32>,
+    /// The plies of the decided turn that are left, the next one last.
+    line: Vec<u16>,
+    /// The value of the turn's afterstate for every player. `[P]`
+    value: [f32; MAX_PLAYERS],
+}
+
+/// B rows of one game.
+pub struct AfterstateBackend<G: Game> {
+    game: G,
+    sizes: Sizes,
+    plan: BackendPlan,
+    rows: Vec<Row<G::State>>,
+    /// The turns of this pass.
+    turns: WholeTurns<G::State>,
+    /// The turns of this pass, by row.
+    open: Vec<(usize, WholeTurn)>,
+    /// The evaluation slot of each position of this pass. `[positions]`
+    slots: Vec<u32>,
+    /// The value of each position of this pass for the player whose turn it is. `[positions]`
+    own: Vec<f32>,
+    /// `[E]`
+    legal: Vec<u16>,
+}
+
+impl<G: Game> AfterstateBackend<G> {
+    /// Inactive rows of `game`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a game with hidden information.
+    pub fn new(game: G, plan: BackendPlan) -> Result<Self> {
+        let sizes = game.sizes();
+        if sizes.hidden_information {
+            return Err(Error::unsupported(
+                format!("the algorithm afterstate in {}", G::NAME),
+                "its successors depend on hidden information; puct and gumbel search draws of it",
+            ));
+        }
+        let duplicates = if sizes.uses_history { Duplicates::Kept } else { Duplicates::Joined };
+        let state = game.init();
+        let row = || Row {
+            state,
+            history: Vec::new(),
+            stage: Stage::Idle,
+            player: 0,
+            actions: Vec::with_capacity(sizes.max_legal),
+            q: Vec::with_capacity(sizes.max_legal),
+            line: Vec::new(),
+            value: [0.0; MAX_PLAYERS],
+        };
+        let positions = TURN_POSITIONS + MAX_TURN_POSITIONS;
+        Ok(Self {
+            rows: (0..plan.rows).map(|_| row()).collect(),
+            turns: WholeTurns::new(TURN_POSITIONS, duplicates),
+            open: Vec::with_capacity(plan.rows),
+            slots: Vec::with_capacity(positions),
+            own: Vec::with_capacity(positions),
+            legal: vec![0; sizes.num_edges()],
+            game,
+            sizes,
+            plan,
+        })
+    }
+
+    /// Lists the legal actions of row `b`'s position, none of which has a value yet.
+    fn list_actions(&mut self, b: usize) {
+        let row = &mut self.rows[b];
+        let history = History { played: &row.history, path: &[] };
+        let count = self.game.legal(&row.state, history, &mut self.legal);
+        row.actions.clear();
+        row.actions.extend_from_slice(&self.legal[..count]);
+        row.q.clear();
+        row.q.resize(count, 0.0);
+    }
+
+    /// Adds the turn of row `b` to the pass.
+    fn open_turn(&mut self, b: usize, out: &mut PassStats) -> Result<()> {
+        let Self { game, rows, turns, slots, legal, .. } = self;
+        let row = &rows[b];
+        let history = History { played: &row.history, path: &[] };
+        let turn = game.whole_turn(&row.state, history, turns, legal)?;
+        for position in &turns.positions()[turn.positions.clone()] {
+            let is_within = game.turn(position) == Turn::Player(turn.player);
+            let is_known = is_within || game.turn(position) == Turn::Over || game.is_horizon(position);
+            slots.push(if is_known { NO_SLOT } else { out.evaluations as u32 });
+            out.evaluations += usize::from(!is_known);
+            out.leaves += usize::from(!is_within);
+        }
+        out.rows += 1;
+        self.open.push((b, turn));
+        Ok(())
+    }
+
+    /// Decides the turn of `open[number]` by the values `[M, P]` of the pass.
+    fn decide(&mut self, number: usize, values: &[f32]) {
+        let (b, ref turn) = self.open[number];
+        let (player, first) = (usize::from(turn.player), turn.positions.start);
+        let (p, positions, plies) = (self.sizes.num_players, self.turns.positions(), self.turns.plies());
+        // Positions stand after those that lead to them: plies in descending order see the value of the position after them.
+        self.own.clear();
+        self.own.resize(turn.positions.len(), f32::NEG_INFINITY);
+        let mut known = [0.0; MAX_PLAYERS];
+        for (own, at) in self.own.iter_mut().zip(turn.positions.clone()) {
+            let state = &positions[at];
+            match self.slots[at] {
+                NO_SLOT if self.game.turn(state) == Turn::Player(turn.player) => {}
+                NO_SLOT => {
+                    self.game.returns(state, &mut known[..p]);
+                    *own = known[player];
+                }
+                slot => *own = values[slot as usize * p],
+            }
+        }
+        for ply in plies[turn.plies.clone()].iter().rev() {
+            let after = self.own[ply.to as usize - first];
+            let before = &mut self.own[ply.from as usize - first];
+            *before = before.max(after);
+        }
+        let row = &mut self.rows[b];
+        row.line.clear();
+        let of_root = plies[turn.plies.clone()].iter().take_while(|ply| ply.from as usize == first);
+        row.q.iter_mut().zip(of_root).for_each(|(q, ply)| *q = self.own[ply.to as usize - first]);
+        let mut at = first;
+        // The first best ply of each position, as the plies are in ascending order.
+        for ply in &plies[turn.plies.clone()] {
+            let is_best = || self.own[ply.to as usize - first] == self.own[at - first];
+            if ply.from as usize == at && is_best() {
+                row.line.push(ply.action);
+                at = ply.to as usize;
+            }
+        }
+        row.line.reverse();
+        match self.slots[at] {
+            NO_SLOT => self.game.returns(&positions[at], &mut row.value[..p]),
+            slot => seat_values(&values[slot as usize * p..][..p], turn.player, &mut row.value[..p]),
+        }
+        row.stage = Stage::Decided;
+    }
+}
+
+impl<G: Game> TreeRows for AfterstateBackend<G> {
+    fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
+
+    fn rows(&self) -> usize {
+        self.plan.rows
+    }
+
+    fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]) -> Result<()> {
+        let row = &mut self.rows[b];
+        row.state = bytemuck::pod_read_unaligned(state);
+        row.history.clear();
+        row.history.extend_from_slice(history);
+        row.line.clear();
+        row.stage = Stage::Idle;
+        if let Turn::Player(player) = self.game.turn(&row.state) {
+            row.player = player;
+        }
+        self.list_actions(b);
+        Ok(())
+    }
+
+    fn set_root_tree(&mut self, _b: usize, _snapshot: &TreeSnapshot) -> Result<()> {
+        Err(no_trees())
+    }
+
+    fn snapshot(&mut self, _b: usize, _limit: usize) -> Result<TreeSnapshot> {
+        Err(no_trees())
+    }
+
+    /// Begins a ply: one of a turn that is decided already needs no pass.
+    fn begin(&mut self, b: usize, _plan: PlyPlan) -> Result<()> {
+        let row = &mut self.rows[b];
+        row.stage = if row.line.is_empty() { Stage::Open } else { Stage::Decided };
+        Ok(())
+    }
+
+    fn is_done(&mut self, b: usize) -> Result<bool> {
+        Ok(self.rows[b].stage != Stage::Open)
+    }
+
+    fn any_done(&mut self) -> Result<bool> {
+        Ok(self.rows.iter().any(|row| row.stage != Stage::Open))
+    }
+
+    /// The policy is the action of the best turn.
+    fn summarise(&mut self, b: usize, out: &mut RootSummary) -> Result<()> {
+        let Row { actions, q, line, value, player, stage, .. } = &self.rows[b];
+        let count = actions.len();
+        let decided = i32::from(*stage == Stage::Decided);
+        out.actions.clone_from(actions);
+        out.q.clone_from(q);
+        for visits in [&mut out.visits, &mut out.new_visits] {
+            visits.clear();
+            visits.resize(count, decided);
+        }
+        out.prior.clear();
+        out.prior.resize(count, 1.0 / count.max(1) as f32);
+        out.best = match line.last() {
+            Some(action) => actions.binary_search(action).unwrap_or(0),
+            None => argmax(q),
+        };
+        out.policy.clear();
+        out.policy.resize(count, 0.0);
+        if let Some(best) = out.policy.get_mut(out.best) {
+            *best = 1.0;
+        }
+        out.value.clear();
+        out.value.extend_from_slice(&value[..self.sizes.num_players]);
+        (out.player, out.proven) = (*player, false);
+        Ok(())
+    }
+
+    /// Goes on with the decided turn where `actions` is its next ply.
+    fn advance(&mut self, b: usize, actions: &[u16], state: &[u8], history: &[u64]) -> Result<()> {
+        let mut line = std::mem::take(&mut self.rows[b].line);
+        let follows = self.plan.reuse == Reuse::Keep && line.pop().is_some_and(|action| *actions == [action]);
+        self.set_root(b, state, history)?;
+        if !follows {
+            line.clear();
+        }
+        let row = &mut self.rows[b];
+        row.line = line;
+        if let Some(action) = row.line.last() {
+            let best = row.actions.binary_search(action).unwrap_or(0);
+            row.q[best] = row.value[usize::from(row.player)];
+        }
+        Ok(())
+    }
+
+    fn root_state(&mut self, b: usize) -> Result<&[u8]> {
+        Ok(bytemuck::bytes_of(&self.rows[b].state))
+    }
+
+    fn root_history(&mut self, b: usize) -> Result<&[u64]> {
+        Ok(&self.rows[b].history)
+    }
+
+    fn num_nodes(&mut self, _b: usize) -> Result<usize> {
+        Ok(1)
+    }
+
+    /// The best turn for its first action, and all other actions alone.
+    fn variations(&mut self, b: usize, first: &[u16], max_len: usize) -> Result<Vec<Vec<u16>>> {
+        let line: Vec<u16> = self.rows[b].line.iter().rev().copied().take(max_len).collect();
+        let of_first =
+            |&action: &u16| if line.first() == Some(&action) { line.clone() } else { vec![action] };
+        Ok(first.iter().map(of_first).collect())
+    }
+}
+
+impl<G: Game> PassStages for AfterstateBackend<G> {
+    /// Adds the turns of the rows of `budget` to the pass, up to [`AFTERSTATES`] of them that need the network.
+    fn select(&mut self, budget: RowBudget) -> Result<PassStats> {
+        self.turns.clear();
+        self.open.clear();
+        self.slots.clear();
+        let mut out = PassStats::default();
+        let limit = budget.evaluations.min(AFTERSTATES);
+        while out.visited < budget.rows.min(self.plan.rows) {
+            let is_full = out.evaluations >= limit || self.slots.len() >= TURN_POSITIONS;
+            if is_full && out.visited > 0 {
+                break;
+            }
+            let b = (budget.first + out.visited) % self.plan.rows;
+            out.visited += 1;
+            if self.rows[b].stage == Stage::Open {
+                self.open_turn(b, &mut out)?;
+            }
+        }
+        (out.simulations, out.depth_sum, out.depth_max) = (out.leaves, out.leaves as u64, 1);
+        Ok(out)
+    }
+
+    fn observe(&mut self, obs: &mut [f32]) -> Result<()> {
+        let mut rows = obs.chunks_exact_mut(self.sizes.obs.len());
+        for (_, turn) in &self.open {
+            for at in turn.positions.clone().filter(|&at| self.slots[at] != NO_SLOT) {
+                if let Some(out) = rows.next() {
+                    self.game.observe(&self.turns.positions()[at], turn.player, out);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn heads_read(&self) -> HeadsRead {
+        HeadsRead::Values
+    }
+
+    fn expand(&mut self, _logits: &[f32], values: &[f32]) -> Result<()> {
+        (0..self.open.len()).for_each(|number| self.decide(number, values));
+        self.open.clear();
+        Ok(())
+    }
+
+    fn backup(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl<G: Game> Backend for AfterstateBackend<G> {}
+
+fn no_trees() -> Error {
+    Error::unsupported("trees with the algorithm afterstate", "it evaluates the positions after a turn alone")
+}

@@ -1,0 +1,238 @@
+//! Decisions on whole turns, against a plain 1-ply search: enumerate every way to play the turn, evaluate where it ends, take the best.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use vecaz::backend::{AnyGame, Placement, RootCache};
+use vecaz::batch::Playthrough;
+use vecaz::config::{Algorithm, Config, Layers, SearchConfig};
+use vecaz::engine::{EndCause, Engine, Limit, Settings};
+use vecaz::game::Turn;
+use vecaz::net::{HashNet, IoShape, Network};
+use vecaz::play::FinishedGame;
+use vecaz::registry::any_game;
+use vecaz::rng::{Key, Purpose};
+use vecaz::search::SearchParams;
+use vecaz::search::root::{Exploration, RootSummary, RowKey};
+use vecaz::searcher::{SearchRequest, Searchers};
+use vecaz::selfplay::SelfPlay;
+
+fn game(name: &str, options: &str) -> Arc<dyn AnyGame> {
+    any_game(name, &options.parse().expect("TOML")).expect("registered")
+}
+
+fn network(game: &dyn AnyGame) -> HashNet {
+    let sizes = game.sizes();
+    HashNet(IoShape {
+        obs_len: sizes.obs.len(),
+        num_actions: sizes.num_actions,
+        num_players: sizes.num_players,
+    })
+}
+
+/// Positions of random games in which a player is to move, whole turns and parts of them.
+fn positions(game: &Arc<dyn AnyGame>, count: u64) -> Vec<Playthrough> {
+    let position = |number: u64| {
+        let mut rng = Key::new(number, Purpose::Evaluation).stream();
+        // Fewer than any game has.
+        let plies = rng.below(if game.name() == "backgammon" { 60 } else { 7 });
+        let mut play = Playthrough::new(game.clone());
+        while play.turn() == Turn::Chance || play.actions().len() < plies {
+            if play.turn() == Turn::Over {
+                play = Playthrough::new(game.clone());
+                continue;
+            }
+            let legal = play.legal();
+            play.step(legal[rng.below(legal.len())]).expect("legal");
+        }
+        play
+    };
+    (0..count).map(position).filter(|play| play.turn() != Turn::Over).collect()
+}
+
+/// The value for `player` of the best end of the turn from `play` on.
+fn best_end(play: &Playthrough, player: u8, network: &mut HashNet) -> f32 {
+    best_end_but(play, player, network, &mut HashMap::new())
+}
+
+/// [`best_end`], with those of the positions in `known`, which are of the same turn.
+fn best_end_but(
+    play: &Playthrough,
+    player: u8,
+    network: &mut HashNet,
+    known: &mut HashMap<Vec<u8>, f32>,
+) -> f32 {
+    let game = play.game();
+    if let Some(value) = known.get(play.state()) {
+        return *value;
+    }
+    let value = match play.turn() {
+        Turn::Player(p) if p == player => {
+            let ends = play.legal().into_iter().map(|action| {
+                let mut after = play.clone();
+                after.step(action).expect("legal");
+                best_end_but(&after, player, network, known)
+            });
+            ends.fold(f32::NEG_INFINITY, f32::max)
+        }
+        Turn::Over => game.returns(play.state())[usize::from(player)],
+        _ => {
+            let sizes = game.sizes();
+            let mut obs = vec![0.0; sizes.obs.len()];
+            game.observe_batch_by(play.state(), &[player], &mut obs);
+            let (mut logits, mut values) = (vec![0.0; sizes.num_actions], vec![0.0; sizes.num_players]);
+            network.forward(&obs, &mut logits, &mut values).expect("finite");
+            values[0]
+        }
+    };
+    known.insert(play.state().to_vec(), value);
+    value
+}
+
+fn search(game: &Arc<dyn AnyGame>, plays: &[Playthrough], rows: usize, threads: usize) -> Vec<RootSummary> {
+    let config = SearchConfig { algorithm: Algorithm::Afterstate, ..SearchConfig::default() };
+    let params = SearchParams::new(&config, &game.sizes());
+    let network = network(game.as_ref());
+    let searchers = Searchers::new(game.as_ref(), &network, params, Placement::default(), rows, threads);
+    let requests: Vec<SearchRequest> = plays
+        .iter()
+        .map(|play| SearchRequest {
+            state: play.state().to_vec(),
+            history: play.history().to_vec(),
+            key: RowKey::default(),
+        })
+        .collect();
+    searchers.expect("fits").search(&requests, 1, Exploration::Plain).expect("finite")
+}
+
+#[test]
+fn the_turn_to_the_best_afterstate_is_played() {
+    for (name, options) in [
+        ("backgammon", ""),
+        ("backgammon", "simple_doubles = true\nshort_game = true"),
+        ("connect_four", ""),
+        ("othello", "size = 6"),
+        ("chess", ""),
+    ] {
+        let game = game(name, options);
+        let mut network = network(game.as_ref());
+        let plays = positions(&game, 40);
+        assert!(plays.len() > 20, "{name}");
+        for (play, found) in plays.iter().zip(search(&game, &plays, 7, 1)) {
+            let Turn::Player(player) = play.turn() else { panic!("a decision") };
+            assert_eq!((found.player, &found.actions), (player, &play.legal()));
+            let of_action = |&action: &u16| {
+                let mut after = play.clone();
+                after.step(action).expect("legal");
+                best_end(&after, player, &mut network)
+            };
+            let expected: Vec<f32> = play.legal().iter().map(of_action).collect();
+            assert_eq!(found.q, expected, "{name} {:?}", play.actions());
+            let best = expected.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            assert_eq!((found.q[found.best], found.value[usize::from(player)]), (best, best));
+            assert_eq!((found.policy[found.best], found.policy.iter().sum::<f32>()), (1.0, 1.0));
+        }
+    }
+}
+
+#[test]
+fn results_do_not_depend_on_rows_and_threads() {
+    let game = game("backgammon", "");
+    let plays = positions(&game, 90);
+    let one = search(&game, &plays, 1, 1);
+    for (rows, threads) in [(3, 1), (64, 2), (200, 3)] {
+        assert!(one == search(&game, &plays, rows, threads), "{rows} rows, {threads} threads");
+    }
+}
+
+fn config(assignments: &[&str]) -> Config {
+    let base = [
+        "game.name=backgammon",
+        "search.algorithm=afterstate",
+        "selfplay.games=37",
+        "selfplay.opening_plies=3",
+        "train.td_lambda=0.7",
+    ];
+    let layers = base.iter().chain(assignments).try_fold(Layers::default(), |layers, one| layers.set(one));
+    layers.and_then(Layers::resolve).expect("valid")
+}
+
+/// Games of `polls` polls, and the games in progress.
+fn played(config: &Config, threads: usize, polls: usize) -> Vec<FinishedGame> {
+    let game = game(config.game_name(), "");
+    let network = network(game.as_ref());
+    let mut selfplay = SelfPlay::new(&game, config, &network, Vec::new(), threads).expect("fits");
+    selfplay.begin_plies(RootCache::default()).expect("begun");
+    let mut finished: Vec<FinishedGame> = (0..polls).flat_map(|_| selfplay.poll().expect("played")).collect();
+    finished.sort_by_key(|game| (game.slot, game.game));
+    finished
+}
+
+#[test]
+fn self_play_does_not_depend_on_threads() {
+    let config = config(&[]);
+    let one = played(&config, 1, 12);
+    assert!(one.len() > 40, "{} games", one.len());
+    assert!([2, 3].iter().all(|&threads| played(&config, threads, 12) == one));
+    // Dice that are played anew from the middle of a turn give the same games, as their best ends are the same.
+    let anew = self::config(&["search.reuse=false"]);
+    assert_eq!(played(&anew, 1, 12), one);
+}
+
+/// A sample for each turn: the position after it, without a policy, and the lambda returns of the values.
+#[test]
+fn samples_are_afterstates_with_lambda_returns() {
+    let (config, mut turns) = (config(&[]), 0);
+    let game = game("backgammon", "");
+    let mut network = network(game.as_ref());
+    for finished in &played(&config, 1, 12)[..20] {
+        let mut play = Playthrough::new(game.clone());
+        let mut expected = Vec::new();
+        for (ply, &action) in finished.actions.iter().enumerate() {
+            let turn = play.turn();
+            play.step(action).expect("legal");
+            if let (Turn::Player(player), true) = (turn, ply >= finished.opening as usize)
+                && ![turn, Turn::Over].contains(&play.turn())
+            {
+                expected.push((player, play.state().to_vec(), best_end(&play, player, &mut network)));
+            }
+        }
+        let mut target = finished.returns[0];
+        for (sample, (player, state, own)) in finished.samples.iter().zip(expected.iter()).rev() {
+            assert_eq!((sample.player, &sample.state), (*player, state));
+            assert!(sample.actions.is_empty() && sample.policy.is_empty());
+            assert!((sample.values[0] - target).abs() < 1e-5 && sample.values[1] == -sample.values[0]);
+            let own = if *player == 0 { *own } else { -own };
+            target = 0.7 * target + 0.3 * own;
+            turns += 1;
+        }
+        assert_eq!(finished.samples.len(), expected.len());
+    }
+    assert!(turns > 400, "{turns} turns");
+}
+
+#[test]
+fn an_engine_ends_with_the_turn() {
+    let game = game("backgammon", "");
+    let settings = Settings { threads: 1, ..Settings::new(&config(&[]), &game.sizes()) };
+    let network = network(game.as_ref());
+    let mut engine = Engine::new(game.clone(), &network, settings).expect("fits");
+    for play in positions(&game, 12) {
+        engine.set_position(&play).expect("of this game");
+        let found = engine.analyse(&Limit::simulations(1_000_000)).expect("analysed");
+        assert_eq!(found.end, EndCause::Simulations);
+        let expected = &search(&game, std::slice::from_ref(&play), 1, 1)[0];
+        assert_eq!(found.best().action, expected.actions[expected.best]);
+        assert_eq!(
+            (found.own_value(), found.moves.len()),
+            (expected.q[expected.best], expected.actions.len())
+        );
+        assert!(found.moves.windows(2).skip(1).all(|pair| pair[0].value >= pair[1].value));
+        // The rest of the turn, ply by ply, ends where the line says.
+        let line = found.best().line.clone();
+        for action in line {
+            assert_eq!(engine.analyse(&Limit::default()).expect("analysed").best().action, action);
+            engine.play(action).expect("legal");
+        }
+        assert!(engine.playthrough().turn() != Turn::Player(found.player));
+    }
+}
