@@ -41,7 +41,9 @@ constexpr int COUNTING_THREADS = 512; // The most threads of the one block that 
 enum class Algorithm : u32 {
     Puct = 0, // PUCT with Dirichlet noise (AlphaZero, Silver et al. 2018); the target is the visit distribution.
     Gumbel = 1, // Sequential halving over Gumbel-sampled actions (Danihelka et al. 2022); the target is the improved policy.
-    Afterstate = 2, // No tree: all positions after a whole turn are evaluated, and the turn to the best one is played (TD-Gammon, Tesauro 1995); there is no policy target. CPU only.
+    // No tree: all positions after a whole turn are evaluated, and the turn to the best one is played (TD-Gammon, Tesauro 1995); there
+    // is no policy target. CPU only.
+    Afterstate = 2,
 };
 
 // Selection at chance nodes.
