@@ -220,7 +220,7 @@ impl Game for DotsAndBoxes {
             (odd, _) => s.has_line(self.line_at((row, column))).then_some(3 + odd as u8),
         };
         let sides = [2 * self.rows + 1, 2 * self.columns + 1];
-        let grid = Grid::labelled(GridStyle::Squares, sides, |i| i % 2 == 0, pieces, piece);
+        let grid = Grid::labelled(GridStyle::Squares, sides, |i| i.is_multiple_of(2), pieces, piece);
         let boxes = s.boxes.map(u64::count_ones);
         View::new(Board::Grid(grid), &[Colour::Blue, Colour::Red])
             .with_note(format!("boxes: X {}, O {}", boxes[0], boxes[1]))

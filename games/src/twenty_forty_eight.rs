@@ -144,7 +144,7 @@ impl Game for TwentyFortyEight {
     fn chance_probs(&self, _: &State, outcomes: &[u16], out: &mut [f32]) {
         let free = outcomes.len() as f32 / 2.0;
         for (out, outcome) in out.iter_mut().zip(outcomes) {
-            *out = if outcome % 2 == 0 { 0.9 } else { 0.1 } / free;
+            *out = if outcome.is_multiple_of(2) { 0.9 } else { 0.1 } / free;
         }
     }
 
