@@ -210,7 +210,7 @@ mod tests {
             ("train.lr=[1]", "got [1], expected a number from 0 to 100"),
             ("train.lr=nan", "got NaN, expected a number from 0 to 100"),
             ("search.solver=maybe", "got \"maybe\", expected true or false"),
-            ("search.algorithm=uct", "got \"uct\", expected puct or gumbel"),
+            ("search.algorithm=uct", "got \"uct\", expected puct, gumbel or afterstate"),
             ("run.device=gpu", "run.device (--set): gpu is not a device"),
             ("search.simulatons=5", "no such key; the nearest is search.simulations"),
             ("search.sims=5", "no such key; the nearest is search.simulations"),

@@ -77,15 +77,18 @@ impl fmt::Display for NumberFormat {
 mod tests {
     use super::*;
 
+    /// Halfway between two numbers of bfloat16.
+    const TIE: f32 = 1.0 + 1.0 / 256.0;
+
     #[test]
     fn numbers_come_back_rounded_and_those_beyond_the_range_are_refused() {
-        let data = [0.0, -1.0, 0.1, 65_504.0, -3e-6, 1.00390625];
+        let data = [0.0, -1.0, 0.1, 65_504.0, -3e-6, TIE];
         for format in [NumberFormat::F32, NumberFormat::Bf16, NumberFormat::F16] {
             let bytes = format.encode("x", &data).expect("in range of all");
             assert_eq!(format.decode(&bytes), data.map(|x| format.round(x)), "{format}");
         }
-        assert_eq!(NumberFormat::Bf16.round(1.00390625), 1.0, "a tie goes to the even neighbour");
-        assert_eq!(NumberFormat::F16.round(1.00390625), 1.00390625);
+        assert_eq!(NumberFormat::Bf16.round(TIE), 1.0, "a tie goes to the even neighbour");
+        assert_eq!(NumberFormat::F16.round(TIE), TIE);
         let refused = |format: NumberFormat, x| format.encode("a.weight", &[x]).map_err(|e| e.to_string());
         let error = refused(NumberFormat::F16, -7e4).expect_err("beyond f16");
         assert_eq!(
