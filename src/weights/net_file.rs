@@ -240,7 +240,7 @@ impl NetFile {
     /// Runs the self-check on `network`. Returns the largest difference from the stored outputs, relative where they exceed 1.
     ///
     /// # Errors
-    /// Those of [`SelfCheck::verify`].
+    /// [`Error::Mismatch`] if the difference exceeds the tolerance or the network has other sizes; those of [`Network::forward`].
     pub fn verify(&self, network: &mut dyn Network) -> Result<f32> {
         self.check.verify(&self.header.net, network)
     }

@@ -287,7 +287,7 @@ impl<G: Game> TreeRows for AfterstateBackend<G> {
 }
 
 impl<G: Game> PassStages for AfterstateBackend<G> {
-    /// Adds the turns of the rows of `budget` to the pass, up to [`AFTERSTATES`] of them that need the network.
+    /// Adds the turns of the rows of `budget` to the pass, up to `AFTERSTATES` of them that need the network.
     fn select(&mut self, budget: RowBudget) -> Result<PassStats> {
         self.turns.clear();
         self.open.clear();
