@@ -11,5 +11,5 @@ use std::path::Path;
 /// # Errors
 /// [`Error::Unsupported`].
 pub fn to_bytes(_: &NetFile, _: &Model, _: NumberFormat, _: &Path) -> Result<Vec<u8>> {
-    Err(Error::without_feature("--format onnx", "onnx"))
+    Err(Error::without_feature("writing ONNX", "onnx"))
 }
