@@ -24,7 +24,7 @@ impl FileFormat {
     /// [`Error::Unsupported`].
     pub fn check(self) -> Result<()> {
         match self {
-            Self::Onnx if !cfg!(feature = "onnx") => Err(Error::without_feature("--format onnx", "onnx")),
+            Self::Onnx if !cfg!(feature = "onnx") => Err(Error::without_feature("writing ONNX", "onnx")),
             Self::Onnx | Self::Safetensors => Ok(()),
         }
     }
