@@ -382,17 +382,21 @@ fn ply_nodes(config: &Config, sizes: &Sizes) -> usize {
     BackendPlan::nodes_for(config.search.simulations.max(config.selfplay.fast_simulations), sizes)
 }
 
-/// Refuses decisions on whole turns in a game whose positions after a turn depend on what the player does not know.
+/// Refuses decisions on whole turns in a game whose positions after a turn depend on what the player does not know, or that is one turn.
 ///
 /// # Errors
 /// [`Error::Config`].
 pub fn check_algorithm(config: &Config, sizes: &Sizes) -> Result<()> {
     let keys = [("search.algorithm", config.search.algorithm), ("eval.algorithm", config.eval_algorithm())];
     let found = keys.into_iter().find(|(_, algorithm)| *algorithm == Algorithm::Afterstate);
-    match found.filter(|_| sizes.hidden_information) {
-        Some((key, found)) => {
-            Err(Error::config(key, found, "puct or gumbel in a game with hidden information"))
-        }
+    let what = match (sizes.hidden_information, sizes.num_players, sizes.num_chance) {
+        (true, ..) => "with hidden information",
+        // Its only turn is the whole game.
+        (false, 1, 0) => "for one player without chance",
+        _ => return Ok(()),
+    };
+    match found {
+        Some((key, found)) => Err(Error::config(key, found, format!("puct or gumbel in a game {what}"))),
         None => Ok(()),
     }
 }

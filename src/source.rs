@@ -2,7 +2,7 @@
 
 use crate::backend::AnyGame;
 use crate::config::keys::Section;
-use crate::config::{Config, Layers, NetConfig};
+use crate::config::{Algorithm, Config, Layers, NetConfig};
 use crate::engine::{Engine, Settings};
 use crate::error::{Error, Result};
 use crate::net::{NetSpec, Network};
@@ -13,7 +13,7 @@ use crate::run::folder::{expect_run, is_run, is_unstarted};
 use crate::run::manifest::Manifest;
 use crate::run::network::{check_machine, f32_network, make_network};
 use crate::run::{BEST, CONFIG, FINAL, OPPONENTS};
-use crate::weights::NetFile;
+use crate::weights::{EvaluatedPositions, NetFile};
 use crate::words::count;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -84,6 +84,9 @@ impl Source {
         let mut config = layers.clone().resolve()?;
         config.game = header.options.clone();
         config.game.insert("name".into(), header.game.clone().into());
+        if header.evaluates == EvaluatedPositions::Afterstates {
+            config.eval.algorithm = Some(Algorithm::Afterstate);
+        }
         let spec = file.spec_for(game.as_ref())?;
         Ok(Self { game, file, spec, config, label, leaves: None })
     }
@@ -242,7 +245,7 @@ pub fn network_file(path: &Path) -> Result<NetworkFile> {
 /// The networks that a run has in its folder: those that it keeps, those of its checkpoints, the best and the last one.
 pub struct RunNetworks {
     dir: PathBuf,
-    /// The epoch of the network that the run is used with, its best one, if it is known.
+    /// The epoch of the best network, which commands take, if it is known.
     pub best: Option<u64>,
     /// The file of each epoch's network, in the folder of the run.
     names: BTreeMap<u64, String>,
@@ -268,8 +271,10 @@ impl RunNetworks {
                 found.best = if name == best { epoch } else { found.best };
                 found.names.extend(epoch.map(|epoch| (epoch, name)));
             }
-            let of_checkpoint = |(epoch, _)| (epoch, checkpoint::weights_name(epoch));
-            found.names.extend(manifest.checkpoints().into_iter().map(of_checkpoint));
+            // A run in progress removes its old checkpoints, and no other network.
+            for (epoch, _) in manifest.checkpoints() {
+                found.names.entry(epoch).or_insert_with(|| checkpoint::weights_name(epoch));
+            }
             found.best = found.best.or_else(|| checkpoint::epoch_of(&best));
             Ok(found)
         })
@@ -290,7 +295,7 @@ impl RunNetworks {
     }
 }
 
-/// The epoch of a network that a run keeps for others, by the path of its file.
+/// The epoch of a network in the folder of opponents, by the path of its file.
 fn kept_epoch(name: &str) -> Option<u64> {
     let file = name.strip_prefix(OPPONENTS)?.strip_prefix("/epoch-")?;
     file.strip_suffix(".safetensors")?.parse().ok()

@@ -262,8 +262,8 @@ section! {
         /// Number of latest checkpoints kept, besides the best network. More allow a return to an earlier epoch; each is as large
         /// as the replay buffer.
         keep_checkpoints: usize [1..=100_000] = 3,
-        /// Epochs between networks that are kept in `opponents/`, besides that of the first epoch, for `vecaz eval --ladder`; 0 = none. Each
-        /// is as large as `best.safetensors`.
+        /// Epochs between networks that are kept in `opponents/`, besides that of the first epoch, for `vecaz eval --ladder`; 0 = none. After
+        /// 32 of them the interval doubles with every doubling of the epoch. Each is as large as `best.safetensors`.
         keep_networks: u64 = 10,
     }
 }
@@ -287,8 +287,8 @@ section! {
         /// Match games per measurement (games without an exact solver), within `share`.
         match_games: usize [1..=1_000_000] = 64,
         /// The opponent of matches: "ladder", "random" or "rollouts:S". The ladder grows with the player: random, rollouts:100,
-        /// rollouts:800, then own earlier networks, each after 75 % against the one before, or where scores are points after a lead
-        /// that is no chance.
+        /// rollouts:800, then own earlier networks, each after 75 % against the one before (62.5 % with four players), or
+        /// where scores are points after a lead of twice its uncertainty.
         opponent: String = "ladder".to_string(),
     }
 }

@@ -13,6 +13,31 @@ pub(crate) struct Affine {
     pub offset: Vec<f32>, // [channels]
 }
 
+impl Affine {
+    /// BatchNorm layer `norm` of `model` with its running statistics.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] where a number is beyond f32.
+    pub fn new(model: &Model, weights: &Weights, norm: usize) -> Result<Self> {
+        let part = |number: usize| &weights[&model.params[model.param_index(norm, number)].name].data;
+        let (weight, bias, mean, var) = (part(0), part(1), part(2), part(3));
+        let scale = |c: usize| f64::from(weight[c]) / (f64::from(var[c]) + BN_EPS).sqrt();
+        let offset = |c: usize| f64::from(bias[c]) - f64::from(mean[c]) * scale(c);
+        let channels = 0..weight.len();
+        let affine = Self {
+            scale: channels.clone().map(|c| scale(c) as f32).collect(),
+            offset: channels.map(|c| offset(c) as f32).collect(),
+        };
+        match affine.scale.iter().chain(&affine.offset).find(|x| !x.is_finite()) {
+            Some(&value) => {
+                let what = format!("the scale or offset of BatchNorm {}", model.layers[norm].name);
+                Err(Error::NotFinite { what, value })
+            }
+            None => Ok(affine),
+        }
+    }
+}
+
 /// A linear layer with the BatchNorm after it, where there is one, folded in.
 #[derive(Clone, Debug)]
 pub(crate) struct FoldedLayer {
@@ -172,22 +197,7 @@ impl Fold<'_> {
 
     /// BatchNorm layer `layer` with its running statistics.
     fn norm(&self, layer: usize) -> Result<Affine> {
-        let part = |number: usize| self.param(self.model.param_index(layer, number));
-        let (weight, bias, mean, var) = (part(0), part(1), part(2), part(3));
-        let scale = |c: usize| f64::from(weight[c]) / (f64::from(var[c]) + BN_EPS).sqrt();
-        let offset = |c: usize| f64::from(bias[c]) - f64::from(mean[c]) * scale(c);
-        let channels = 0..weight.len();
-        let affine = Affine {
-            scale: channels.clone().map(|c| scale(c) as f32).collect(),
-            offset: channels.map(|c| offset(c) as f32).collect(),
-        };
-        match affine.scale.iter().chain(&affine.offset).find(|x| !x.is_finite()) {
-            Some(&value) => {
-                let what = format!("the scale or offset of BatchNorm {}", self.model.layers[layer].name);
-                Err(Error::NotFinite { what, value })
-            }
-            None => Ok(affine),
-        }
+        Affine::new(self.model, self.weights, layer)
     }
 
     /// A layer of stem or blocks with the BatchNorm `norm` after it; its first `triangle_channels` inputs are sums over triangles.

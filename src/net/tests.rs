@@ -3,7 +3,7 @@
 
 use super::candle::BatchNormMode;
 use super::cpu::{CpuNet, available_isas};
-use super::{CandleNet, Network, reference};
+use super::{CandleNet, Network, SplitBatch, reference};
 use crate::config::{Arch, Precision, ValueHead};
 use crate::game::{ObsShape, Target, TargetKind, TargetShape};
 use crate::model::{Array, HeadRole, LayerKind, Model, NetSpec, Tower, Weights};
@@ -147,6 +147,35 @@ fn every_executor_agrees_with_the_reference() {
             for isa in available_isas(Precision::Int8) {
                 let mut net = CpuNet::int8_with_isa(spec, weights, &case.obs, isa).expect("available");
                 case.check(&mut net, &expected, bound(Precision::Int8), &format!("{isa:?} in int8"));
+            }
+        }
+    }
+}
+
+/// Without the policy head the values are the same, to the bit, in whole batches and in divided ones of any length.
+#[test]
+fn values_alone_are_those_of_a_whole_forward() {
+    for case in specs().into_iter().map(Case::new) {
+        let (spec, weights) = (&case.spec, &case.weights);
+        for precision in [Precision::F32, Precision::Bf16, Precision::Int8] {
+            for isa in available_isas(precision) {
+                let net = match precision {
+                    Precision::Int8 if spec.arch == Arch::Edge => continue,
+                    Precision::Int8 => CpuNet::int8_with_isa(spec, weights, &case.obs, isa),
+                    _ => CpuNet::with_isa(spec, weights, precision, isa),
+                };
+                let mut net = net.expect("available");
+                let mut divided = SplitBatch::new(&net, 3);
+                for rows in [1, 2, 7, ROWS] {
+                    let obs = &case.obs[..rows * spec.obs.len()];
+                    let mut logits = vec![0.0; rows * spec.num_actions];
+                    let mut outputs = [(); 3].map(|()| vec![0.0; rows * spec.num_players]);
+                    let [all, alone, parts] = &mut outputs;
+                    net.forward(obs, &mut logits, all).expect("finite");
+                    net.values(obs, &mut logits, alone).expect("finite");
+                    divided.values(obs, &mut logits, parts).expect("finite");
+                    assert!(all == alone && all == parts, "{isa:?} in {precision}, {rows} rows, {spec:?}");
+                }
             }
         }
     }

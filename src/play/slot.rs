@@ -289,7 +289,8 @@ impl GameSlot {
 }
 
 /// Replaces the search's values of a finished game's samples by their targets. The target of a sample is the lambda return: `lambda` of the
-/// next sample's target and the rest of the next sample's value; at the end the result. A proven value stays.
+/// next sample's return and the rest of the next sample's value; at the end the result. Where a value is proven it is the target, and the
+/// returns of earlier samples do not see it.
 fn lambda_returns(samples: &mut [Sample], proven: &[Proof], returns: &[f32], lambda: f32) {
     let mut target = returns.to_vec();
     for (sample, proven) in samples.iter_mut().zip(proven).rev() {

@@ -19,7 +19,7 @@ use crate::play::GameSlot;
 use crate::replay::{Replay, TargetList};
 use crate::report::metrics;
 use crate::selfplay::{check_algorithm, check_nodes};
-use crate::weights::FileTemplate;
+use crate::weights::{EvaluatedPositions, FileTemplate};
 use std::sync::Arc;
 
 /// The components of a configuration, made and checked before anything is written.
@@ -53,7 +53,8 @@ impl RunSetup {
         }
         let targets = TargetList::new(game.as_ref(), &model)?;
         factory.memory(config, game.as_ref())?.check(config)?;
-        let template = FileTemplate::new(game.as_ref(), &spec)?;
+        let positions = EvaluatedPositions::of(config.search.algorithm);
+        let template = FileTemplate::new(game.as_ref(), &spec)?.evaluating(positions);
         let strength_meter = StrengthMeter::new(config, &game, threads)?;
         Ok(Self { factory, game, spec, targets, template, strength_meter, config: sized })
     }

@@ -1,5 +1,6 @@
 //! The description of a game in a network's file: meaning of arrays, action names, observations of random positions.
 
+use super::evaluated::EvaluatedPositions;
 use crate::batch::ErasedRules;
 use crate::game::{History, Turn};
 use crate::model::NetSpec;
@@ -9,15 +10,20 @@ use crate::rng::{Key, Purpose};
 const NAMING_GAMES: u64 = 32;
 
 /// The meaning of an observation and of the outputs, in words.
-pub fn meaning(net: &NetSpec) -> String {
+pub fn meaning(net: &NetSpec, positions: EvaluatedPositions) -> String {
+    let observer = positions.observer();
     let values = if net.zero_sum_pair {
-        "one value v for the player to move; the opponent's is -v"
+        format!("one value v for {observer}; the opponent's is -v")
     } else {
-        "one value a player, in seats relative to the player to move"
+        format!("one value a player, in seats relative to {observer}")
+    };
+    let logits = match positions {
+        EvaluatedPositions::Decisions => "raw, one an action, to be masked by the legal actions",
+        EvaluatedPositions::Afterstates => "untrained",
     };
     format!(
-        "observation: [channels, height, width] row-major, seen by the player to move; \
-         logits: raw, one an action, to be masked by the legal actions; values: {values}, in [-1, 1]"
+        "observation: [channels, height, width] row-major, seen by {observer}; \
+         logits: {logits}; values: {values}, in [-1, 1]"
     )
 }
 

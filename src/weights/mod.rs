@@ -10,6 +10,7 @@
 
 mod number_format; // f32, bf16, f16
 mod arrays; // named arrays <-> safetensors
+mod evaluated; // which positions a network evaluates
 mod describe; // a game in words, action names, observations
 mod net_file; // the file of one network
 #[cfg(feature = "onnx")]
@@ -22,6 +23,7 @@ mod import; // weights that another program wrote
 mod pack; // a network for self-play on the CPU
 
 pub use arrays::{load_arrays, parse_arrays, save_arrays, serialize_arrays};
+pub use evaluated::EvaluatedPositions;
 pub use export::{FileFormat, export};
 pub use import::{Import, ImportedFile};
 pub use net_file::{FileTemplate, NetFile, NetworkHeader, SelfCheck, TOLERANCE};

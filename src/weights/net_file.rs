@@ -2,6 +2,7 @@
 
 use super::arrays::{load_arrays, parse_arrays, serialize_in};
 use super::describe;
+use super::evaluated::EvaluatedPositions;
 use super::number_format::NumberFormat;
 use crate::batch::ErasedRules;
 use crate::error::{Error, Result};
@@ -31,6 +32,9 @@ pub struct NetworkHeader {
     pub options: toml::Table,
     /// The network's sizes; `net.obs` is the observation's shape.
     pub net: NetSpec,
+    /// The positions that it evaluates.
+    #[serde(default, skip_serializing_if = "EvaluatedPositions::are_decisions")]
+    pub evaluates: EvaluatedPositions,
     /// The meaning of an observation and of the outputs, in words.
     pub meaning: String,
     /// The name of every action of the policy head that has the same name at all its occurrences in random games. `[A]`
@@ -111,12 +115,21 @@ impl FileTemplate {
             game: game.name().to_string(),
             options: game.options(),
             net: net.clone(),
-            meaning: describe::meaning(net),
+            evaluates: EvaluatedPositions::Decisions,
+            meaning: describe::meaning(net, EvaluatedPositions::Decisions),
             actions: describe::action_names(game),
             updates: 0,
             model: None,
         };
         Ok(Self { header, obs: describe::observations(game, CHECKS) })
+    }
+
+    /// The same for networks that evaluate `positions`.
+    #[must_use]
+    pub fn evaluating(mut self, positions: EvaluatedPositions) -> Self {
+        self.header.evaluates = positions;
+        self.header.meaning = describe::meaning(&self.header.net, positions);
+        self
     }
 
     /// A file for `weights` after `updates` updates.

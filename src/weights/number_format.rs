@@ -46,11 +46,12 @@ impl NumberFormat {
 
     /// The numbers in `bytes`, which is a whole number of them.
     pub fn decode(self, bytes: &[u8]) -> Vec<f32> {
-        let halves = |widen: fn([u8; 2]) -> f32| bytes.as_chunks().0.iter().map(|&x| widen(x)).collect();
+        let of_16_bits =
+            |to_f32: fn([u8; 2]) -> f32| bytes.as_chunks().0.iter().map(|&x| to_f32(x)).collect();
         match self {
             Self::F32 => bytes.as_chunks().0.iter().map(|&x| f32::from_le_bytes(x)).collect(),
-            Self::Bf16 => halves(|x| bf16::from_le_bytes(x).to_f32()),
-            Self::F16 => halves(|x| f16::from_le_bytes(x).to_f32()),
+            Self::Bf16 => of_16_bits(|x| bf16::from_le_bytes(x).to_f32()),
+            Self::F16 => of_16_bits(|x| f16::from_le_bytes(x).to_f32()),
         }
     }
 

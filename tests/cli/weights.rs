@@ -158,3 +158,30 @@ fn onnx_files_have_a_name_of_their_own_and_the_same_bytes_each_time() {
     let (code, line) = refusal(&mut vecaz(&["export-weights", &copy, "--precision", "int8"]));
     assert!(code == 2 && line.contains("int8") && line.contains("bf16"), "{line}");
 }
+
+/// Without the run's folder a network still says that it evaluates positions after a turn, and plays by them.
+#[test]
+fn weights_of_decisions_on_whole_turns_are_used_so() {
+    let folder = sibling_path("whole_turns");
+    let folder = folder.to_str().expect("UTF-8");
+    let mut command = vecaz(&["run", "--game", "tic_tac_toe", "--epochs", "1", "--quiet", "--out", folder]);
+    for set in ["search.algorithm=afterstate", "selfplay.samples_per_epoch=200", "eval.every=0"] {
+        command.args(["--set", set]);
+    }
+    command.assert().success();
+    let exported = path("whole_turns.safetensors");
+    vecaz(&["export-weights", folder, "--out", &exported]).assert().success();
+    let header = load(&exported).header;
+    assert_eq!(header.evaluates, EvaluatedPositions::Afterstates);
+    assert!(header.meaning.contains("logits: untrained"), "{}", header.meaning);
+    let against = ["--against", "random", "--games", "200", "--seed", "3", "--json", "-"];
+    let row = |network: &str, more: &[&str]| {
+        records(&stdout(vecaz(&["eval", network]).args(against).args(more))).remove(0)
+    };
+    let of_run = row(folder, &[]);
+    let of_file = row(&exported, &[]);
+    let by_tree = row(&exported, &["--set", "eval.algorithm=gumbel"]);
+    let result = |row: &Value| ["wins", "draws", "losses"].map(|key| row[key].clone());
+    assert_eq!(result(&of_run), result(&of_file));
+    assert_ne!(result(&of_run), result(&by_tree), "64 simulations of a tree are stronger than one turn");
+}

@@ -256,12 +256,7 @@ impl<G: Game> TreeRows for AfterstateBackend<G> {
         if !follows {
             line.clear();
         }
-        let row = &mut self.rows[b];
-        row.line = line;
-        if let Some(action) = row.line.last() {
-            let best = row.actions.binary_search(action).unwrap_or(0);
-            row.q[best] = row.value[usize::from(row.player)];
-        }
+        self.rows[b].line = line;
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Layers on boards: convolutions, and those that compute a bias or a scale of each channel from the whole board.
 
 use super::graph::Attribute;
-use super::layers::{LayerWriter, scaled_rows, to_f32};
+use super::layers::{LayerWriter, scaled_rows};
 use crate::error::Result;
 use crate::model::{Array, board_factor};
 
@@ -15,8 +15,8 @@ impl LayerWriter<'_> {
         let mut inputs = vec![x];
         inputs.push(self.graph.matrix(weight_name, &weight.shape, &scaled_rows(weight, norm.as_ref()))?);
         if let Some(norm) = norm {
-            let offset = to_f32(&norm.offset);
-            inputs.push(self.graph.vector(&format!("{name}.bias"), &[offset.len()], &offset)?);
+            let offset = &norm.offset;
+            inputs.push(self.graph.vector(&format!("{name}.bias"), &[offset.len()], offset)?);
         }
         let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
         let attributes = [Attribute::Ints("kernel_shape", &[side; 2]), Attribute::Ints("pads", &[margin; 4])];

@@ -1,7 +1,7 @@
 //! Layers on the edges of K_n, `[batch, C, E]`: products with weights from the left, sums over edges from the right.
 
 use super::graph::Attribute;
-use super::layers::{LayerWriter, scaled_rows, to_f32};
+use super::layers::{LayerWriter, scaled_rows};
 use crate::error::{Error, Result};
 use crate::model::{ActivationShape, CompleteGraph};
 
@@ -10,7 +10,7 @@ struct Cells {
     /// The edge of each cell, and any on the diagonal. `[n n]`
     edges: String,
     /// The root of the sum's scale in each cell, and 0 on the diagonal. `[n n]`
-    factors: String,
+    scales: String,
     /// The cell above the diagonal of each edge. `[E]`
     of_edges: String,
 }
@@ -54,14 +54,14 @@ impl LayerWriter<'_> {
     }
 
     /// The product of the symmetric n x n matrices of the first channels with themselves, which is the sum over triangles, beside the
-    /// other channels. The scale of the sum is in both factors.
+    /// other channels. The scale of the sum is in both scales.
     pub(super) fn triangle_mix(&mut self, index: usize, channels: usize) -> Result<String> {
         let (name, x) = (self.name(index), self.read(index));
         if channels == 0 {
             return Ok(x);
         }
         let edges = self.edges(index)?;
-        let Cells { of_edges, edges: of_cells, factors } = self.cells(&edges)?;
+        let Cells { of_edges, edges: of_cells, scales } = self.cells(&edges)?;
         let (n, all) = (edges.vertices as i64, self.model.layers[index].shape.channels());
         let [zero, mixed, end] = [0, channels, all].map(|channel| self.graph.channel(channel));
         let axis = self.graph.channel_axis();
@@ -71,7 +71,7 @@ impl LayerWriter<'_> {
         let by_edge = [Attribute::Int("axis", 2)];
         let first = self.graph.node("Slice", &format!("{name}.mixed"), &[&x, &zero, &mixed, &axis], &[]);
         let cells = self.graph.node("Gather", &format!("{name}.cells"), &[&first, &of_cells], &by_edge);
-        let scaled = self.graph.node("Mul", &format!("{name}.scaled"), &[&cells, &factors], &[]);
+        let scaled = self.graph.node("Mul", &format!("{name}.scaled"), &[&cells, &scales], &[]);
         let matrix = self.graph.node("Reshape", &format!("{name}.matrix"), &[&scaled, &square], &[]);
         let products = self.graph.node("MatMul", &format!("{name}.products"), &[&matrix, &matrix], &[]);
         let sums = self.graph.node("Reshape", &format!("{name}.sums"), &[&products, &flat], &[]);
@@ -88,20 +88,20 @@ impl LayerWriter<'_> {
         let n = edges.vertices;
         let edge_of = |i: usize, j: usize| edges.ends.iter().position(|ends| *ends == [i.min(j), i.max(j)]);
         let cells: Vec<Option<usize>> = (0..n * n).map(|at| edge_of(at / n, at % n)).collect();
-        let places: Vec<i64> = cells.iter().map(|edge| edge.unwrap_or(0) as i64).collect();
+        let indices: Vec<i64> = cells.iter().map(|edge| edge.unwrap_or(0) as i64).collect();
         let factor = f64::from(edges.triangle_scale()).sqrt() as f32;
-        let factors: Vec<f32> = cells.iter().map(|edge| edge.map_or(0.0, |_| factor)).collect();
+        let scales: Vec<f32> = cells.iter().map(|edge| edge.map_or(0.0, |_| factor)).collect();
         let upper: Vec<i64> = edges.ends.iter().map(|&[i, j]| (i * n + j) as i64).collect();
         Ok(Cells {
-            edges: self.graph.integers("edges_of_cells", &places),
-            factors: self.graph.vector("factors_of_cells", &[n * n], &factors)?,
+            edges: self.graph.integers("edges_of_cells", &indices),
+            scales: self.graph.vector("scales_of_cells", &[n * n], &scales)?,
             of_edges: self.graph.integers("cells_of_edges", &upper),
         })
     }
 
     /// `x` with a number added to each channel.
-    fn with_offset(&mut self, name: &str, x: &str, offset: &[f64]) -> Result<String> {
-        let offset = self.graph.vector(&format!("{name}.bias"), &[offset.len(), 1], &to_f32(offset))?;
+    fn with_offset(&mut self, name: &str, x: &str, offset: &[f32]) -> Result<String> {
+        let offset = self.graph.vector(&format!("{name}.bias"), &[offset.len(), 1], offset)?;
         Ok(self.graph.node("Add", name, &[x, &offset], &[]))
     }
 

@@ -1,40 +1,8 @@
-//! BatchNorm in inference: a scale and an offset of each channel, in the weights of the layer before it where it alone reads that layer.
+//! BatchNorm in inference: in the weights of the layer before it where it alone reads that layer.
 
-use crate::error::{Error, Result};
-use crate::model::{BN_EPS, LayerKind, Model, Weights};
+use crate::model::{LayerKind, Model};
 
-/// The scale and the offset of a BatchNorm. `[channels]`
-pub struct Affine {
-    /// The factor of each channel.
-    pub scale: Vec<f64>,
-    /// What is added to each channel.
-    pub offset: Vec<f64>,
-}
-
-impl Affine {
-    /// Those of layer `norm` with its running statistics.
-    ///
-    /// # Errors
-    /// [`Error::NotFinite`] where one is beyond f32.
-    pub fn new(model: &Model, weights: &Weights, norm: usize) -> Result<Self> {
-        let part = |number: usize| &weights[&model.params[model.param_index(norm, number)].name].data;
-        let (weight, bias, mean, variance) = (part(0), part(1), part(2), part(3));
-        let scale = |c: usize| f64::from(weight[c]) / (f64::from(variance[c]) + BN_EPS).sqrt();
-        let offset = |c: usize| f64::from(bias[c]) - f64::from(mean[c]) * scale(c);
-        let channels = 0..weight.len();
-        let affine =
-            Self { scale: channels.clone().map(scale).collect(), offset: channels.map(offset).collect() };
-        match affine.scale.iter().chain(&affine.offset).find(|x| !(**x as f32).is_finite()) {
-            Some(&value) => {
-                let what = format!("the scale or offset of BatchNorm {}", model.layers[norm].name);
-                Err(Error::NotFinite { what, value: value as f32 })
-            }
-            None => Ok(affine),
-        }
-    }
-}
-
-/// Which BatchNorms go into the weights of another layer.
+/// Which BatchNorms are in the weights of another layer.
 pub struct Folding {
     /// The BatchNorm that a layer takes in. `[layers]`
     norms: Vec<Option<usize>>,

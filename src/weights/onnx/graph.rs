@@ -1,7 +1,7 @@
 //! A graph under construction: nodes, and constants in the number format of the file.
 //!
 //! In f16 the whole graph computes in f16, between casts of its input and its outputs. In bf16 only the matrices are stored in it and are
-//! widened before their use, since ONNX has no convolution in bf16 before operator set 22.
+//! cast to f32 before their use, since ONNX has no convolution in bf16 before operator set 22.
 
 use super::proto::{AttributeProto, NodeProto, TensorProto, attribute_type, data_type};
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ pub enum Attribute<'a> {
     Ints(&'static str, &'a [i64]),
 }
 
-/// Nodes and constants. What a node makes has the node's name with a slash before it, so that names of inputs and outputs are free.
+/// Nodes and constants. Their tensors have a slash before their name, so that names of inputs and outputs are free.
 pub struct GraphBuilder {
     numbers: NumberFormat,
     /// The nodes so far.
@@ -55,7 +55,7 @@ impl GraphBuilder {
         output
     }
 
-    /// A constant of integers: a list of places or lengths.
+    /// A constant of integers: a list of indices or lengths.
     pub fn integers(&mut self, name: &str, data: &[i64]) -> String {
         let bytes = data.iter().flat_map(|x| x.to_le_bytes()).collect();
         self.constant(name, &[data.len()], data_type::INT64, bytes)
@@ -84,7 +84,7 @@ impl GraphBuilder {
         Ok(self.constant(name, shape, element_type(numbers), bytes))
     }
 
-    /// A constant with most of a file's bytes.
+    /// A weight matrix, in the number format of the file.
     ///
     /// # Errors
     /// As [`GraphBuilder::vector`].
@@ -126,12 +126,12 @@ impl GraphBuilder {
     }
 
     fn constant(&mut self, name: &str, shape: &[usize], data_type: i32, raw_data: Vec<u8>) -> String {
-        let dims = shape.iter().map(|&len| len as i64).collect();
+        let (name, dims) = (format!("/{name}"), shape.iter().map(|&len| len as i64).collect());
         // Those of the graph K_n are the same in every block.
         if !self.constants.iter().any(|constant| constant.name == name) {
-            self.constants.push(TensorProto { dims, data_type, name: name.into(), raw_data });
+            self.constants.push(TensorProto { dims, data_type, name: name.clone(), raw_data });
         }
-        name.into()
+        name
     }
 }
 

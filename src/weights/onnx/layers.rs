@@ -1,8 +1,9 @@
 //! The layers of a model as nodes of a graph. Boards are `[batch, C, H, W]`, edges `[batch, C, E]`, vectors `[batch, F]`.
 
-use super::folding::{Affine, Folding};
+use super::folding::Folding;
 use super::graph::{Attribute, GraphBuilder};
 use crate::error::Result;
+use crate::model::folded::Affine;
 use crate::model::{ActivationShape, Array, Layer, LayerKind, Model, Weights};
 use crate::weights::NumberFormat;
 
@@ -98,8 +99,7 @@ impl<'a> LayerWriter<'a> {
         let ((name, weight), (bias_name, bias)) = (self.param(index, 0), self.param(index, 1));
         let weight = self.graph.matrix(name, &weight.shape, &scaled_rows(weight, norm.as_ref()))?;
         let moved = |(channel, &bias): (usize, &f32)| {
-            let bias = f64::from(bias);
-            norm.as_ref().map_or(bias, |norm| norm.scale[channel] * bias + norm.offset[channel]) as f32
+            norm.as_ref().map_or(bias, |norm| norm.scale[channel] * bias + norm.offset[channel])
         };
         let moved: Vec<f32> = bias.data.iter().enumerate().map(moved).collect();
         let bias = self.graph.vector(bias_name, &bias.shape, &moved)?;
@@ -112,8 +112,8 @@ impl<'a> LayerWriter<'a> {
         let Affine { scale, offset } = Affine::new(self.model, self.weights, index)?;
         let per_channel = channel_shape(self.model.layers[index].shape);
         let (name, x) = (self.name(index), self.read(index));
-        let scale = self.graph.vector(&format!("{name}.scale"), &per_channel, &to_f32(&scale))?;
-        let offset = self.graph.vector(&format!("{name}.offset"), &per_channel, &to_f32(&offset))?;
+        let scale = self.graph.vector(&format!("{name}.scale"), &per_channel, &scale)?;
+        let offset = self.graph.vector(&format!("{name}.offset"), &per_channel, &offset)?;
         let scaled = self.graph.node("Mul", &format!("{name}.scaled"), &[&x, &scale], &[]);
         Ok(self.graph.node("Add", &name, &[&scaled, &offset], &[]))
     }
@@ -145,14 +145,9 @@ pub(super) fn channel_shape(shape: ActivationShape) -> Vec<usize> {
     }
 }
 
-/// The numbers in f32.
-pub(super) fn to_f32(data: &[f64]) -> Vec<f32> {
-    data.iter().map(|&x| x as f32).collect()
-}
-
 /// The matrix `[outputs, ..]`, the row of each output times its scale in `norm`.
 pub(super) fn scaled_rows(matrix: &Array, norm: Option<&Affine>) -> Vec<f32> {
     let Some(norm) = norm else { return matrix.data.clone() };
     let rows = matrix.data.chunks_exact(matrix.data.len() / norm.scale.len()).zip(&norm.scale);
-    rows.flat_map(|(row, scale)| row.iter().map(move |&weight| (scale * f64::from(weight)) as f32)).collect()
+    rows.flat_map(|(row, scale)| row.iter().map(move |weight| scale * weight)).collect()
 }

@@ -24,7 +24,7 @@ const BATCH: &str = "batch";
 pub fn to_bytes(file: &NetFile, model: &Model, numbers: NumberFormat, path: &Path) -> Result<Vec<u8>> {
     let header = NetworkHeader { model: None, ..file.header.clone() };
     let mut writer = LayerWriter::new(model, &file.weights, numbers)?;
-    let outputs = add_outputs(&mut writer, &header.net)?;
+    let outputs = add_outputs(&mut writer, &header)?;
     let tensor_of = |output: Output| value_info(&output.name, &[output.len], output.meaning);
     let graph = GraphProto {
         node: writer.graph.nodes,
@@ -33,7 +33,7 @@ pub fn to_bytes(file: &NetFile, model: &Model, numbers: NumberFormat, path: &Pat
         input: vec![value_info(
             INPUT,
             &obs_shape(model.obs()),
-            "a position seen by the player to move".into(),
+            format!("a position seen by {}", header.evaluates.observer()),
         )],
         output: outputs.into_iter().map(tensor_of).collect(),
     };

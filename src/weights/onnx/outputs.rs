@@ -7,6 +7,7 @@ use super::layers::{INPUT, LayerWriter};
 use crate::error::{Error, Result};
 use crate::game::TargetShape;
 use crate::model::{Head, HeadRole, Loss, NetSpec};
+use crate::weights::net_file::NetworkHeader;
 
 /// An output of the graph.
 pub struct Output {
@@ -21,8 +22,9 @@ pub struct Output {
 /// Makes an output of every head.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for a target that has the name of another output or of the input; [`Error::NotFinite`] never.
-pub fn add_outputs(writer: &mut LayerWriter<'_>, net: &NetSpec) -> Result<Vec<Output>> {
+/// [`Error::Unsupported`] for a target that has the name of another output or of the input.
+pub fn add_outputs(writer: &mut LayerWriter<'_>, header: &NetworkHeader) -> Result<Vec<Output>> {
+    let (net, observer) = (&header.net, header.evaluates.observer());
     let mut outputs: Vec<Output> = Vec::new();
     let mut add = |writer: &mut LayerWriter<'_>, output: Output, tensor: &str| {
         if output.name == INPUT || outputs.iter().any(|other| other.name == output.name) {
@@ -37,17 +39,21 @@ pub fn add_outputs(writer: &mut LayerWriter<'_>, net: &NetSpec) -> Result<Vec<Ou
         let len = |layer: usize| writer.model.layers[layer].shape.len();
         if let Some(layer) = head.play {
             let name = if head.role == HeadRole::Policy { &head.name } else { VALUE };
-            let output = Output { name: name.into(), len: len(layer), meaning: played_meaning(head, net) };
+            let output =
+                Output { name: name.into(), len: len(layer), meaning: played_meaning(head, net, observer) };
             let tensor = writer.tensor(layer).to_string();
             let outcome = (head.loss == Loss::ClassCrossEntropy).then(|| writer.probabilities(layer));
             add(writer, output, &tensor)?;
             if let Some(tensor) = outcome {
-                let meaning = "probabilities of win, draw and loss for the player to move".into();
+                let meaning = format!("probabilities of win, draw and loss for {observer}");
                 add(writer, Output { name: head.name.clone(), len: 3, meaning }, &tensor)?;
             }
         } else {
-            let output =
-                Output { name: head.name.clone(), len: len(head.layer), meaning: target_meaning(head, net) };
+            let output = Output {
+                name: head.name.clone(),
+                len: len(head.layer),
+                meaning: target_meaning(head, net, observer),
+            };
             let tensor = estimate(writer, head)?;
             add(writer, output, &tensor)?;
         }
@@ -58,23 +64,21 @@ pub fn add_outputs(writer: &mut LayerWriter<'_>, net: &NetSpec) -> Result<Vec<Ou
 /// The name of the output with the values that the search reads.
 pub const VALUE: &str = "value";
 
-fn played_meaning(head: &Head, net: &NetSpec) -> String {
+fn played_meaning(head: &Head, net: &NetSpec, observer: &str) -> String {
     match (head.role, net.zero_sum_pair) {
         (HeadRole::Policy, _) => "logits, one for each action, to be masked by the legal actions".into(),
-        (_, true) => {
-            "expected result of the player to move, in [-1, 1]; the opponent's is the opposite".into()
-        }
+        (_, true) => format!("expected result of {observer}, in [-1, 1]; the opponent's is the opposite"),
         (_, false) => {
-            "expected result of each player, in [-1, 1], in seats relative to the player to move".into()
+            format!("expected result of each player, in [-1, 1], in seats relative to {observer}")
         }
     }
 }
 
-fn target_meaning(head: &Head, net: &NetSpec) -> String {
+fn target_meaning(head: &Head, net: &NetSpec, observer: &str) -> String {
     let of_points =
         net.auxiliary.iter().any(|target| target.name == head.target && target.shape == TargetShape::Points);
-    let place = if of_points { " of each point of the board, row by row" } else { "" };
-    format!("expected {}{place}, in [-1, 1], seen by the player to move", head.target)
+    let of_each = if of_points { " of each point of the board, row by row" } else { "" };
+    format!("expected {}{of_each}, in [-1, 1], seen by {observer}", head.target)
 }
 
 /// The estimate of what `head` learns. Where the probability (1 + t) / 2 is the sigmoid of the head's output y, the expectation t is

@@ -7,6 +7,7 @@ use crate::game::{Target, TargetKind, TargetShape};
 use crate::model::{Array, HeadRole, Loss, NetSpec};
 use crate::net::reference;
 use crate::net::tests::{Case, ROWS, difference, specs};
+use crate::weights::EvaluatedPositions;
 use crate::weights::net_file::{NetFile, NetworkHeader, evaluate};
 use crate::weights::number_format::NumberFormat;
 use crate::{Error, Result};
@@ -21,6 +22,7 @@ fn file(case: &Case) -> NetFile {
         game: "none".into(),
         options: toml::Table::new(),
         net: case.spec.clone(),
+        evaluates: EvaluatedPositions::Decisions,
         meaning: "random numbers".into(),
         actions: vec![None; case.spec.num_actions],
         updates: 3,
