@@ -47,3 +47,28 @@ fn judge(solver: &mut Solver, game: &mut MatchGame) {
     let own = best.map_or(0, i32::signum) as f32;
     game.judge((0..2).map(|seat| if seat == player { own } else { -own }).collect());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::Playthrough;
+    use crate::eval::matches::MatchPlan;
+    use crate::registry::any_game;
+
+    /// Against a border cell next to a corner, the centre wins tic-tac-toe for the first player, who is not to move.
+    #[test]
+    fn the_winner_of_perfect_play_has_won() {
+        let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+        let mut won = Playthrough::new(game.clone());
+        [0, 1, 4].into_iter().for_each(|action| won.step(action).expect("legal"));
+        let openings = [won.clone(), won.after(2)];
+        let plan = MatchPlan { openings: &openings, ..MatchPlan::default() };
+        let mut judge = Adjudicator::new(&game, 2).expect("solved");
+        for (number, mover) in [(0, 1), (2, 0)] {
+            let mut games = [MatchGame::begin(&game, plan, number).expect("an opening")];
+            assert_eq!(games[0].turn(), Turn::Player(mover));
+            judge.judge(&mut games);
+            assert_eq!(games[0].played().returns, [1.0, -1.0], "player {mover} to move");
+        }
+    }
+}

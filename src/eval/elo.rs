@@ -206,6 +206,26 @@ impl Mean {
     }
 }
 
+/// The result of `games` whose outcomes are drawn: a win and a draw with these probabilities.
+#[cfg(test)]
+pub(super) fn random_result(
+    rng: &mut crate::rng::RngStream,
+    [win, draw]: [f64; 2],
+    games: usize,
+) -> MatchResult {
+    let mut result = MatchResult::default();
+    for _ in 0..games {
+        let u = f64::from(rng.uniform());
+        let outcome = match u {
+            _ if u < win => 1.0,
+            _ if u < win + draw => 0.0,
+            _ => -1.0,
+        };
+        result.add(outcome);
+    }
+    result
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -294,18 +314,7 @@ mod tests {
         let mut covered = 0;
         for trial in 0..2000 {
             let mut rng = Key::new(1, Purpose::Evaluation).with(trial).stream();
-            let mut r = MatchResult::default();
-            for _ in 0..60 {
-                let u = f64::from(rng.uniform());
-                r.add(if u < win {
-                    1.0
-                } else if u < win + draw {
-                    0.0
-                } else {
-                    -1.0
-                });
-            }
-            let [low, high] = r.score_interval();
+            let [low, high] = random_result(&mut rng, [win, draw], 60).score_interval();
             covered += u32::from(low <= truth && truth <= high);
         }
         assert!((1870..=1940).contains(&covered), "{covered} of 2000");

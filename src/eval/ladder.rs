@@ -261,13 +261,13 @@ pub fn choose(epochs: &[u64], every: u64, best: Option<u64>) -> Vec<u64> {
     chosen
 }
 
-/// At most `most` of `epochs`, evenly spaced, the first and the last among them; never fewer than two.
-pub fn thin(epochs: &[u64], most: usize) -> Vec<u64> {
-    let (most, last) = (most.max(2), epochs.len().saturating_sub(1));
-    if epochs.len() <= most {
+/// At most `max` of `epochs`, evenly spaced, the first and the last among them; never fewer than two.
+pub fn thin(epochs: &[u64], max: usize) -> Vec<u64> {
+    let (max, last) = (max.max(2), epochs.len().saturating_sub(1));
+    if epochs.len() <= max {
         return epochs.to_vec();
     }
-    (0..most).map(|i| epochs[(i * last + (most - 1) / 2) / (most - 1)]).collect()
+    (0..max).map(|i| epochs[(i * last + (max - 1) / 2) / (max - 1)]).collect()
 }
 
 /// The matches of a ladder of so many networks, as (later, earlier): neighbours, and next but one unless the measure is that of single

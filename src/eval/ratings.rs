@@ -56,21 +56,21 @@ impl Ratings {
     pub fn elo(players: usize, matches: &[Pairing<MatchResult>]) -> Self {
         let mut values = vec![0.0f64; players];
         for _ in 0..MAX_STEPS {
-            let mut sums = Sums::new(players);
+            let mut sums = NormalEquations::new(players);
             for pairing in matches {
                 let (games, score, _) = with_prior(&pairing.result);
                 let expected = expected_score(&values, pairing);
                 sums.add(pairing, games * expected * (1.0 - expected), games * (score - expected));
             }
             let step = sums.solve();
-            let largest = step.iter().fold(0.0, |most: f64, step| most.max(step.abs()));
+            let largest = step.iter().fold(0.0, |max: f64, step| max.max(step.abs()));
             let scale = (MAX_STEP / largest.max(MAX_STEP)).min(1.0);
             values.iter_mut().zip(&step).for_each(|(value, step)| *value += scale * step);
             if largest < TOLERANCE {
                 break;
             }
         }
-        let (mut information, mut noise) = (Sums::new(players), Sums::new(players));
+        let (mut information, mut noise) = (NormalEquations::new(players), NormalEquations::new(players));
         for pairing in matches {
             let (games, _, variance) = with_prior(&pairing.result);
             let expected = expected_score(&values, pairing);
@@ -82,7 +82,7 @@ impl Ratings {
 
     /// Ratings in points of `players` players from the mean leads of `matches`, by least squares over all games.
     pub fn points(players: usize, matches: &[Pairing<Mean>]) -> Self {
-        let (mut sums, mut noise) = (Sums::new(players), Sums::new(players));
+        let (mut sums, mut noise) = (NormalEquations::new(players), NormalEquations::new(players));
         for pairing in matches {
             let (games, error) =
                 (pairing.result.count as f64, pairing.result.half_width.unwrap_or(0.0) / Z95);
@@ -121,14 +121,14 @@ fn with_prior(result: &MatchResult) -> (f64, f64, f64) {
 }
 
 /// Weighted sums over matches: the normal equations of the differences between players.
-struct Sums {
+struct NormalEquations {
     /// `[players, players]`
     matrix: Vec<Vec<f64>>,
     /// `[players]`
     right: Vec<f64>,
 }
 
-impl Sums {
+impl NormalEquations {
     fn new(players: usize) -> Self {
         Self { matrix: vec![vec![0.0; players]; players], right: vec![0.0; players] }
     }
@@ -172,7 +172,7 @@ impl Sums {
 }
 
 /// The covariance of the solution of `sums`, whose right side has the covariance `noise`.
-fn sandwich(sums: &Sums, noise: &Sums) -> Vec<Vec<f64>> {
+fn sandwich(sums: &NormalEquations, noise: &NormalEquations) -> Vec<Vec<f64>> {
     let inverse = sums.inverse();
     product(&product(&inverse, &noise.matrix), &inverse)
 }
@@ -184,6 +184,7 @@ fn product(a: &[Vec<f64>], b: &[Vec<f64>]) -> Vec<Vec<f64>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::elo::random_result;
     use super::*;
     use crate::rng::{Key, Purpose};
 
@@ -244,18 +245,7 @@ mod tests {
             for (first, second) in [(1, 0), (2, 1), (3, 2), (4, 3), (5, 4), (2, 0), (3, 1), (4, 2), (5, 3)] {
                 let expected = 1.0 / (1.0 + 10f64.powf((truth[second] - truth[first]) / 400.0));
                 let draw = 0.4 * expected.min(1.0 - expected);
-                let mut counts = MatchResult::default();
-                for _ in 0..80 {
-                    let u = f64::from(rng.uniform());
-                    let win = expected - 0.5 * draw;
-                    counts.add(if u < win {
-                        1.0
-                    } else if u < win + draw {
-                        0.0
-                    } else {
-                        -1.0
-                    });
-                }
+                let counts = random_result(&mut rng, [expected - 0.5 * draw, draw], 80);
                 matches.push(pairing(first, second, counts));
             }
             let ratings = Ratings::elo(6, &matches);
@@ -276,7 +266,7 @@ mod tests {
             Ratings::points(3, &[pairing(1, 0, lead(2.0, 0.3, 50)), pairing(2, 1, lead(-0.5, 0.4, 50))]);
         let found = ratings.difference(2, 0);
         assert!((found.value - 1.5).abs() < 1e-9 && (found.half_width - 0.5).abs() < 1e-9, "{found:?}");
-        // With as many games, a direct match counts twice as much as the way over player 1.
+        // With as many games, a direct match counts twice as much as the two matches by way of player 1.
         let direct = [
             pairing(1, 0, lead(2.0, 0.3, 50)),
             pairing(2, 1, lead(-0.5, 0.4, 50)),

@@ -155,6 +155,11 @@ mod tests {
             let again = read(&text, &registry).unwrap_or_else(|e| panic!("{e}: {text}"));
             assert_eq!(again.state(), play.state(), "{text}");
             assert!(text.contains("Wins "), "{text}");
+            let dice: Vec<&str> = text.lines().flat_map(rolls).map(|(_, dice, _)| dice).collect();
+            assert!(
+                dice.len() > 10 && dice.iter().all(|dice| dice[..1] >= dice[1..]),
+                "higher first: {text}"
+            );
         }
     }
 

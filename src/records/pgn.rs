@@ -228,6 +228,22 @@ mod tests {
     }
 
     #[test]
+    fn results_name_the_winner() {
+        let written = |moves: &str, players: &Players| {
+            let play = read(moves, &Registry::built_in()).expect("a game");
+            let text = write(&play, players);
+            let end = text.split_whitespace().last().map(str::to_string);
+            assert!(text.contains(&format!("[Result {:?}]", end.as_deref().expect("a result"))), "{text}");
+            end.expect("a result")
+        };
+        let nobody = Players::default();
+        assert_eq!(written("1. f3 e5 2. g4 Qh4#", &nobody), "0-1");
+        assert_eq!(written("1. e4 e5 2. Bc4 Nc6 3. Qh5 Nf6 4. Qxf7#", &nobody), "1-0");
+        assert_eq!(written("1. e4", &nobody), "*");
+        assert_eq!(written("1. e4", &Players { resigned: Some(1), ..Players::default() }), "1-0");
+    }
+
+    #[test]
     fn files_of_other_programs_are_read() {
         let text = "[Event \"x\"]\n[Result \"1-0\"]\n\n1.e4 e5 2. Bc4 {a comment (x} Nc6 $1 3. Qh5?! (3. Nf3 Nf6 (3... d6)) 3... Nf6??\n\
                     4. Qxf7# 1-0\n\n[Event \"next\"]\n\n1. d4 *";

@@ -1,4 +1,4 @@
-//! The measurement of strength after an epoch: whether it is due, against which opponent, and the networks that are kept for others.
+//! The measurement of strength after an epoch: whether it is due, against which opponent, and the networks that are kept as opponents and for ladders.
 
 use super::epoch_network::EpochNetwork;
 use super::evaluation;
@@ -107,10 +107,18 @@ impl Run {
     }
 }
 
-/// True for the first epoch and every `interval`-th one; for none if `interval` is 0.
+/// True for the first epoch and every `interval`-th one up to number [`DENSE`] of these; after them the interval doubles whenever the epoch
+/// has doubled, so that a run of any length keeps few networks. For none if `interval` is 0.
 fn is_due(interval: u64, epoch: u64) -> bool {
-    interval > 0 && (epoch == 1 || epoch.is_multiple_of(interval))
+    if interval == 0 || epoch == 1 {
+        return interval > 0;
+    }
+    let doublings = (epoch / interval / DENSE).checked_ilog2().map_or(0, |power| power + 1);
+    interval.checked_shl(doublings).is_some_and(|interval| epoch.is_multiple_of(interval))
 }
+
+/// Networks that are kept before their interval grows.
+const DENSE: u64 = 32;
 
 /// The opponent of the next match of a run with these `records`: that of the last match, or the one above it if it was beaten clearly.
 fn next_rung(first: Rung, players: usize, records: &[EpochRecord]) -> Rung {
@@ -125,11 +133,11 @@ fn next_rung(first: Rung, players: usize, records: &[EpochRecord]) -> Rung {
     }
 }
 
-/// True if a match was won clearly. Where scores are points, its lead decides: in a game of cards the best player wins few more rounds than
-/// others, but more points.
+/// True if a match was won clearly. Where scores are points, its lead decides, which must be twice its uncertainty: in a game of cards the
+/// best player wins few more rounds than others, but more points.
 fn is_clear_win(strength: &Strength, players: usize) -> bool {
     match (strength.lead, strength.match_score) {
-        (Some(lead), _) => lead.interval[0] > 0.0,
+        (Some(lead), _) => lead.mean > 0.0 && lead.interval[0] >= 0.5 * lead.mean,
         (None, score) => score.is_some_and(|score| score >= clear_win(players)),
     }
 }
@@ -151,6 +159,9 @@ mod tests {
         assert_eq!(kept(10), [1, 10, 20, 30]);
         assert_eq!(kept(1).len(), 30);
         assert_eq!(kept(0), [0; 0]);
+        let later: Vec<u64> = (1..=2000).filter(|&epoch| is_due(10, epoch)).collect();
+        assert_eq!(later[29..36], [290, 300, 310, 320, 340, 360, 380]);
+        assert_eq!(later.len(), 1 + 32 + 16 + 16 + 9, "{later:?}");
     }
 
     #[test]
@@ -176,14 +187,14 @@ mod tests {
 
     #[test]
     fn in_games_of_points_the_lead_decides_and_not_the_rounds_won() {
-        let won_by = |low: f64, score: f64| {
-            let lead = Some(Lead { points: 5.0, mean: 1.0, interval: [low, 2.0 - low] });
+        let won_by = |half_width: f64, score: f64| {
+            let lead = Some(Lead { points: 5.0, mean: 1.0, interval: [1.0 - half_width, 1.0 + half_width] });
             let strength = record(3, 0, Opponent::Random, score).strength;
             let strength = strength.map(|strength| Strength { lead, ..strength });
             let record = EpochRecord { epoch: 3, strength, ..EpochRecord::default() };
             next_rung(Rung::first(LADDER).expect("known"), 4, &[record]).opponent
         };
-        assert_eq!(won_by(0.1, 0.3), Opponent::Rollouts(100));
-        assert_eq!(won_by(-0.1, 0.7), Opponent::Random);
+        assert_eq!(won_by(0.45, 0.3), Opponent::Rollouts(100));
+        assert_eq!(won_by(0.55, 0.7), Opponent::Random);
     }
 }

@@ -96,6 +96,17 @@ fn games_against_a_program_of_uci_are_played_and_written() {
     assert!(text.contains(&format!("[White \"uci:'{PROGRAM}'")), "{text}");
 }
 
+/// The program gets the position of each opening, in which none of the moves of a new game is legal.
+#[test]
+fn openings_reach_a_program_of_uci() {
+    let file = RUNS.path().join("endings.epd");
+    std::fs::write(&file, "4k3/7p/8/8/8/8/P7/4K3 w - - 0 1\n4k3/1p6/8/8/8/8/6P1/4K3 b - - 0 1\n")
+        .expect("written");
+    let args = ["--games", "4", "--openings", file.to_str().expect("UTF-8"), "--json", "-"];
+    let row = row(&eval("chess", &engine("uci", "chess"), &args));
+    assert_eq!(row["games"], 4, "{row}");
+}
+
 #[test]
 fn faults_of_a_program_are_one_sentence() {
     let shell = |script: &str| format!("gtp:sh -c \"{script}\"");

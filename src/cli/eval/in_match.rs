@@ -176,7 +176,7 @@ impl Sides<'_> {
             row["sprt"]["bounds"] = json!(Sprt::bounds());
         }
         if let Some(path) = &args.openings {
-            row["openings"] = json!(path);
+            row["openings"] = json!(path.to_string_lossy());
         }
         if let Some(plies) = args.adjudicate {
             row["adjudicate"] = json!(plies);

@@ -140,9 +140,10 @@ impl<'a> Matches<'a> {
             let matches = pairings(networks, self.conditions.measure).len() as f64;
             networks as f64 * positions + matches * LEAST_ROUNDS * round
         };
-        let most = (2..=self.networks.len()).rev().find(|&networks| cost(networks) <= left).unwrap_or(2);
+        let max_networks =
+            (2..=self.networks.len()).rev().find(|&networks| cost(networks) <= left).unwrap_or(2);
         let epochs: Vec<u64> = self.networks.iter().map(|(epoch, _)| *epoch).collect();
-        let kept = thin(&epochs, most);
+        let kept = thin(&epochs, max_networks);
         self.networks.retain(|(epoch, _)| kept.contains(epoch));
         // The positions come after the games.
         let reserved = Duration::from_secs_f64(self.networks.len() as f64 * positions);

@@ -33,10 +33,10 @@ fn a_thinned_ladder_keeps_its_ends() {
     assert_eq!(thin(&all, 20), all);
     assert_eq!(thin(&all, 5), [1, 3, 5, 7, 9]);
     assert_eq!(thin(&all, 0), [1, 9]);
-    for most in 2..9 {
-        let thinned = thin(&all, most);
-        assert!(thinned.len() == most && thinned.is_sorted_by(|a, b| a < b), "{thinned:?}");
-        assert_eq!((thinned[0], thinned[most - 1]), (1, 9));
+    for max in 2..9 {
+        let thinned = thin(&all, max);
+        assert!(thinned.len() == max && thinned.is_sorted_by(|a, b| a < b), "{thinned:?}");
+        assert_eq!((thinned[0], thinned[max - 1]), (1, 9));
     }
 }
 

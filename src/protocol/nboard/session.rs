@@ -234,3 +234,13 @@ impl Protocol for NBoard {
         dialogue.say("status vecaz is waiting")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::discs;
+
+    #[test]
+    fn values_are_discs_for_the_player_to_move() {
+        assert_eq!([1.0, 0.5, -1.0].map(discs), [64.0, 32.0, -64.0]);
+    }
+}

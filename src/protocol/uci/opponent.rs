@@ -18,8 +18,6 @@ pub struct UciOpponent {
     program: Program,
     /// The command that starts a search.
     go: String,
-    /// The words of the start of the game.
-    start: String,
 }
 
 impl UciOpponent {
@@ -32,9 +30,6 @@ impl UciOpponent {
         if game.name() != "chess" {
             return Err(Error::unsupported(format!("UCI for {}", game.name()), "it is for chess"));
         }
-        let options = game.options();
-        let fen = options.get("fen").and_then(toml::Value::as_str).unwrap_or(START_FEN);
-        let start = if fen == START_FEN { "startpos".to_string() } else { format!("fen {fen}") };
         let go = match (strength.time, strength.nodes) {
             (None, None) => format!("go movetime {MOVE_TIME}"),
             (time, nodes) => {
@@ -43,7 +38,7 @@ impl UciOpponent {
                 format!("go{time}{}", nodes.map(|nodes| format!(" nodes {nodes}")).unwrap_or_default())
             }
         };
-        let mut opponent = Self { program, go, start };
+        let mut opponent = Self { program, go };
         opponent.program.send("uci\n".into());
         let known = opponent.lines_to("uciok")?;
         for (name, value) in &strength.options {
@@ -78,7 +73,8 @@ impl UciOpponent {
     fn ask(&mut self, position: &Playthrough) -> Result<u16> {
         let moves = position.names().join(" ");
         let moves = if moves.is_empty() { moves } else { format!(" moves {moves}") };
-        self.program.send(format!("position {}{moves}\n{}\n", self.start, self.go));
+        let start = start_of(position);
+        self.program.send(format!("position {start}{moves}\n{}\n", self.go));
         let lines = self.lines_to("bestmove")?;
         let name = lines.last().and_then(|line| line.split_whitespace().nth(1)).unwrap_or_default();
         let game = position.game();
@@ -91,6 +87,15 @@ impl UciOpponent {
             self.program
                 .error(format!("played \"{}\", which is not legal at ply {ply} of chess", shown(name)))
         })
+    }
+}
+
+/// The words of the start of a game, which an opening may have set.
+fn start_of(position: &Playthrough) -> String {
+    let options = position.game().options();
+    match options.get("fen").and_then(toml::Value::as_str) {
+        Some(fen) if fen != START_FEN => format!("fen {fen}"),
+        _ => "startpos".into(),
     }
 }
 
