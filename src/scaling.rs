@@ -64,12 +64,12 @@ pub fn measure(
     threads: usize,
     seconds: f64,
 ) -> Result<ScalingRow> {
-    let config = &measured(config, game.as_ref())?;
+    let config = &measurement_config(config, game.as_ref())?;
     let (network, net, path) = network.make(config, game.as_ref())?;
     let rows = config.selfplay.games;
     let plan = backend_plan(config, &game.sizes(), rows);
     let (max_threads, threads) = (threads, num_threads(config, threads));
-    let (mut selfplay, root_cache) = begun(config, game, network.as_ref(), threads)?;
+    let (mut selfplay, root_cache) = start_selfplay(config, game, network.as_ref(), threads)?;
     let mut lengths = Lengths::default();
     let wall = lengths.play_warm(&mut selfplay, game.as_ref(), seconds)?;
     let metrics = selfplay.take_metrics();
@@ -118,22 +118,22 @@ pub fn simulation_rate(
     threads: usize,
     seconds: f64,
 ) -> Result<f64> {
-    let config = &measured(config, game.as_ref())?;
+    let config = &measurement_config(config, game.as_ref())?;
     let (network, ..) = network.make(config, game.as_ref())?;
-    let (mut selfplay, _) = begun(config, game, network.as_ref(), num_threads(config, threads))?;
+    let (mut selfplay, _) = start_selfplay(config, game, network.as_ref(), num_threads(config, threads))?;
     let wall = Lengths::default().play_warm(&mut selfplay, game.as_ref(), seconds)?;
     Ok(selfplay.take_metrics().simulations as f64 / wall)
 }
 
 /// The configuration of a measurement: games within random ones would be another mix of positions at first.
-fn measured(config: &Config, game: &dyn AnyGame) -> Result<Config> {
+fn measurement_config(config: &Config, game: &dyn AnyGame) -> Result<Config> {
     let mut config = sized(config, &game.sizes())?;
     config.selfplay.first_game = FirstGame::Start;
     Ok(config)
 }
 
 /// Self-play that has begun its first plies, and whether there is a root cache.
-fn begun(
+fn start_selfplay(
     config: &Config,
     game: &Arc<dyn AnyGame>,
     network: &dyn Network,

@@ -2,6 +2,8 @@
 
 #[path = "cli/completions.rs"]
 mod completions;
+#[path = "cli/cost.rs"]
+mod cost;
 #[path = "cli/encodings.rs"]
 mod encodings;
 #[path = "cli/inspect.rs"]
@@ -38,7 +40,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::LazyLock;
 use vecaz::cli::Cli;
-use vecaz::weights::NetFile;
+use vecaz::weights::{EvaluatedPositions, NetFile};
 
 fn vecaz(arguments: &[&str]) -> Command {
     let mut command = Command::cargo_bin("vecaz").expect("the program is built");

@@ -8,12 +8,13 @@ use crate::files::read_whole;
 use crate::registry::Registry;
 use crate::report::layout::{sentence_width, wrap};
 use crate::report::metrics::read_records;
-use crate::report::plan::{Rates, duration, rounded};
+use crate::report::plan::{RunSpeed, duration, rounded};
 use crate::report::progress::{Progress, Verbosity, print};
 use crate::report::scaling_plot::ScalingRow;
-use crate::run::Run;
+use crate::run::epoch_size::sized;
 use crate::run::factory::DefaultFactory;
 use crate::run::memory::MemoryPlan;
+use crate::run::{GAMES, Run};
 use crate::source::Source;
 use crate::stop::Stop;
 use crate::words::count;
@@ -60,7 +61,7 @@ pub struct PlanArgs {
 
 /// What a run was measured to do.
 struct Measured {
-    rates: Rates,
+    rates: RunSpeed,
     /// Bytes of stored games for each game.
     game_bytes: Option<f64>,
     how: String,
@@ -83,7 +84,7 @@ pub fn execute(args: PlanArgs, registry: &Registry, stop: &Stop) -> Result<()> {
             let records = read_records(dir)?;
             let source = Source::open(Some(dir), registry, &[])?;
             start_threads(source.config.run.threads)?;
-            let rates = Rates::of(&records).ok_or_else(|| Error::format(dir, "it has no epochs yet"))?;
+            let rates = RunSpeed::of(&records).ok_or_else(|| Error::format(dir, "it has no epochs yet"))?;
             let how = format!("the last {:.0} s of {}", rates.seconds, dir.display());
             let game_bytes = game_bytes(dir, records.iter().map(|record| record.games).sum());
             (source.config, Measured { rates, game_bytes, how })
@@ -95,7 +96,7 @@ pub fn execute(args: PlanArgs, registry: &Registry, stop: &Stop) -> Result<()> {
         }
     };
     let game = registry.game_of(&config)?;
-    let memory = MemoryPlan::new(&config, game.as_ref())?;
+    let memory = MemoryPlan::new(&sized(&config, &game.sizes())?, game.as_ref())?;
     let mut text = format!("{}: {}\n", game.name(), measured.how);
     let _ = writeln!(text, "memory: {} MiB: {}", memory.total().div_ceil(1 << 20), memory.describe());
     text += &forecast(&measured, &args);
@@ -116,7 +117,7 @@ fn measure(config: &Config, seconds: f64, registry: &Registry, stop: &Stop) -> R
     let mut run = Run::start_on(factory, config, &dir, threads)?;
     run.run_epochs(&mut Progress::new(Verbosity::Quiet), stop)?;
     let records = read_records(&dir)?;
-    let rates = Rates::of(&records).ok_or_else(|| {
+    let rates = RunSpeed::of(&records).ok_or_else(|| {
         Error::unsupported("a forecast", format!("no epoch ended in {seconds} s; set more --seconds"))
     })?;
     let games = records.iter().map(|record| record.games).sum();
@@ -127,7 +128,7 @@ fn measure(config: &Config, seconds: f64, registry: &Registry, stop: &Stop) -> R
 
 /// Bytes of each of the `games` that are stored in the run's folder; None if there is none.
 fn game_bytes(dir: &Path, games: u64) -> Option<f64> {
-    let files = std::fs::read_dir(dir.join("games")).ok()?.filter_map(std::result::Result::ok);
+    let files = std::fs::read_dir(dir.join(GAMES)).ok()?.filter_map(std::result::Result::ok);
     let bytes: u64 = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum();
     (games > 0).then(|| bytes as f64 / games as f64)
 }

@@ -11,12 +11,13 @@ use crate::registry::Registry;
 use crate::report::layout::{Column, Table, sentence_width, width, wrap};
 use crate::report::progress::print;
 use crate::run::epoch_size::sized;
+use crate::run::memory::MemoryPlan;
 use crate::scaling::tuning::{Axis, Meter, Tried, Tuning};
 use crate::scaling::{BenchNetwork, check_memory, simulation_rate};
 use crate::source::Source;
-use crate::stop::Stop;
 use crate::words::count;
 use clap::{Args, value_parser};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,9 +32,8 @@ Examples:
 Tries threads, games at once, passes between two polls and entries of the evaluation cache on this machine, from the
 configuration's own values, and measures the best ones again. The configuration with the fastest is written to --out, for
 `vecaz run --config FILE`. More games at once play with older weights, so an epoch has at least four samples for each of
-them. More than one leaf a pass makes each simulation worth less, so it is tried only with --leaves. Run it while the
-machine does nothing else; a network in training is faster or slower than one with random weights by its cache hits,
-which --run accounts for. Games, leaves and polls change which games a run plays; threads and the
+them. More than one leaf a pass changes the search (virtual loss), so it is tried only with --leaves. Run it while the
+machine does nothing else. Rates of a trained network differ by its hits in the evaluation cache: --run measures one. Games, leaves and polls change which games a run plays; threads and the
 cache change no result.";
 
 /// Samples of an epoch for each game at once, at least.
@@ -72,7 +72,7 @@ pub struct TuneArgs {
     /// L: leaves a game selects per pass to try [default: that of the configuration]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value_parser!(u64).range(1..=4096))]
     pub leaves: Vec<u64>,
-    /// Measure every combination, without a time limit
+    /// Measure every combination, without a time limit; hours on a machine with many cores
     #[arg(long, conflicts_with = "minutes")]
     pub exhaustive: bool,
     /// The configuration with the fastest settings [default: tuned-GAME.toml]
@@ -99,24 +99,28 @@ pub fn execute(args: TuneArgs, registry: &Registry) -> Result<()> {
     let inputs: Vec<&Path> =
         [&args.run, &args.config.config].into_iter().flatten().map(PathBuf::as_path).collect();
     check_target(&out, &inputs)?;
-    check_memory(&config, game.as_ref())?;
-    let cores = start_threads(args.threads.iter().copied().max().unwrap_or(0) as usize)?;
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     let axes = axes(&args, &config, game.as_ref(), cores)?;
+    start_threads(axes[0].values.last().map_or(0, |&threads| threads as usize))?;
+    check_memory(&config, game.as_ref())?;
     let network =
         source.as_ref().map_or(BenchNetwork::Configured, |source| BenchNetwork::Trained(&source.file));
     let deadline = (!args.exhaustive).then(|| Instant::now() + Duration::from_secs_f64(60.0 * args.minutes));
-    let mut meter = Machine {
+    let mut meter = SelfPlayMeter {
         config: &config,
         game: &game,
         network,
         table: Table::fitting(&COLUMNS, width()),
         first: None,
-        stop: Stop::default().at(deadline),
+        fastest: 0.0,
+        started: Instant::now(),
+        measured: 0,
+        deadline,
     };
     print(&format!("{}\n", meter.table.header(&COLUMNS)))?;
     let start = own_values(&axes, &config, cores);
-    let tuning = Tuning::new(&axes, &mut meter);
-    let tried = if args.exhaustive { tuning.exhaust()? } else { tuning.climb(start.clone())? };
+    let tuning = Tuning::new(&axes, start.clone(), &mut meter);
+    let tried = if args.exhaustive { tuning.exhaust()? } else { tuning.climb()? };
     let best = &tried[0];
     let own = tried.iter().find(|tried| tried.at == start).map_or(0.0, Tried::rate);
     let values = Tuning::values(&axes, &best.at);
@@ -131,11 +135,11 @@ pub fn execute(args: TuneArgs, registry: &Registry) -> Result<()> {
 /// The values to try of each setting, in the order of `with_values`.
 fn axes(args: &TuneArgs, config: &Config, game: &dyn AnyGame, cores: usize) -> Result<Vec<Axis>> {
     let samples = sized(config, &game.sizes())?.selfplay.samples_per_epoch;
-    let most = (samples / SAMPLES_PER_GAME).max(config.selfplay.games) as u64;
+    let max_games = (samples / SAMPLES_PER_GAME).max(config.selfplay.games) as u64;
     let threads = (0..).map(|power| 1 << power).take_while(|&threads| threads < cores as u64);
-    let games = GAMES.into_iter().filter(|&games| games <= most);
+    let games = GAMES.into_iter().filter(|&games| games <= max_games);
     let typed = |typed: &[u64], other: Vec<u64>| if typed.is_empty() { other } else { typed.to_vec() };
-    let own_threads = if config.run.threads == 0 { cores } else { config.run.threads.min(cores) };
+    let own_threads = if config.run.threads == 0 { cores } else { config.run.threads };
     let axis = |key, mut values: Vec<u64>, own: u64| {
         values.push(own);
         values.sort_unstable();
@@ -157,7 +161,7 @@ fn axes(args: &TuneArgs, config: &Config, game: &dyn AnyGame, cores: usize) -> R
 
 /// The indices of the configuration's own values, which are among those of `axes`.
 fn own_values(axes: &[Axis], config: &Config, cores: usize) -> Vec<usize> {
-    let threads = if config.run.threads == 0 { cores } else { config.run.threads.min(cores) };
+    let threads = if config.run.threads == 0 { cores } else { config.run.threads };
     let own = [
         threads as u64,
         config.selfplay.games as u64,
@@ -180,14 +184,19 @@ fn with_values(config: &Config, values: &[u64]) -> Config {
 }
 
 /// Measures combinations on this machine and prints them.
-struct Machine<'a> {
+struct SelfPlayMeter<'a> {
     config: &'a Config,
     game: &'a Arc<dyn AnyGame>,
     network: BenchNetwork<'a>,
     table: Table,
     /// The first rate, to which others are compared.
     first: Option<f64>,
-    stop: Stop,
+    /// The highest rate so far, in simulations/s.
+    fastest: f64,
+    /// The begin of the measurements, and their number so far.
+    started: Instant,
+    measured: u32,
+    deadline: Option<Instant>,
 }
 
 const COLUMNS: [Column; 7] = [
@@ -200,23 +209,28 @@ const COLUMNS: [Column; 7] = [
     Column::new("ratio", 6, 0),
 ];
 
-impl Machine<'_> {
+impl SelfPlayMeter<'_> {
     /// The rate of `values` in simulations/s, or why they are left out.
     fn rate(&mut self, values: &[u64]) -> Result<std::result::Result<f64, &'static str>> {
         let config = with_values(self.config, values);
-        match check_memory(&config, self.game.as_ref()) {
+        // The plan of a whole run, with replay buffer and training: the file is for one.
+        let sized = sized(&config, &self.game.sizes())?;
+        match MemoryPlan::new(&sized, self.game.as_ref())?.check(&config) {
             Err(Error::Memory { .. }) => return Ok(Err("memory")),
             checked => checked?,
         }
         let simulations = values[1..4].iter().product::<u64>() as f64;
-        if self.first.is_some_and(|rate| simulations > POLL_SECONDS * rate) {
+        if self.fastest > 0.0 && simulations > POLL_SECONDS * self.fastest {
             return Ok(Err("long polls"));
         }
-        simulation_rate(&config, self.game, self.network, values[0] as usize, SECONDS).map(Ok)
+        let threads = values[0] as usize;
+        let rate = simulation_rate(&config, self.game, self.network, threads, SECONDS)?;
+        (self.fastest, self.measured) = (self.fastest.max(rate), self.measured + 1);
+        Ok(Ok(rate))
     }
 }
 
-impl Meter for Machine<'_> {
+impl Meter for SelfPlayMeter<'_> {
     fn measure(&mut self, values: &[u64]) -> Result<Option<f64>> {
         let rate = self.rate(values)?;
         let mut cells: Vec<String> = values.iter().map(u64::to_string).collect();
@@ -231,8 +245,10 @@ impl Meter for Machine<'_> {
         Ok(rate.ok())
     }
 
-    fn is_over(&self) -> bool {
-        self.stop.cause().is_some()
+    fn is_over(&self, more: usize) -> bool {
+        let each = self.started.elapsed() / self.measured.max(1);
+        let end = Instant::now().checked_add(each.saturating_mul(more as u32));
+        self.deadline.is_some_and(|deadline| end.is_none_or(|end| end > deadline))
     }
 }
 

@@ -4,9 +4,9 @@ use super::metrics::EpochRecord;
 
 const DAY: f64 = 86_400.0;
 
-/// Rates of a run, start to end: self-play, training and evaluation.
+/// Speed of a run, start to end: self-play, training and evaluation.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rates {
+pub struct RunSpeed {
     /// Seconds of wall clock on which the rates stand.
     pub seconds: f64,
     /// Finished games a second; None if none has ended.
@@ -22,7 +22,7 @@ pub struct Rates {
     pub shares: [f64; 3],
 }
 
-impl Rates {
+impl RunSpeed {
     /// The rates of the later half of `records` by time: the first epochs are short, and their games are those of random weights. None
     /// without records.
     pub fn of(records: &[EpochRecord]) -> Option<Self> {
@@ -81,7 +81,7 @@ pub fn rounded(number: f64) -> String {
     format!("{scaled:.digits$}{word}")
 }
 
-/// A duration in the largest units that tell it: `5.8 hours`, `12.0 days`.
+/// A duration in a unit that suits its length: `5.8 hours`, `12.0 days`.
 pub fn duration(hours: f64) -> String {
     match hours {
         _ if hours < 1.0 / 60.0 => format!("{:.0} seconds", hours * 3600.0),
@@ -112,14 +112,14 @@ mod tests {
 
     #[test]
     fn rates_are_those_of_the_later_half() {
-        assert_eq!(Rates::of(&[]), None);
+        assert_eq!(RunSpeed::of(&[]), None);
         let records = [record(1, 90.0, 1), record(2, 100.0, 40), record(3, 110.0, 60)];
-        let one = Rates::of(&records[..1]).unwrap();
+        let one = RunSpeed::of(&records[..1]).unwrap();
         assert_eq!((one.seconds, one.games, one.samples), (90.0, Some(1.0 / 90.0), 1000.0 / 90.0));
         // The first epoch ends after the middle of the time, so it counts.
-        assert_eq!(Rates::of(&records).unwrap().seconds, 110.0);
+        assert_eq!(RunSpeed::of(&records).unwrap().seconds, 110.0);
         let records: Vec<EpochRecord> = (1..=10).map(|n| record(n, 10.0 * n as f64, 30)).collect();
-        let rates = Rates::of(&records).unwrap();
+        let rates = RunSpeed::of(&records).unwrap();
         assert_eq!((rates.seconds, rates.games, rates.samples), (50.0, Some(3.0), 100.0));
         assert_eq!(
             (rates.simulations, rates.game_length, rates.shares),
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn without_a_finished_game_there_is_no_forecast_of_games() {
-        let rates = Rates::of(&[record(1, 10.0, 0)]).unwrap();
+        let rates = RunSpeed::of(&[record(1, 10.0, 0)]).unwrap();
         assert_eq!((rates.games, rates.game_length, rates.hours(1.0)), (None, None, None));
         assert_eq!(rates.samples_a_day(), 8_640_000.0);
     }

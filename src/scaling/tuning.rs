@@ -1,5 +1,5 @@
-//! The fastest settings of self-play on a machine, found by trying: hill climbing along each setting in turn. Knows no self-play: what a
-//! combination of values is worth comes from a function.
+//! The fastest settings of self-play on a machine, found by trying: hill climbing along each setting in turn. Knows no self-play: the
+//! rate of a combination of values comes from a [`Meter`].
 
 use crate::error::Result;
 
@@ -13,6 +13,8 @@ const FINALISTS: usize = 4;
 const REPEATS: usize = 3;
 /// Finalists within this factor of the fastest are taken as equal.
 const EQUAL: f64 = 0.99;
+/// Measurements that are still to be made when the climb has ended: of the finalists and of the start.
+const RESERVE: usize = (FINALISTS + 1) * (REPEATS - 1);
 
 /// A setting and the values to try, ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,21 +51,23 @@ pub trait Meter {
     /// Those of a measurement.
     fn measure(&mut self, values: &[u64]) -> Result<Option<f64>>;
 
-    /// True if the time for measurements is over.
-    fn is_over(&self) -> bool;
+    /// True if there is no time for `more` measurements.
+    fn is_over(&self, more: usize) -> bool;
 }
 
 /// The combinations that were measured.
 pub struct Tuning<'a> {
     axes: &'a [Axis],
     meter: &'a mut dyn Meter,
+    /// The combination that was there before. `[axes]`
+    start: Vec<usize>,
     tried: Vec<Tried>,
 }
 
 impl<'a> Tuning<'a> {
-    /// Nothing measured yet.
-    pub fn new(axes: &'a [Axis], meter: &'a mut dyn Meter) -> Self {
-        Self { axes, meter, tried: Vec::new() }
+    /// Nothing measured yet; `start [axes]` is the first to be.
+    pub fn new(axes: &'a [Axis], start: Vec<usize>, meter: &'a mut dyn Meter) -> Self {
+        Self { axes, meter, start, tried: Vec::new() }
     }
 
     /// The values of a combination.
@@ -71,13 +75,12 @@ impl<'a> Tuning<'a> {
         axes.iter().zip(at).map(|(axis, &index)| axis.values[index]).collect()
     }
 
-    /// Climbs from `start`, measures the best combinations again, and returns all that were measured, the one to take first. `start` is
-    /// measured in any case.
+    /// Climbs from the start, measures it and the best combinations again, and returns all that were measured, the one to take first.
     ///
     /// # Errors
     /// Those of the measurements.
-    pub fn climb(mut self, start: Vec<usize>) -> Result<Vec<Tried>> {
-        let mut best = start;
+    pub fn climb(mut self) -> Result<Vec<Tried>> {
+        let mut best = self.start.clone();
         self.rate(&best)?;
         loop {
             let before = best.clone();
@@ -86,17 +89,18 @@ impl<'a> Tuning<'a> {
                     best = self.climb_along(axis, direction, best)?;
                 }
             }
-            if best == before || self.meter.is_over() {
+            if best == before || self.meter.is_over(RESERVE) {
                 return self.finish();
             }
         }
     }
 
-    /// Measures every combination, and returns all, the one to take first.
+    /// Measures every combination, the start first, and returns all, the one to take first.
     ///
     /// # Errors
     /// Those of the measurements.
     pub fn exhaust(mut self) -> Result<Vec<Tried>> {
+        self.rate(&self.start.clone())?;
         let count: usize = self.axes.iter().map(|axis| axis.values.len()).product();
         for number in 0..count {
             let mut rest = number;
@@ -107,9 +111,6 @@ impl<'a> Tuning<'a> {
             });
             let at = at.collect::<Vec<_>>();
             self.rate(&at)?;
-            if self.meter.is_over() {
-                break;
-            }
         }
         self.finish()
     }
@@ -117,7 +118,7 @@ impl<'a> Tuning<'a> {
     /// The best combination that differs from `best` by a higher or a lower value of one setting, or `best`.
     fn climb_along(&mut self, axis: usize, direction: isize, mut best: Vec<usize>) -> Result<Vec<usize>> {
         let (mut next, mut without_gain) = (best.clone(), 0);
-        while without_gain < PATIENCE && !self.meter.is_over() {
+        while without_gain < PATIENCE && !self.meter.is_over(RESERVE) {
             match next[axis].checked_add_signed(direction) {
                 Some(index) if index < self.axes[axis].values.len() => next[axis] = index,
                 _ => break,
@@ -142,20 +143,22 @@ impl<'a> Tuning<'a> {
         Ok(rate.unwrap_or(0.0))
     }
 
-    /// Measures the best combinations by turns, so that a machine that becomes slower does so for all of them.
+    /// Measures the start and the best combinations by turns, so that a machine that becomes slower does so for all of them.
     fn finish(mut self) -> Result<Vec<Tried>> {
         self.sort();
-        for _ in 1..REPEATS {
-            for index in 0..self.tried.len().min(FINALISTS) {
-                if self.meter.is_over() {
-                    break;
-                }
-                let values = Self::values(self.axes, &self.tried[index].at);
-                let rate = self.meter.measure(&values)?;
-                self.tried[index].rates.extend(rate);
-            }
-        }
         let finalists = self.tried.len().min(FINALISTS);
+        let start = self.tried.iter().position(|tried| tried.at == self.start);
+        let again: Vec<usize> = (0..finalists)
+            .chain(start.filter(|&index| index >= finalists && !self.tried[index].rates.is_empty()))
+            .collect();
+        for index in (1..REPEATS).flat_map(|_| &again) {
+            if self.meter.is_over(1) {
+                break;
+            }
+            let values = Self::values(self.axes, &self.tried[*index].at);
+            let rate = self.meter.measure(&values)?;
+            self.tried[*index].rates.extend(rate);
+        }
         let fastest = self.tried[..finalists].iter().map(Tried::rate).fold(0.0, f64::max);
         // Of equal ones that with the lowest values: fewer games and threads, and less memory.
         let is_equal = |tried: &&Tried| tried.rate() >= EQUAL * fastest;
@@ -191,8 +194,8 @@ mod tests {
             Ok((self.of)(values))
         }
 
-        fn is_over(&self) -> bool {
-            self.left == 0
+        fn is_over(&self, more: usize) -> bool {
+            self.left < more
         }
     }
 
@@ -211,7 +214,7 @@ mod tests {
     fn run(of: fn(&[u64]) -> Option<f64>, left: usize, start: [usize; 2]) -> (Vec<Tried>, Vec<Vec<u64>>) {
         let axes = axes();
         let mut meter = Formula { of, left, made: Vec::new() };
-        let found = Tuning::new(&axes, &mut meter).climb(start.to_vec()).unwrap();
+        let found = Tuning::new(&axes, start.to_vec(), &mut meter).climb().unwrap();
         (found, meter.made)
     }
 
@@ -222,7 +225,11 @@ mod tests {
             assert_eq!(Tuning::values(&axes(), &found[0].at), [4, 256], "from {start:?}");
             assert!(found.len() < 28, "{start:?}: {}", found.len());
             assert_eq!(made[0], Tuning::values(&axes(), &start));
-            assert_eq!(made.len(), found.len() + FINALISTS * (REPEATS - 1), "the best are measured again");
+            let again: usize = found.iter().map(|tried| tried.rates.len().saturating_sub(1)).sum();
+            assert!(again >= FINALISTS * (REPEATS - 1) && made.len() == found.len() + again, "{start:?}");
+            let own = found.iter().find(|tried| tried.at == start);
+            // 8 threads with 1024 games have no rate.
+            assert_eq!(own.map(|own| own.rates.len()), Some(if start == [3, 6] { 0 } else { REPEATS }));
         }
     }
 
@@ -245,17 +252,24 @@ mod tests {
 
     #[test]
     fn the_end_of_the_time_ends_the_search_with_the_best_so_far() {
-        let (found, made) = run(peak, 5, [0, 0]);
-        assert_eq!((made.len(), found.len()), (5, 5));
-        assert!(found.windows(2).all(|pair| pair[0].rate() >= pair[1].rate()));
+        let (found, made) = run(peak, RESERVE + 5, [0, 0]);
+        assert_eq!(
+            (made.len(), found.len()),
+            (RESERVE + 5, 6),
+            "the reserve goes into the best and the start"
+        );
+        assert_eq!(found[0].rates.len(), REPEATS);
+        let (found, made) = run(peak, 3, [0, 0]);
+        assert_eq!((made.len(), found.len()), (3, 1), "without a reserve the start alone is measured");
     }
 
     #[test]
     fn every_combination_is_measured_once() {
         let axes = axes();
         let mut meter = Formula { of: peak, left: usize::MAX, made: Vec::new() };
-        let found = Tuning::new(&axes, &mut meter).exhaust().unwrap();
+        let found = Tuning::new(&axes, vec![1, 1], &mut meter).exhaust().unwrap();
         assert_eq!((found.len(), found[0].at.as_slice()), (28, [2, 4].as_slice()));
+        assert_eq!(meter.made[0], [2, 32]);
         meter.made.truncate(28);
         meter.made.sort();
         meter.made.dedup();

@@ -30,8 +30,8 @@ pub(in crate::report) fn ladders_chart(
     figure(first.measure, lines.collect(), ", of its own run", escape)
 }
 
-fn line(name: &str, ladder: &Ladder, pick: fn(&LadderRung) -> Option<f64>) -> Series {
-    let points = ladder.rungs.iter().filter_map(|rung| Some((rung.epoch as f64, pick(rung)?)));
+fn line(name: &str, ladder: &Ladder, strength: fn(&LadderRung) -> Option<f64>) -> Series {
+    let points = ladder.rungs.iter().filter_map(|rung| Some((rung.epoch as f64, strength(rung)?)));
     Series { name: name.to_string(), points: points.collect() }
 }
 

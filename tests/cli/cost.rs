@@ -1,0 +1,58 @@
+//! `vecaz tune` and `vecaz plan`.
+
+use super::*;
+
+#[test]
+fn the_tuned_configuration_is_one_of_those_tried_and_a_run_takes_it() {
+    let file = sibling_path("tuned.toml");
+    let out = file.to_str().expect("UTF-8");
+    let game = ["tune", "--game", "tic_tac_toe", "--minutes", "0.1", "--set", "search.simulations=8"];
+    let text = stdout(vecaz(&game).args(["--threads", "1", "--games", "16,32", "--out", out]));
+    let table: Vec<Vec<&str>> = text
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .filter(|row: &Vec<&str>| row.len() == 7)
+        .collect();
+    let [header, first, ..] = &table[..] else { panic!("{text}") };
+    assert_eq!(header.join(" "), "threads N L passes cache sims/s ratio");
+    assert_eq!((first[1], first[6]), ("128", "1.00"), "the configuration's own values come first: {text}");
+    let config: toml::Table = std::fs::read_to_string(&file).expect("written").parse().expect("TOML");
+    let key = |section: &str, key: &str| config[section][key].as_integer().expect("a number").to_string();
+    let (games, passes) = (key("selfplay", "games"), key("selfplay", "passes_per_poll"));
+    let cache = key("search", "cache_entries");
+    let tried = |row: &&Vec<&str>| row[1] == games && row[3] == passes && row[4] == cache;
+    assert!(table.iter().any(|row| tried(&row)), "{games} {passes} {cache}: {text}");
+    assert!(["16", "32", "128"].contains(&games.as_str()), "{games}");
+    assert!(text.contains(&format!("\n  vecaz run --config {out}\n")), "{text}");
+    let run = sibling_path("of_tuned");
+    let args = ["run", "--config", out, "--epochs", "1", "--quiet", "--out", run.to_str().expect("UTF-8")];
+    vecaz(&args).assert().success();
+    let (code, line) = refusal(&mut vecaz(&["tune", "--minutes", "0"]));
+    assert!(code == 2 && line.contains("--minutes: got 0, expected more than 0"), "{line}");
+}
+
+#[test]
+fn a_plan_follows_from_a_short_run_or_from_a_run_that_is_there() {
+    let args = ["plan", "--game", "tic_tac_toe", "--seconds", "1", "--total-games", "1000", "--price", "36"];
+    let text = stdout(&mut vecaz(&args));
+    for part in ["tic_tac_toe: a run of 1 s on ", "memory: ", "% self-play", "a day: ", "1000 games: "] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let text = stdout(&mut vecaz(&["plan", "--run", &run()]));
+    let records = std::fs::read_to_string(Path::new(&run()).join("metrics.jsonl")).expect("a log");
+    let last: Value = serde_json::from_str(records.lines().last().expect("a record")).expect("JSON");
+    let seconds = last["seconds"].as_f64().expect("a number");
+    let shown = text.split("the last ").nth(1).and_then(|rest| rest.split(' ').next()).map(str::parse::<f64>);
+    assert!(shown.and_then(Result::ok).is_some_and(|shown| shown <= seconds + 0.5), "{text}");
+    let rates = sibling_path("rates.json");
+    std::fs::write(&rates, "[]").expect("written");
+    let rates = rates.to_str().expect("UTF-8");
+    for (arguments, code, part) in [
+        (vec!["plan", "--seconds", "0"], 2, "--seconds: got 0, expected from 1 to 86400"),
+        (vec!["plan", "--price=-1"], 2, "--price: got -1, expected 0 or more"),
+        (vec!["plan", "--rates", rates], 1, "rates.json: it has no rows"),
+    ] {
+        let (got, line) = refusal(&mut vecaz(&arguments));
+        assert!(got == code && line.contains(part), "{got}: {line}");
+    }
+}
