@@ -246,7 +246,8 @@ fn check_image<G: Game>(game: &G, position: &Position<G>, symmetry: u64, rng: &m
         let of_images = chance_probs(game, &image, &expected);
         for (&outcome, prob) in position.legal.iter().zip(probs) {
             let at = expected.binary_search(&image_of(outcome)).expect("a legal image");
-            equal!(of_images[at], prob, "outcome {outcome}, {}", board());
+            // The image's probabilities may be summed in another order.
+            holds!((of_images[at] - prob).abs() < 1e-6, "outcome {outcome}, {}", board());
         }
     }
     let action = position.legal[rng.below(position.legal.len())];

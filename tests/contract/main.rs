@@ -4,6 +4,7 @@
 //! A new game needs no line here.
 
 mod broken;
+mod leak;
 mod nim;
 #[path = "../support/mod.rs"]
 mod support;
