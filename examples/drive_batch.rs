@@ -18,7 +18,7 @@ fn main() -> vecaz::Result<()> {
     let shape =
         IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
     let params = SearchParams::new(&SearchConfig { simulations: 50, ..Default::default() }, &sizes);
-    // Any `Network` takes the place of uniform priors: that of a run, or your own.
+    // Any `Network` goes here: that of a run, or your own.
     let mut searchers =
         Searchers::new(rules.as_ref(), &UniformNet(shape), params, Placement::default(), 16, 2)?;
     let mut games = GameBatch::new(hex, 16);

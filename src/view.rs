@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 /// The most columns of a line.
 const WIDTH: usize = 80;
-/// The character of a place without a piece.
+/// The character of a cell without a piece.
 const FREE: char = '.';
 
 /// A position of `game` with everything in it, as lines of text.
@@ -116,7 +116,7 @@ impl Canvas {
     }
 }
 
-/// The mark of a piece, or that of a free place.
+/// The mark of a piece, or that of a free cell.
 fn mark_of(pieces: &[Piece], piece: Option<u8>) -> char {
     piece.and_then(|index| pieces.get(usize::from(index))).map_or(FREE, |piece| piece.mark)
 }
@@ -129,7 +129,7 @@ fn ends(spots: &[Spot]) -> impl Iterator<Item = u16> {
     })
 }
 
-/// The text of a piece, or that of a free place.
+/// The text of a piece, or that of a free cell.
 fn text_of(pieces: &[Piece], piece: Option<u8>) -> String {
     match piece.and_then(|index| pieces.get(usize::from(index))) {
         Some(piece) if piece.shape == Shape::Name => piece.name.clone(),
@@ -137,7 +137,7 @@ fn text_of(pieces: &[Piece], piece: Option<u8>) -> String {
     }
 }
 
-/// Two characters a place, or one more than the longest name where names are shown, with the labels of rows at the left and those of columns above, or below where pieces drop and on checkered
+/// Two characters a cell, or one more than the longest name where names are shown, with the labels of rows at the left and those of columns above, or below where pieces drop and on checkered
 /// boards.
 fn grid_text(grid: &Grid, last: &[Spot]) -> String {
     let mut canvas = Canvas::default();
@@ -150,7 +150,7 @@ fn grid_text(grid: &Grid, last: &[Spot]) -> String {
     let texts: Vec<String> =
         (0..grid.pieces.len()).map(|index| text_of(&grid.pieces, Some(index as u8))).collect();
     let width = texts.iter().map(|text| text.chars().count()).max().unwrap_or(1);
-    // The last character of a place.
+    // The last character of a cell.
     let column_of = |row: usize, column: usize| label_width + slant * row + (width + 1) * column + width;
     for (column, label) in grid.columns.iter().enumerate() {
         let last: String = label.chars().last().into_iter().collect();

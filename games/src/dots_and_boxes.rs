@@ -52,8 +52,8 @@ impl DotsAndBoxes {
         [above, above + self.columns, left, left + 1]
     }
 
-    /// The place of a line on the grid of dots, lines and boxes, whose rows and columns with even numbers have the dots.
-    fn place(&self, line: usize) -> (usize, usize) {
+    /// Row and column of a line on the grid of dots, lines and boxes, whose rows and columns with even numbers have the dots.
+    fn on_grid(&self, line: usize) -> (usize, usize) {
         match line.checked_sub(self.horizontal()) {
             None => (line / self.columns * 2, line % self.columns * 2 + 1),
             Some(line) => (line / (self.columns + 1) * 2 + 1, line % (self.columns + 1) * 2),
@@ -67,7 +67,7 @@ impl DotsAndBoxes {
         }
     }
 
-    /// The image of a place on the grid: bit 0 of `symmetry` mirrors the columns, bit 1 the rows, bit 2 transposes a square board first.
+    /// The image of a cell of the grid: bit 0 of `symmetry` mirrors the columns, bit 1 the rows, bit 2 transposes a square board first.
     fn image(&self, (row, column): (usize, usize), symmetry: u64) -> (usize, usize) {
         let (row, column) = if symmetry & 4 != 0 { (column, row) } else { (row, column) };
         let row = if symmetry & 2 != 0 { 2 * self.rows - row } else { row };
@@ -138,7 +138,7 @@ impl Game for DotsAndBoxes {
     fn step(&self, s: &mut State, action: u16, _: History<'_>) {
         let line = usize::from(action);
         s.lines[line / 64] |= 1 << (line % 64);
-        let (row, column) = self.place(line);
+        let (row, column) = self.on_grid(line);
         // The boxes above and below a horizontal line, or left and right of a vertical one; those beyond the border do not exist.
         let beside = match row % 2 {
             0 => [(row.wrapping_sub(2) / 2, column / 2), (row / 2, column / 2)],
@@ -162,7 +162,7 @@ impl Game for DotsAndBoxes {
         lines.fill(0.0);
         let (drawn, free) = lines.split_at_mut(width * (2 * self.rows + 1));
         for line in 0..self.lines() {
-            let (row, column) = self.place(line);
+            let (row, column) = self.on_grid(line);
             let plane = if s.has_line(line) { &mut *drawn } else { &mut *free };
             plane[row * width + column] = 1.0;
         }
@@ -186,12 +186,12 @@ impl Game for DotsAndBoxes {
     fn transform(&self, s: &State, symmetry: u64) -> State {
         let mut image = State { lines: [0; 2], boxes: [0; 2], ..*s };
         for line in (0..self.lines()).filter(|&line| s.has_line(line)) {
-            let line = self.line_at(self.image(self.place(line), symmetry));
+            let line = self.line_at(self.image(self.on_grid(line), symmetry));
             image.lines[line / 64] |= 1 << (line % 64);
         }
         for i in 0..self.rows * self.columns {
-            let place = (i / self.columns * 2 + 1, i % self.columns * 2 + 1);
-            let (row, column) = self.image(place, symmetry);
+            let cell = (i / self.columns * 2 + 1, i % self.columns * 2 + 1);
+            let (row, column) = self.image(cell, symmetry);
             let to = row / 2 * self.columns + column / 2;
             (0..2).for_each(|player| image.boxes[player] |= (s.boxes[player] >> i & 1) << to);
         }
@@ -199,7 +199,7 @@ impl Game for DotsAndBoxes {
     }
 
     fn transform_action(&self, action: u16, symmetry: u64) -> u16 {
-        self.line_at(self.image(self.place(usize::from(action)), symmetry)) as u16
+        self.line_at(self.image(self.on_grid(usize::from(action)), symmetry)) as u16
     }
 
     fn solved_positions(&self) -> Option<&'static str> {
@@ -227,13 +227,13 @@ impl Game for DotsAndBoxes {
     }
 
     fn spot(&self, _: &State, action: u16) -> Spot {
-        let (row, column) = self.place(usize::from(action));
+        let (row, column) = self.on_grid(usize::from(action));
         Spot::Place((row * (2 * self.columns + 1) + column) as u16)
     }
 
     /// The line above a box, `a1h`, or at its left, `a1v`; below the last row and right of the last column as if there were one more.
     fn action_name(&self, _: &State, action: u16) -> String {
-        let (row, column) = self.place(usize::from(action));
+        let (row, column) = self.on_grid(usize::from(action));
         format!("{}{}{}", char::from(b'a' + column as u8 / 2), row / 2 + 1, ["h", "v"][row % 2])
     }
 }

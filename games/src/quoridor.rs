@@ -53,7 +53,7 @@ impl Quoridor {
     }
 
     /// Places of walls of one direction.
-    fn wall_places(&self) -> usize {
+    fn wall_slots(&self) -> usize {
         (self.size - 1) * (self.size - 1)
     }
 
@@ -99,40 +99,39 @@ impl Quoridor {
         let ways = self.ways(s);
         let shortest = [0, 1].map(|pawn| ways.shortest(s.pawns[pawn], self.goal(pawn)));
         let across = self.size - 1;
-        let is_legal = |&(direction, place): &(usize, usize)| {
-            let has = |direction: usize, place: usize| s.walls[direction] >> place & 1 != 0;
-            let (along, step) = if direction == 0 { (place % across, 1) } else { (place / across, across) };
-            if has(0, place)
-                || has(1, place)
-                || along > 0 && has(direction, place - step)
-                || along + 1 < across && has(direction, place + step)
+        let is_legal = |&(direction, slot): &(usize, usize)| {
+            let has = |direction: usize, slot: usize| s.walls[direction] >> slot & 1 != 0;
+            let (along, step) = if direction == 0 { (slot % across, 1) } else { (slot / across, across) };
+            if has(0, slot)
+                || has(1, slot)
+                || along > 0 && has(direction, slot - step)
+                || along + 1 < across && has(direction, slot + step)
             {
                 return false;
             }
             // A wall beside the shortest way of a pawn leaves that one open.
-            let closed = closed_by(self.size, direction, place);
+            let closed = closed_by(self.size, direction, slot);
             (0..2).all(|pawn| {
                 shortest[pawn][direction] & closed == 0
                     || ways.without(direction, closed).lead(s.pawns[pawn], self.goal(pawn))
             })
         };
-        let places =
-            (0..2).flat_map(|direction| (0..self.wall_places()).map(move |place| (direction, place)));
-        places
+        let slots = (0..2).flat_map(|direction| (0..self.wall_slots()).map(move |slot| (direction, slot)));
+        slots
             .filter(is_legal)
-            .map(|(direction, place)| PAWN_ACTIONS + direction * self.wall_places() + place)
+            .map(|(direction, slot)| PAWN_ACTIONS + direction * self.wall_slots() + slot)
             .collect()
     }
 
-    /// The direction and the place of the wall that an action places.
+    /// The direction and the slot of the wall that an action sets.
     fn wall(&self, action: u16) -> Option<(usize, usize)> {
         let number = usize::from(action).checked_sub(PAWN_ACTIONS)?;
-        Some((number / self.wall_places(), number % self.wall_places()))
+        Some((number / self.wall_slots(), number % self.wall_slots()))
     }
 
     /// Walls turned by half.
     fn turned(&self, walls: u64) -> u64 {
-        walls.reverse_bits() >> (64 - self.wall_places())
+        walls.reverse_bits() >> (64 - self.wall_slots())
     }
 
     /// The player who has reached the far row, unless the game was drawn at that ply.
@@ -157,19 +156,18 @@ impl Quoridor {
         if player == s.to_play { *s } else { self.turned_state(s) }
     }
 
-    /// The place of a square on the grid of squares and the gaps between them.
+    /// The index of a square on the grid of squares and the gaps between them.
     fn on_grid(&self, square: usize) -> usize {
         square / self.size * 2 * (2 * self.size - 1) + square % self.size * 2
     }
 
-    /// The first of the three places of a wall on that grid, and the step to the next.
-    fn wall_on_grid(&self, direction: usize, place: usize) -> (usize, usize) {
-        let (side, row, column) =
-            (2 * self.size - 1, place / (self.size - 1) * 2, place % (self.size - 1) * 2);
+    /// The first of the three cells of a wall on that grid, and the step to the next.
+    fn wall_on_grid(&self, direction: usize, slot: usize) -> (usize, usize) {
+        let (side, row, column) = (2 * self.size - 1, slot / (self.size - 1) * 2, slot % (self.size - 1) * 2);
         if direction == 0 { ((row + 1) * side + column, 1) } else { (row * side + column + 1, side) }
     }
 
-    /// A square or a place of a wall, turned to the first player's view if the second is to move.
+    /// A square or a slot of a wall, turned to the first player's view if the second is to move.
     fn as_first(s: &State, index: usize, count: usize) -> usize {
         if s.to_play == 0 { index } else { count - 1 - index }
     }
@@ -198,8 +196,8 @@ impl Game for Quoridor {
 
     fn sizes(&self) -> Sizes {
         Sizes {
-            num_actions: PAWN_ACTIONS + 2 * self.wall_places(),
-            max_legal: 5 + 2 * self.wall_places(),
+            num_actions: PAWN_ACTIONS + 2 * self.wall_slots(),
+            max_legal: 5 + 2 * self.wall_slots(),
             max_plies: self.max_plies(),
             obs: ObsShape { channels: 9, height: self.size, width: self.size },
             num_symmetries: 2,
@@ -213,7 +211,7 @@ impl Game for Quoridor {
     }
 
     fn is_valid(&self, s: &State) -> bool {
-        let fits = |walls: &u64| u128::from(*walls) >> self.wall_places() == 0;
+        let fits = |walls: &u64| u128::from(*walls) >> self.wall_slots() == 0;
         s.to_play < 2
             && s.walls.iter().all(fits)
             && s.pawns.iter().all(|&pawn| usize::from(pawn) < self.squares())
@@ -237,8 +235,8 @@ impl Game for Quoridor {
     }
 
     fn step(&self, s: &mut State, action: u16, _: History<'_>) {
-        if let Some((direction, place)) = self.wall(action) {
-            s.walls[direction] |= 1 << place;
+        if let Some((direction, slot)) = self.wall(action) {
+            s.walls[direction] |= 1 << slot;
             s.left[0] -= 1;
         } else if let Some((_, to)) = self.steps(s).into_iter().find(|step| step.0 == usize::from(action)) {
             s.pawns[0] = to as u8;
@@ -275,10 +273,10 @@ impl Game for Quoridor {
         if symmetry == 0 {
             return *s;
         }
-        let has = |walls: u64, place: &usize| walls >> place & 1 != 0;
+        let has = |walls: u64, slot: &usize| walls >> slot & 1 != 0;
         let image = |walls: u64| {
-            (0..self.wall_places())
-                .filter(|place| has(walls, place))
+            (0..self.wall_slots())
+                .filter(|slot| has(walls, slot))
                 .fold(0, |all, i| all | 1 << mirrored(i, self.size - 1))
         };
         State {
@@ -292,8 +290,8 @@ impl Game for Quoridor {
         match (symmetry, self.wall(action)) {
             (0, _) => action,
             (_, None) => mirrored(usize::from(action), 3) as u16,
-            (_, Some((direction, place))) => {
-                (PAWN_ACTIONS + direction * self.wall_places() + mirrored(place, self.size - 1)) as u16
+            (_, Some((direction, slot))) => {
+                (PAWN_ACTIONS + direction * self.wall_slots() + mirrored(slot, self.size - 1)) as u16
             }
         }
     }
@@ -305,9 +303,9 @@ impl Game for Quoridor {
         pieces.extend([sign('-', "wall"), sign('|', "wall")]);
         let side = 2 * self.size - 1;
         let mut cells = vec![None; side * side];
-        for (direction, place) in (0..2).flat_map(|d| (0..self.wall_places()).map(move |place| (d, place))) {
-            if seen.walls[direction] >> place & 1 != 0 {
-                let (first, along) = self.wall_on_grid(direction, place);
+        for (direction, slot) in (0..2).flat_map(|d| (0..self.wall_slots()).map(move |slot| (d, slot))) {
+            if seen.walls[direction] >> slot & 1 != 0 {
+                let (first, along) = self.wall_on_grid(direction, slot);
                 (0..3).for_each(|k| cells[first + k * along] = Some(2 + direction as u8));
             }
         }
@@ -330,9 +328,9 @@ impl Game for Quoridor {
         let on_grid = |square: usize| self.on_grid(Self::as_first(s, square, self.squares())) as u16;
         let steps = self.steps(s);
         match (self.wall(action), steps.iter().find(|step| step.0 == usize::from(action))) {
-            (Some((direction, place)), _) => {
-                let place = Self::as_first(s, place, self.wall_places());
-                Spot::Place(self.wall_on_grid(direction, place).0 as u16)
+            (Some((direction, slot)), _) => {
+                let slot = Self::as_first(s, slot, self.wall_slots());
+                Spot::Place(self.wall_on_grid(direction, slot).0 as u16)
             }
             (None, Some(&(_, to))) => Spot::Move(on_grid(usize::from(s.pawns[0])), on_grid(to)),
             (None, None) => Spot::Button,
@@ -342,9 +340,9 @@ impl Game for Quoridor {
     fn action_name(&self, s: &State, action: u16) -> String {
         let steps = self.steps(s);
         match (self.wall(action), steps.iter().find(|step| step.0 == usize::from(action))) {
-            (Some((direction, place)), _) => {
-                let place = Self::as_first(s, place, self.wall_places());
-                Self::name(place, self.size - 1) + ["h", "v"][direction]
+            (Some((direction, slot)), _) => {
+                let slot = Self::as_first(s, slot, self.wall_slots());
+                Self::name(slot, self.size - 1) + ["h", "v"][direction]
             }
             (None, Some(&(_, to))) => Self::name(Self::as_first(s, to, self.squares()), self.size),
             (None, None) => "pass".into(),

@@ -74,14 +74,14 @@ impl State {
     }
 }
 
-/// The place of a cell on the board of 9x9 cells.
-fn place(board: usize, cell: usize) -> (usize, usize) {
+/// Row and column of a cell on the board of 9x9 cells.
+fn on_board(board: usize, cell: usize) -> (usize, usize) {
     (board / 3 * 3 + cell / 3, board % 3 * 3 + cell % 3)
 }
 
 /// The same with a free row and column between boards, which show the borders.
 fn spaced(board: usize, cell: usize) -> usize {
-    let (row, column) = place(board, cell);
+    let (row, column) = on_board(board, cell);
     (row + row / 3) * SIDE + column + column / 3
 }
 
@@ -156,7 +156,7 @@ impl Game for UltimateTicTacToe {
             let [own, other] = seats.map(|seat| s.cells[seat][board]);
             let planes = [own, other, boards_won[0], boards_won[1], open, choice];
             for cell in 0..9 {
-                let (row, column) = place(board, cell);
+                let (row, column) = on_board(board, cell);
                 for (plane, cells) in out.chunks_exact_mut(81).zip(planes) {
                     plane[row * 9 + column] = f32::from(cells >> cell & 1);
                 }
@@ -232,7 +232,7 @@ impl Game for UltimateTicTacToe {
         if s.board == ANY {
             return format!("board {}", action + 1);
         }
-        let (row, column) = place(usize::from(s.board), usize::from(action));
+        let (row, column) = on_board(usize::from(s.board), usize::from(action));
         format!("{}{}", char::from(b'a' + column as u8), row + 1)
     }
 }

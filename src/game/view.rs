@@ -173,7 +173,7 @@ pub enum Board {
     },
 }
 
-/// The form of a grid's places.
+/// The form of a grid's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GridStyle {
@@ -183,33 +183,33 @@ pub enum GridStyle {
     Checkered,
     /// Points where lines cross.
     Lines,
-    /// Columns into which pieces drop: any place of a column means the lowest that is free.
+    /// Columns into which pieces drop: any cell of a column means the lowest that is free.
     Drop,
     /// Hexagons; each row begins half a hexagon further right than the one above it.
     Hexagons,
 }
 
-/// A grid of places, numbered row by row from the top left.
+/// A grid of cells, numbered row by row from the top left.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Grid {
-    /// The form of the places.
+    /// The form of the cells.
     pub style: GridStyle,
-    /// The labels of the columns. A column without a label lies between places.
+    /// The labels of the columns. A column without a label lies between cells.
     pub columns: Vec<String>,
-    /// The labels of the rows from the top, empty if rows have none. A row without a label lies between places.
+    /// The labels of the rows from the top, empty if rows have none. A row without a label lies between cells.
     pub rows: Vec<String>,
     /// The players whose aim the borders are: top, right, bottom, left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub borders: Option<[u8; 4]>,
     /// The kinds of pieces.
     pub pieces: Vec<Piece>,
-    /// The index in `pieces` of the piece on each place. `[rows * columns]`
+    /// The index in `pieces` of the piece on each cell. `[rows * columns]`
     pub cells: Vec<Option<u8>>,
 }
 
 impl Grid {
-    /// A board of `rows` and `columns`, of which those with `is_gap` lie between places: borders, walls, lines between dots. The others have
-    /// letters as labels of columns and numbers as labels of rows. `piece` gives the index in `pieces` of the piece on each place.
+    /// A board of `rows` and `columns`, of which those with `is_gap` lie between cells: borders, walls, lines between dots. The others have
+    /// letters as labels of columns and numbers as labels of rows. `piece` gives the index in `pieces` of the piece on each cell.
     pub fn labelled(
         style: GridStyle,
         [rows, columns]: [usize; 2],
@@ -234,12 +234,12 @@ impl Grid {
         }
     }
 
-    /// True for a border, a wall or a line between places: its row or column has no label, where others have one.
+    /// True for a border, a wall or a line between cells: its row or column has no label, where others have one.
     pub fn is_between_places(&self, row: usize, column: usize) -> bool {
         [self.rows.get(row), self.columns.get(column)].into_iter().flatten().any(String::is_empty)
     }
 
-    /// The row, from the top, and the column of a place.
+    /// The row, from the top, and the column of a cell.
     pub fn row_and_column(&self, index: u16) -> (usize, usize) {
         let columns = self.columns.len().max(1);
         (usize::from(index) / columns, usize::from(index) % columns)
@@ -272,7 +272,7 @@ impl Piece {
             .collect()
     }
 
-    /// The index in [`Piece::pair`] of the piece on a place, by the stones of either player.
+    /// The index in [`Piece::pair`] of the piece on a cell, by the stones of either player.
     pub fn of(first: bool, second: bool) -> Option<u8> {
         match (first, second) {
             (true, _) => Some(0),

@@ -9,14 +9,14 @@ pub struct Ways {
     pub right: u128,
 }
 
-/// The lower or right sides, by `direction`, that a wall at `place` closes: those of two squares.
-pub fn closed_by(size: usize, direction: usize, place: usize) -> u128 {
-    let first = place / (size - 1) * size + place % (size - 1);
+/// The lower or right sides, by `direction`, that a wall in `slot` closes: those of two squares.
+pub fn closed_by(size: usize, direction: usize, slot: usize) -> u128 {
+    let first = slot / (size - 1) * size + slot % (size - 1);
     1 << first | 1 << (first + [1, size][direction])
 }
 
 impl Ways {
-    /// The ways between horizontal and vertical walls, given by the places of their middles.
+    /// The ways between horizontal and vertical walls, given by the cells of their middles.
     pub fn new(size: usize, walls: [u64; 2]) -> Self {
         let last_column = (0..size).fold(0, |set, row| set | 1 << (row * size + size - 1));
         let first_rows = |rows: usize| (1 << (rows * size)) - 1;
