@@ -18,12 +18,6 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Simulations of PUCT that are begun at once: more than any tree has.
-const UNLIMITED: u32 = 1 << 30;
-/// Simulations of the first sequential halving, if the end is not known. Each further one has as many as all before it.
-const FIRST_HALVING: u64 = 64;
-/// The most simulations of one sequential halving.
-const LARGEST_HALVING: u64 = 1 << 14;
 /// The longest expected continuation.
 const LINE: usize = 12;
 
@@ -45,10 +39,8 @@ enum Root {
     Unset,
     /// Their roots are the position before these actions, which were played since.
     Behind(Vec<u16>),
-    /// Their roots are the position; no simulations are begun.
+    /// Their roots are the position.
     Set,
-    /// Simulations are begun.
-    Begun,
 }
 
 /// Simulations and evaluations of one analysis.
@@ -124,7 +116,7 @@ impl Engine {
                 actions.push(action);
                 Root::Behind(actions)
             }
-            Root::Set | Root::Begun => Root::Behind(vec![action]),
+            Root::Set => Root::Behind(vec![action]),
         };
         Ok(())
     }
@@ -173,7 +165,7 @@ impl Engine {
     fn set_root(&mut self) -> Result<()> {
         let key =
             RowKey { seed: self.settings.seed, ply: self.play.actions().len() as u64, ..RowKey::default() };
-        if matches!(self.root, Root::Set | Root::Begun) {
+        if matches!(self.root, Root::Set) {
             return Ok(());
         }
         let is_hidden = self.play.game().sizes().hidden_information;
@@ -189,10 +181,10 @@ impl Engine {
         }
         self.draw = self.trees.draw(&positions)?;
         self.root = Root::Set;
-        self.trees.read_visits()
+        Ok(())
     }
 
-    /// Makes passes until an end. The first is made in any case: without the root's evaluation there is no result.
+    /// Searches until an end.
     fn search(
         &mut self,
         clock: &Clock<'_>,
@@ -200,66 +192,21 @@ impl Engine {
         interval: Duration,
         report: &mut (dyn FnMut(&Analysis) + Send),
     ) -> Result<EndCause> {
-        let mut reported = Instant::now();
         loop {
-            if !matches!(self.root, Root::Begun) {
-                self.trees.begin(self.next_simulations(clock))?;
-                self.root = Root::Begun;
-            }
-            let made = self.trees.pass(clock)?;
+            let made = self.trees.search(clock, Instant::now().checked_add(interval))?;
             counts.simulations += made.simulations;
             counts.evaluations += made.evaluations;
-            if made.is_partial && self.trees.is_proven()? {
+            if made.is_proven && (clock.stops_at_proof() || made.standing != Standing::Open) {
                 return Ok(EndCause::Proven);
             }
             if let Some(end) = clock.end() {
                 return Ok(end);
             }
-            if self.trees.visits() == 0 && clock.reaches(0) {
-                return Ok(EndCause::Simulations);
-            }
             match made.standing {
-                Standing::Open => {}
-                // All that this algorithm looks at is evaluated.
-                Standing::Done if self.settings.params.algorithm == Algorithm::Afterstate => {
-                    return Ok(EndCause::Simulations);
-                }
-                Standing::Done => self.root = Root::Set,
-                Standing::Limit => return Ok(EndCause::Simulations),
-                Standing::Full => {
-                    if let Some(end) = self.make_room(clock)? {
-                        return Ok(end);
-                    }
-                }
-            }
-            if reported.elapsed() >= interval {
-                report(&self.found(clock, counts, EndCause::Running)?);
-                reported = Instant::now();
-            }
-        }
-    }
-
-    /// The simulations of each tree that are begun next.
-    fn next_simulations(&self, clock: &Clock<'_>) -> u32 {
-        if self.settings.params.algorithm != Algorithm::Gumbel {
-            return UNLIMITED;
-        }
-        match clock.known_visits(self.trees.visits()) {
-            Some(left) if self.trees.visits() == 0 && left <= LARGEST_HALVING => left.max(1) as u32,
-            _ => self.trees.visits().next_power_of_two().clamp(FIRST_HALVING, LARGEST_HALVING) as u32,
-        }
-    }
-
-    /// Makes room for the next pass; returns the end of the analysis where there is none to make, or no time.
-    fn make_room(&mut self, clock: &Clock<'_>) -> Result<Option<EndCause>> {
-        let needed = self.trees.needed_nodes()?;
-        match self.trees.growth(needed) {
-            None => Ok(Some(EndCause::Memory)),
-            Some((_, time)) if clock.ends_within(time) => Ok(Some(EndCause::Time)),
-            Some((nodes, _)) => {
-                self.trees.grow(nodes)?;
-                self.root = Root::Set;
-                Ok(None)
+                Standing::Open => report(&self.found(clock, counts, EndCause::Running)?),
+                Standing::Done | Standing::Limit => return Ok(EndCause::Simulations),
+                Standing::Memory => return Ok(EndCause::Memory),
+                Standing::Time => return Ok(EndCause::Time),
             }
         }
     }

@@ -1,45 +1,92 @@
 //! The trees of one thread, and its passes.
 
 use super::limit::Clock;
-use crate::backend::RowBudget;
+use crate::backend::plan::BackendPlan;
+use crate::backend::{AnyGame, Placement, PlyPlan, RowBudget, make};
+use crate::config::Algorithm;
 use crate::error::Result;
-use crate::searcher::Searcher;
+use crate::search::root::{Exploration, RootSummary, RowKey};
+use crate::searcher::{SearchRequest, Searcher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// Visits of a tree for each leaf of a pass, if the engine chooses: with fewer, virtual loss would determine the selection.
 const VISITS_PER_LEAF: u64 = 16;
+/// Simulations of PUCT that are begun at once: more than any tree has.
+const UNLIMITED: u32 = 1 << 30;
+/// Simulations of the first sequential halving, if the end is not known. Each further one has as many as all before it.
+const FIRST_HALVING: u64 = 64;
+/// The most simulations of one sequential halving.
+const LARGEST_HALVING: u64 = 1 << 14;
+/// How much larger a full tree becomes.
+pub(super) const GROWTH: usize = 4;
+/// Bytes a second that are copied into larger trees, at least.
+const COPIED_PER_SECOND: f64 = 5e8;
+
+/// A tree of a shard.
+#[derive(Clone)]
+struct Row {
+    /// The key of its random numbers.
+    key: RowKey,
+    exploration: Exploration,
+    /// Sums of values that arrays which grew do not hold. `[P]`
+    carried: Vec<f32>,
+}
 
 /// Trees that one searcher holds, in its first rows.
 pub(super) struct Shard {
     pub searcher: Searcher,
-    /// The number of trees.
-    pub rows: usize,
-    /// Visits of their roots.
-    pub visits: u64,
+    game: Arc<dyn AnyGame>,
+    placement: Placement,
+    /// The arrays.
+    plan: BackendPlan,
+    rows: Vec<Row>,
+    /// Visits of the roots.
+    visits: u64,
+    /// True while simulations that were begun are left.
+    has_begun: bool,
 }
 
 /// How the passes of one call are made.
 #[derive(Clone, Copy)]
 pub(super) struct PassPlan<'a> {
     pub clock: &'a Clock<'a>,
-    /// The most passes: 1 where there is one shard, since only other shards' threads would wait.
-    pub passes: usize,
+    /// The time after which no further pass is made; the first one of a call in any case.
+    pub until: Option<Instant>,
     /// L, 0 for as many as the visits allow.
     pub leaves: u32,
-    /// Nodes that a tree has room for, and that one pass can add to it.
-    pub room: usize,
-    pub pass_nodes: usize,
+    /// The most nodes that the memory limit allows a tree.
+    pub max_nodes: usize,
+    /// Set by a shard with a proven root: the others make no further pass. None where they make theirs to the end, so that their number
+    /// does not depend on time.
+    pub proof: Option<&'a AtomicBool>,
 }
 
-/// What keeps a shard, or all shards, from another pass.
+impl PassPlan<'_> {
+    /// True if no pass is to be made, whatever the visits are.
+    fn is_over(&self) -> bool {
+        self.clock.is_over() || self.proof.is_some_and(|proof| proof.load(Ordering::Relaxed))
+    }
+
+    /// True after the time until which passes are made.
+    fn is_late(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
+}
+
+/// What keeps a shard, or all shards, from another pass. Of two shards the greater counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Standing {
-    /// The simulations that were begun are made.
+    /// All that the algorithm looks at is evaluated, or a root is proven.
     #[default]
     Done,
     /// The visits of the limit are reached.
     Limit,
-    /// A tree has no room.
-    Full,
+    /// A tree has as many nodes as the memory limit allows.
+    Memory,
+    /// The time would be over before a tree has become larger.
+    Time,
     /// Nothing but the end of the call.
     Open,
 }
@@ -49,8 +96,8 @@ pub(super) enum Standing {
 pub(super) struct Made {
     pub simulations: u64,
     pub evaluations: u64,
-    /// True if a tree was left out of a pass: its root may be proven.
-    pub is_partial: bool,
+    /// True if the root of a tree is proven.
+    pub is_proven: bool,
     /// That of the shard that is farthest from its end.
     pub standing: Standing,
 }
@@ -61,55 +108,237 @@ impl Made {
         Self {
             simulations: self.simulations + other.simulations,
             evaluations: self.evaluations + other.evaluations,
-            is_partial: self.is_partial || other.is_partial,
+            is_proven: self.is_proven || other.is_proven,
             standing: self.standing.max(other.standing),
         }
     }
 }
 
 impl Shard {
-    /// Makes passes until something keeps it from more. What it does depends on its own trees alone, so that slices of a search do what one
-    /// search does.
+    /// `rows` trees without roots in the arrays of `plan`.
+    pub fn new(
+        game: &Arc<dyn AnyGame>,
+        searcher: Searcher,
+        placement: Placement,
+        plan: BackendPlan,
+        rows: usize,
+    ) -> Self {
+        let row = Row {
+            key: RowKey::default(),
+            exploration: Exploration::Plain,
+            carried: vec![0.0; game.sizes().num_players],
+        };
+        let rows = vec![row; rows];
+        Self { searcher, game: game.clone(), placement, plan, rows, visits: 0, has_begun: false }
+    }
+
+    /// Plants a new tree.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn set_root(&mut self, row: usize, position: &SearchRequest) -> Result<()> {
+        self.searcher.backend.set_root(row, &position.state, &position.history)
+    }
+
+    /// Moves a root along `actions` to `position` and keeps the tree below it.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn advance(&mut self, row: usize, actions: &[u16], position: &SearchRequest) -> Result<()> {
+        self.searcher.backend.advance(row, actions, &position.state, &position.history)
+    }
+
+    /// The random numbers of a tree with a new root.
+    pub fn set_key(&mut self, row: usize, key: RowKey, exploration: Exploration) {
+        let of = &mut self.rows[row];
+        (of.key, of.exploration) = (key, exploration);
+        of.carried.fill(0.0);
+        self.has_begun = false;
+    }
+
+    /// Makes passes until something keeps it from more; the first of a tree without visits in any case. What it does depends on its own
+    /// trees alone, so that slices of a search do what one search does.
     ///
     /// # Errors
     /// Those of the network and the device.
-    pub fn pass(&mut self, plan: PassPlan<'_>) -> Result<Made> {
+    pub fn search(&mut self, plan: PassPlan<'_>) -> Result<Made> {
         let mut made = Made::default();
-        for _ in 0..plan.passes {
-            if self.visits > 0 {
+        let mut is_first = true;
+        loop {
+            if self.visits > 0 || !is_first {
                 if plan.clock.reaches(self.mean_visits()) {
                     return Ok(Made { standing: Standing::Limit, ..made });
                 }
-                if plan.clock.is_over() {
-                    break;
+                if plan.is_over() || (!is_first && plan.is_late()) {
+                    return Ok(Made { standing: Standing::Open, ..made });
                 }
             }
-            if self.largest()? + plan.pass_nodes > plan.room {
-                return Ok(Made { standing: Standing::Full, ..made });
+            if let Some(standing) = self.make_room(&plan)? {
+                return Ok(Made { standing, ..made });
+            }
+            if !self.has_begun {
+                self.begin(self.next_simulations(plan.clock))?;
+                self.has_begun = true;
             }
             let leaves = match plan.leaves {
                 0 => (self.mean_visits() / VISITS_PER_LEAF).max(1) as usize,
                 leaves => leaves as usize,
             };
+            is_first = false;
             let stats = self.searcher.pass(RowBudget { leaves, ..RowBudget::ALL })?;
             made.simulations += stats.simulations as u64;
             made.evaluations += stats.evaluations as u64;
-            made.is_partial |= stats.rows < self.rows;
             self.visits += stats.simulations as u64;
+            if stats.rows < self.rows.len() && self.is_proven()? {
+                plan.proof.inspect(|proof| proof.store(true, Ordering::Relaxed));
+                return Ok(Made { is_proven: true, ..made });
+            }
             if stats.leaves == 0 {
-                return Ok(made);
+                self.has_begun = false;
+                if self.plan.params.algorithm == Algorithm::Afterstate {
+                    return Ok(made);
+                }
             }
         }
-        Ok(Made { standing: Standing::Open, ..made })
+    }
+
+    /// Begins `simulations` more simulations in every tree.
+    fn begin(&mut self, simulations: u32) -> Result<()> {
+        for (index, row) in self.rows.iter().enumerate() {
+            let plan = PlyPlan { simulations, exploration: row.exploration, key: row.key };
+            self.searcher.backend.begin(index, plan)?;
+        }
+        Ok(())
+    }
+
+    /// The simulations of each tree that are begun next.
+    fn next_simulations(&self, clock: &Clock<'_>) -> u32 {
+        if self.plan.params.algorithm != Algorithm::Gumbel {
+            return UNLIMITED;
+        }
+        let visits = self.mean_visits();
+        match clock.known_visits(visits) {
+            Some(left) if visits == 0 && left <= LARGEST_HALVING => left.max(1) as u32,
+            _ => visits.next_power_of_two().clamp(FIRST_HALVING, LARGEST_HALVING) as u32,
+        }
+    }
+
+    /// True if a tree has a proven root. Deals of hidden cards prove nothing: [`crate::search::SearchParams`] has no bounds there.
+    fn is_proven(&mut self) -> Result<bool> {
+        let mut summary = RootSummary::default();
+        for row in 0..self.rows.len() {
+            self.searcher.backend.summarise(row, &mut summary)?;
+            if summary.proven {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Makes room for the next pass; returns what stands against it.
+    fn make_room(&mut self, plan: &PassPlan<'_>) -> Result<Option<Standing>> {
+        let mut needed = 0;
+        for row in 0..self.rows.len() {
+            needed = needed.max(self.searcher.backend.num_nodes(row)?);
+        }
+        needed += BackendPlan::nodes_for(self.plan.params.leaves, &self.game.sizes());
+        if needed <= self.plan.nodes {
+            return Ok(None);
+        }
+        if needed > plan.max_nodes {
+            return Ok(Some(Standing::Memory));
+        }
+        let larger = sized(self.plan, needed.max(GROWTH * self.plan.nodes).min(plan.max_nodes), &*self.game);
+        let bytes = larger.row_bytes(&self.game.sizes(), self.game.state_size()) * self.rows.len();
+        if plan.clock.ends_within(Duration::from_secs_f64(bytes as f64 / COPIED_PER_SECOND)) {
+            return Ok(Some(Standing::Time));
+        }
+        self.grow(larger).map(|()| None)
+    }
+
+    /// Gives every tree the arrays of `plan`.
+    fn grow(&mut self, plan: BackendPlan) -> Result<()> {
+        let before = self.values()?;
+        let snapshots = (0..self.rows.len()).map(|row| self.searcher.backend.snapshot(row, self.plan.nodes));
+        let snapshots = snapshots.collect::<Result<Vec<_>>>()?;
+        let mut backend = make(self.game.as_ref(), plan, self.placement, 1)?;
+        for (row, snapshot) in snapshots.iter().enumerate() {
+            backend.set_root_tree(row, snapshot)?;
+        }
+        self.searcher.set_backend(backend)?;
+        self.plan = plan;
+        self.begin(0)?;
+        self.has_begun = false;
+        // The new arrays know the value sum of the player to move alone, where there are more than two.
+        let after = self.values()?;
+        for (row, (before, after)) in self.rows.iter_mut().zip(before.iter().zip(&after)) {
+            row.carried
+                .iter_mut()
+                .zip(before.iter().zip(after))
+                .for_each(|(sum, (old, new))| *sum += old - new);
+        }
+        Ok(())
+    }
+
+    /// The sum of the values backed up to each root, without what is carried. `[rows][P]`
+    fn values(&mut self) -> Result<Vec<Vec<f32>>> {
+        let mut summary = RootSummary::default();
+        let value_of = |row| {
+            self.searcher.backend.summarise(row, &mut summary)?;
+            let visits = if summary.proven { 0.0 } else { node_visits(&summary) };
+            Ok(summary.value.iter().map(|value| value * visits).collect())
+        };
+        (0..self.rows.len()).map(value_of).collect()
+    }
+
+    /// Nodes of all trees.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn nodes(&mut self) -> Result<usize> {
+        (0..self.rows.len()).try_fold(0, |sum, row| Ok(sum + self.searcher.backend.num_nodes(row)?))
+    }
+
+    /// Reads the visits of the roots.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn read_visits(&mut self) -> Result<()> {
+        let parts = self.parts()?;
+        self.visits = parts.iter().flat_map(|part| &part.visits).map(|&visits| visits as u64).sum();
+        Ok(())
     }
 
     /// Mean visits of a tree.
-    pub fn mean_visits(&self) -> u64 {
-        self.visits / self.rows as u64
+    fn mean_visits(&self) -> u64 {
+        self.visits / self.rows.len() as u64
     }
 
-    /// Nodes of the largest tree.
-    pub fn largest(&mut self) -> Result<usize> {
-        (0..self.rows).try_fold(0, |largest, row| Ok(largest.max(self.searcher.backend.num_nodes(row)?)))
+    /// The result of every tree. `[rows]`
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn parts(&mut self) -> Result<Vec<RootSummary>> {
+        let mut parts = vec![RootSummary::default(); self.rows.len()];
+        for (index, (row, part)) in self.rows.iter().zip(&mut parts).enumerate() {
+            self.searcher.backend.summarise(index, part)?;
+            if !part.proven {
+                let visits = node_visits(part);
+                part.value.iter_mut().zip(&row.carried).for_each(|(value, sum)| *value += sum / visits);
+            }
+        }
+        Ok(parts)
     }
+}
+
+/// `plan` with T = `nodes`, a quarter of which is free after a move: kept trees are trimmed to the rest.
+pub(super) fn sized(plan: BackendPlan, nodes: usize, game: &dyn AnyGame) -> BackendPlan {
+    let mut plan = BackendPlan { nodes, ..plan };
+    plan.params.simulations = (nodes / 4 / (1 + game.sizes().max_chance_run)) as u32;
+    plan
+}
+
+/// The visits of a root, its own evaluation included.
+fn node_visits(summary: &RootSummary) -> f32 {
+    1.0 + summary.visits.iter().sum::<i32>() as f32
 }

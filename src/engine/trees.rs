@@ -2,9 +2,9 @@
 
 use super::limit::Clock;
 use super::settings::{Settings, Sharing};
-use super::shard::{Made, PassPlan, Shard};
+use super::shard::{GROWTH, Made, PassPlan, Shard, sized};
+use crate::backend::AnyGame;
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::backend::{AnyGame, PlyPlan, make};
 use crate::config::{Algorithm, DeviceName};
 use crate::error::{Error, Result};
 use crate::net::{Network, SplitBatch};
@@ -13,19 +13,14 @@ use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::searcher::{SearchRequest, Searcher};
 use rayon::prelude::*;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 const MIB: usize = 1 << 20;
 /// Nodes of a tree at first.
 const FIRST_NODES: usize = 4096;
-/// How much larger a full tree becomes.
-const GROWTH: usize = 4;
-/// Bytes a second that are copied into larger trees, at least.
-const COPIED_PER_SECOND: f64 = 5e8;
 /// Leaves of a pass for each thread, if the engine chooses.
 const LEAVES_PER_THREAD: u32 = 32;
-/// Passes of a shard before the threads meet: the shorter passes of one thread make up for its longer ones.
-const PASSES_TOGETHER: usize = 8;
 
 /// The trees of one position.
 pub(super) struct Trees {
@@ -33,16 +28,12 @@ pub(super) struct Trees {
     settings: Settings,
     /// Each for one thread, or one for all. `[shards]`
     shards: Vec<Shard>,
-    /// The arrays of a shard.
-    plan: BackendPlan,
+    /// Trees of a shard; the last one may have fewer.
+    rows: usize,
     /// Trees of all shards.
     count: usize,
     /// The most nodes that the memory limit allows a tree.
     max_nodes: usize,
-    /// The keys of the trees' random numbers. `[count]`
-    keys: Vec<RowKey>,
-    /// Sums of values that arrays which grew do not hold. `[count][P]`
-    carried: Vec<Vec<f32>>,
 }
 
 impl Trees {
@@ -87,18 +78,11 @@ impl Trees {
                 parts => Box::new(SplitBatch::new(network, parts)),
             };
             let searcher = Searcher::new(game.as_ref(), network, plan, settings.placement)?;
-            Ok(Shard { searcher, rows: plan.rows.min(count - index * plan.rows), visits: 0 })
+            let rows = plan.rows.min(count - index * plan.rows);
+            Ok(Shard::new(game, searcher, settings.placement, plan, rows))
         };
-        Ok(Self {
-            game: game.clone(),
-            settings,
-            shards: (0..shards).map(shard).collect::<Result<_>>()?,
-            plan,
-            count,
-            max_nodes,
-            keys: vec![RowKey::default(); count],
-            carried: vec![vec![0.0; sizes.num_players]; count],
-        })
+        let (shards, rows) = ((0..shards).map(shard).collect::<Result<_>>()?, plan.rows);
+        Ok(Self { game: game.clone(), settings, shards, rows, count, max_nodes })
     }
 
     /// The rules.
@@ -112,8 +96,8 @@ impl Trees {
     }
 
     /// The shard of tree `tree`, and its row there.
-    fn at(&mut self, tree: usize) -> (&mut Searcher, usize) {
-        (&mut self.shards[tree / self.plan.rows].searcher, tree % self.plan.rows)
+    fn at(&mut self, tree: usize) -> (&mut Shard, usize) {
+        (&mut self.shards[tree / self.rows], tree % self.rows)
     }
 
     /// Plants new trees: one for each position, or all for the only one.
@@ -122,12 +106,10 @@ impl Trees {
     /// Those of the device.
     pub fn set_roots(&mut self, positions: &[SearchRequest]) -> Result<()> {
         for tree in 0..self.count {
-            let position = &positions[tree % positions.len()];
             let (shard, row) = self.at(tree);
-            shard.backend.set_root(row, &position.state, &position.history)?;
+            shard.set_root(row, &positions[tree % positions.len()])?;
         }
-        self.set_keys(positions);
-        Ok(())
+        self.set_keys(positions)
     }
 
     /// The probability of a draw by the network's own estimate, the mean over `positions`; None where the network has none.
@@ -152,53 +134,41 @@ impl Trees {
     pub fn advance(&mut self, actions: &[u16], position: &SearchRequest) -> Result<()> {
         for tree in 0..self.count {
             let (shard, row) = self.at(tree);
-            shard.backend.advance(row, actions, &position.state, &position.history)?;
+            shard.advance(row, actions, position)?;
         }
-        self.set_keys(std::slice::from_ref(position));
-        Ok(())
+        self.set_keys(std::slice::from_ref(position))
     }
 
-    fn set_keys(&mut self, positions: &[SearchRequest]) {
+    /// Gives the trees the keys of their new roots, and reads what these have been visited.
+    fn set_keys(&mut self, positions: &[SearchRequest]) -> Result<()> {
+        let is_hidden = self.game.sizes().hidden_information;
         for tree in 0..self.count {
-            let key = positions[tree % positions.len()].key;
-            self.keys[tree] = RowKey { determinisation: tree as u64, ..key };
-        }
-        self.carried.iter_mut().for_each(|sums| sums.fill(0.0));
-    }
-
-    /// Begins `simulations` more simulations in every tree.
-    ///
-    /// # Errors
-    /// Those of the device.
-    pub fn begin(&mut self, simulations: u32) -> Result<()> {
-        for tree in 0..self.count {
-            let key = self.keys[tree];
-            let is_noisy = !self.game.sizes().hidden_information && tree > 0;
-            let exploration = if is_noisy { Exploration::Noisy } else { Exploration::Plain };
+            let key = RowKey { determinisation: tree as u64, ..positions[tree % positions.len()].key };
+            let exploration = if !is_hidden && tree > 0 { Exploration::Noisy } else { Exploration::Plain };
             let (shard, row) = self.at(tree);
-            shard.backend.begin(row, PlyPlan { simulations, exploration, key })?;
+            shard.set_key(row, key, exploration);
         }
-        Ok(())
+        self.shards.iter_mut().try_for_each(Shard::read_visits)
     }
 
-    /// Passes of all trees, up to the limits of `clock`: one, or [`PASSES_TOGETHER`] where several threads make them. The first is made in any
-    /// case.
+    /// Passes of all trees, up to the limits of `clock` or the time `until`.
     ///
     /// # Errors
     /// Those of the network and the device.
-    pub fn pass(&mut self, clock: &Clock<'_>) -> Result<Made> {
+    pub fn search(&mut self, clock: &Clock<'_>, until: Option<Instant>) -> Result<Made> {
+        let proof = AtomicBool::new(false);
         let plan = PassPlan {
             clock,
-            passes: if self.shards.len() > 1 { PASSES_TOGETHER } else { 1 },
+            until,
             leaves: self.settings.leaves,
-            room: self.plan.nodes,
-            pass_nodes: self.pass_nodes(),
+            max_nodes: self.max_nodes,
+            proof: clock.stops_at_proof().then_some(&proof),
         };
         if let [shard] = self.shards.as_mut_slice() {
-            return shard.pass(plan);
+            return shard.search(plan);
         }
         let made: Vec<Result<Made>> =
-            self.shards.par_iter_mut().with_max_len(1).map(|shard| shard.pass(plan)).collect();
+            self.shards.par_iter_mut().with_max_len(1).map(|shard| shard.search(plan)).collect();
         made.into_iter().try_fold(Made::default(), |all, made| Ok(all.and(made?)))
     }
 
@@ -207,110 +177,7 @@ impl Trees {
     /// # Errors
     /// Those of the device.
     pub fn nodes(&mut self) -> Result<usize> {
-        (0..self.count).try_fold(0, |sum, tree| {
-            let (shard, row) = self.at(tree);
-            Ok(sum + shard.backend.num_nodes(row)?)
-        })
-    }
-
-    /// Nodes that one pass can add to a tree.
-    fn pass_nodes(&self) -> usize {
-        BackendPlan::nodes_for(self.plan.params.leaves, self.shards[0].searcher.backend.sizes())
-    }
-
-    /// Nodes that the largest tree needs for another pass.
-    ///
-    /// # Errors
-    /// Those of the device.
-    pub fn needed_nodes(&mut self) -> Result<usize> {
-        let largest = self
-            .shards
-            .iter_mut()
-            .try_fold(0, |largest, shard| Ok::<_, Error>(largest.max(shard.largest()?)))?;
-        Ok(largest + self.pass_nodes())
-    }
-
-    /// The size to which trees grow that need room for `nodes` nodes; None where the memory limit does not allow it. Also returns an
-    /// estimate of the time that this takes.
-    pub fn growth(&self, nodes: usize) -> Option<(usize, Duration)> {
-        if nodes > self.max_nodes {
-            return None;
-        }
-        let target = nodes.max(GROWTH * self.plan.nodes).min(self.max_nodes);
-        let plan = sized(self.plan, target, self.game.as_ref());
-        let row = plan.row_bytes(&self.game.sizes(), self.game.state_size());
-        Some((target, Duration::from_secs_f64((row * self.count) as f64 / COPIED_PER_SECOND)))
-    }
-
-    /// Gives every tree room for `nodes` nodes. [`Self::begin`] must follow.
-    ///
-    /// # Errors
-    /// Those of the device.
-    pub fn grow(&mut self, nodes: usize) -> Result<()> {
-        let before = self.values()?;
-        let plan = sized(self.plan, nodes, self.game.as_ref());
-        for shard in &mut self.shards {
-            let Shard { searcher, rows, .. } = shard;
-            let snapshots = (0..*rows).map(|row| searcher.backend.snapshot(row, self.plan.nodes));
-            let snapshots = snapshots.collect::<Result<Vec<_>>>()?;
-            let mut backend = make(self.game.as_ref(), plan, self.settings.placement, 1)?;
-            for (row, snapshot) in snapshots.iter().enumerate() {
-                backend.set_root_tree(row, snapshot)?;
-            }
-            searcher.set_backend(backend)?;
-        }
-        self.plan = plan;
-        self.begin(0)?;
-        // The new arrays know the value sum of the player to move alone, where there are more than two.
-        let after = self.values()?;
-        for (sums, (before, after)) in self.carried.iter_mut().zip(before.iter().zip(&after)) {
-            sums.iter_mut().zip(before.iter().zip(after)).for_each(|(sum, (old, new))| *sum += old - new);
-        }
-        Ok(())
-    }
-
-    /// The sum of the values backed up to each root, without what is carried. `[count][P]`
-    fn values(&mut self) -> Result<Vec<Vec<f32>>> {
-        let mut out = Vec::new();
-        let mut summary = RootSummary::default();
-        for tree in 0..self.count {
-            let (shard, row) = self.at(tree);
-            shard.backend.summarise(row, &mut summary)?;
-            let visits = if summary.proven { 0.0 } else { node_visits(&summary) };
-            out.push(summary.value.iter().map(|value| value * visits).collect());
-        }
-        Ok(out)
-    }
-
-    /// Reads the visits of all roots.
-    ///
-    /// # Errors
-    /// Those of the device.
-    pub fn read_visits(&mut self) -> Result<()> {
-        let parts = self.parts()?;
-        for (shard, parts) in self.shards.iter_mut().zip(parts.chunks(self.plan.rows)) {
-            shard.visits = parts.iter().flat_map(|part| &part.visits).map(|&visits| visits as u64).sum();
-        }
-        Ok(())
-    }
-
-    /// Mean visits of a tree.
-    pub fn visits(&self) -> u64 {
-        self.shards.iter().map(|shard| shard.visits).sum::<u64>() / self.count as u64
-    }
-
-    /// The result of every tree. `[count]`
-    fn parts(&mut self) -> Result<Vec<RootSummary>> {
-        let mut parts = vec![RootSummary::default(); self.count];
-        for (tree, part) in parts.iter_mut().enumerate() {
-            let (shard, row) = self.at(tree);
-            shard.backend.summarise(row, part)?;
-            if !part.proven {
-                let (sums, visits) = (&self.carried[tree], node_visits(part));
-                part.value.iter_mut().zip(sums).for_each(|(value, sum)| *value += sum / visits);
-            }
-        }
-        Ok(parts)
+        self.shards.iter_mut().try_fold(0, |sum, shard| Ok(sum + shard.nodes()?))
     }
 
     /// The result of all trees together: of a proof, if one has it.
@@ -318,25 +185,18 @@ impl Trees {
     /// # Errors
     /// Those of the device.
     pub fn summarise(&mut self) -> Result<RootSummary> {
-        let parts = self.parts()?;
+        let parts: Vec<RootSummary> =
+            self.shards.iter_mut().map(Shard::parts).collect::<Result<Vec<_>>>()?.concat();
         let mut sum = RootSummary::default();
         match parts.iter().find(|part| part.proven) {
             Some(proof) => sum.clone_from(proof),
             _ if parts.len() == 1 => sum.clone_from(&parts[0]),
             _ => sum_determinisations(&parts, &mut sum),
         }
-        if self.plan.params.algorithm == Algorithm::Gumbel && !sum.proven {
+        if self.settings.params.algorithm == Algorithm::Gumbel && !sum.proven {
             sum.best = best_of_well_visited(&sum);
         }
         Ok(sum)
-    }
-
-    /// True if a tree has a proven root. Deals of hidden cards prove nothing: [`crate::search::SearchParams`] has no bounds there.
-    ///
-    /// # Errors
-    /// Those of the device.
-    pub fn is_proven(&mut self) -> Result<bool> {
-        Ok(self.parts()?.iter().any(|part| part.proven))
     }
 
     /// For each of the root's actions `first`, the expected continuation in the first tree.
@@ -346,18 +206,6 @@ impl Trees {
     pub fn variations(&mut self, first: &[u16], max_len: usize) -> Result<Vec<Vec<u16>>> {
         self.shards[0].searcher.backend.variations(0, first, max_len)
     }
-}
-
-/// `plan` with T = `nodes`, a quarter of which is free after a move: kept trees are trimmed to the rest.
-fn sized(plan: BackendPlan, nodes: usize, game: &dyn AnyGame) -> BackendPlan {
-    let mut plan = BackendPlan { nodes, ..plan };
-    plan.params.simulations = (nodes / 4 / (1 + game.sizes().max_chance_run)) as u32;
-    plan
-}
-
-/// The visits of a root, its own evaluation included.
-fn node_visits(summary: &RootSummary) -> f32 {
-    1.0 + summary.visits.iter().sum::<i32>() as f32
 }
 
 /// The best action of sequential halving that may have been stopped: of the actions with at least half of the most visits, that of the
