@@ -3,15 +3,19 @@
 //! [`GameBatch`] plays N games at once with finished slots refilled; [`ErasedRules`] is a game whose type has been erased, its
 //! states plain bytes, so that everything above the backend is written once for all games. The `*_batch` operations
 //! cost one dynamic call each, with the loop over states inside; operations once a ply of a game, such as a step of its record, cost
-//! one call each. Knows games and no trees.
+//! one call each. [`Envs`] is a [`GameBatch`] behind such an interface, for callers that choose the actions. Knows games and no trees.
 
 mod action_list;
+mod env_shard;
+mod envs;
 mod erased;
 mod playthrough;
 pub mod programs; // kernels that depend on a game's rules
 pub mod rollouts;
 
 pub use action_list::play_list;
+pub use env_shard::{Actions, AutoReset, EnvPosition, EnvShard, StepResults};
+pub use envs::Envs;
 pub use erased::{ErasedGame, ErasedRules};
 pub use playthrough::{PastPly, Playthrough};
 

@@ -1,5 +1,6 @@
 //! A game whose type has been erased.
 
+use super::env_shard::{EnvShard, GameEnvs};
 use crate::config::KeyInfo;
 use crate::game::view::{Spot, View, Viewer};
 use crate::game::{CudaSource, ExactSolver, Game, History, Sizes, Target, Turn};
@@ -60,6 +61,8 @@ pub trait ErasedRules: Send + Sync {
     fn observe_batch(&self, states: &[u8], out: &mut [f32]);
     /// The observation of the player `observers[i]` in state `i` of M: `states [M, bytes]`, `observers [M]` -> `out [M, F]`.
     fn observe_batch_by(&self, states: &[u8], observers: &[u8], out: &mut [f32]);
+    /// Environments number `first..first + count`, at the start of the games of the seed 0.
+    fn env_shard(&self, first: u64, count: usize) -> Box<dyn EnvShard>;
     /// M states through one symmetry each: `states [M, bytes]`, `symmetries [M]`, in place.
     fn transform_batch(&self, states: &mut [u8], symmetries: &[u64]);
     /// See [`Game::transform_action`].
@@ -222,6 +225,10 @@ impl<G: Game> ErasedRules for ErasedGame<G> {
         for ((bytes, &observer), out) in states.zip(out.chunks_exact_mut(len)) {
             self.0.observe(&Self::state(bytes), observer, out);
         }
+    }
+
+    fn env_shard(&self, first: u64, count: usize) -> Box<dyn EnvShard> {
+        Box::new(GameEnvs::new(self.0.clone(), first, count))
     }
 
     fn transform_batch(&self, states: &mut [u8], symmetries: &[u64]) {
