@@ -86,12 +86,23 @@ impl Registry {
         Ok(Self { default: new.name, ..self })
     }
 
+    /// The same with the game called `name` as that of command lines that name none.
+    ///
+    /// # Errors
+    /// [`Error::UnknownGame`] with the names of all games.
+    pub fn with_default(self, name: &str) -> Result<Self> {
+        match self.entries.iter().find(|entry| entry.name == name).map(|entry| entry.name) {
+            Some(default) => Ok(Self { default, ..self }),
+            None => Err(self.unknown(name)),
+        }
+    }
+
     /// The names of all games, in the order in which they were added.
     pub fn names(&self) -> Vec<&'static str> {
         self.entries.iter().map(|entry| entry.name).collect()
     }
 
-    /// The game of command lines that name none: the one added last, [`DEFAULT_GAME`] if none was added.
+    /// The game of command lines that name none: that of [`Registry::with_default`] or the one added last, [`DEFAULT_GAME`] if none was added.
     pub fn default_name(&self) -> &'static str {
         self.default
     }
@@ -103,12 +114,12 @@ impl Registry {
     pub fn game(&self, name: &str, options: &toml::Table) -> Result<Arc<dyn AnyGame>> {
         match self.entries.iter().find(|entry| entry.name == name) {
             Some(entry) => (entry.make)(options),
-            None => Err(Error::UnknownGame {
-                name: name.to_string(),
-                origin: None,
-                known: self.names().join(", "),
-            }),
+            None => Err(self.unknown(name)),
         }
+    }
+
+    fn unknown(&self, name: &str) -> Error {
+        Error::UnknownGame { name: name.to_string(), origin: None, known: self.names().join(", ") }
     }
 
     /// The game of a configuration.
@@ -177,6 +188,13 @@ mod tests {
     fn two_games_of_one_name_are_refused() {
         let error = Registry::built_in().with::<Hex>().err().expect("refused").to_string();
         assert!(error.contains("hex") && error.contains("another game of this name"), "{error}");
+    }
+
+    #[test]
+    fn the_default_game_is_the_one_that_is_set() {
+        let games = Registry::built_in().with_default("hex").expect("known");
+        assert_eq!(games.default_name(), "hex");
+        assert!(games.with_default("shogi").is_err());
     }
 
     #[test]

@@ -109,6 +109,18 @@ impl RunArgs {
         self.config.layers(registry, base, &flags)
     }
 
+    /// The layers of the run: over the saved ones if it is resumed, otherwise over the built-in ones.
+    ///
+    /// # Errors
+    /// Those of [`RunArgs::layers`] and [`saved_layers`].
+    pub fn run_layers(&self, registry: &Registry) -> Result<Layers> {
+        let base = match &self.resume {
+            Some(dir) => Base::Saved(saved_layers(dir)?),
+            None => Base::BuiltIn,
+        };
+        self.layers(registry, base)
+    }
+
     /// The factory of the run's components: for this machine alone, or with workers on others.
     fn factory(&self, registry: &Registry) -> Result<Box<dyn ComponentFactory>> {
         match &self.cluster {
@@ -124,47 +136,51 @@ impl RunArgs {
 /// Starts or resumes a run; ends at its limit or when `stop` is requested.
 ///
 /// # Errors
-/// Those of [`Run::start`], [`Run::resume`] and [`Run::run_epochs`].
+/// Those of [`start`] and [`Run::run_epochs`].
 pub fn execute(args: RunArgs, registry: &Registry, verbosity: Verbosity, stop: &Stop) -> Result<()> {
     let mut progress = Progress::new(verbosity);
     let exporter = args.metrics.as_deref().map(Exporter::serve).transpose()?;
-    let mut run = match &args.resume {
-        Some(dir) => {
-            let saved = saved_layers(dir)?;
-            let layers = args.layers(registry, Base::Saved(saved.clone()))?;
-            let config = layers.clone().resolve()?;
-            check_same_run(registry, &saved.resolve()?, &config).map_err(|e| layers.locate(e))?;
-            let factory = args.factory(registry)?;
-            let resume = |config: Config| {
-                let threads = start_threads(config.run.threads)?;
-                describe(&config, dir, threads, factory.as_ref(), &progress)?;
-                Run::resume_on(factory, config, dir, threads)
-            };
-            resume(config).map_err(|e| layers.locate(e))?
-        }
-        None => {
-            let layers = args.layers(registry, Base::BuiltIn)?;
-            let config = layers.clone().resolve()?;
-            let factory = args.factory(registry)?;
-            let (dir, _numbered) = match &args.out {
-                Some(dir) => (dir.clone(), None),
-                None => {
-                    let numbered = NumberedFolder::claim(config.game_name())?;
-                    (numbered.0.clone(), Some(numbered))
-                }
-            };
-            let start = |config: Config| {
-                let threads = start_threads(config.run.threads)?;
-                describe(&config, &dir, threads, factory.as_ref(), &progress)?;
-                Run::start_on(factory, config, &dir, threads)
-            };
-            start(config).map_err(|e| layers.locate(e))?
-        }
-    };
+    let mut run = start(&args, registry, &progress, &start_threads)?;
     if let Some(exporter) = exporter {
         run.export_metrics(exporter);
     }
     run.run_epochs(&mut progress, stop)
+}
+
+/// Starts or resumes the run of `args`, and describes it. `start_threads` makes the threads of `run.threads` ready, 0 for all cores, and
+/// returns their number.
+///
+/// # Errors
+/// Those of `start_threads`, [`Run::start`] and [`Run::resume`].
+pub fn start(
+    args: &RunArgs,
+    registry: &Registry,
+    progress: &Progress,
+    start_threads: &dyn Fn(usize) -> Result<usize>,
+) -> Result<Run> {
+    let layers = args.run_layers(registry)?;
+    let config = layers.clone().resolve()?;
+    if let Some(dir) = &args.resume {
+        let saved = saved_layers(dir)?.resolve()?;
+        check_same_run(registry, &saved, &config).map_err(|e| layers.locate(e))?;
+    }
+    let factory = args.factory(registry)?;
+    let (dir, _numbered) = match args.resume.as_ref().or(args.out.as_ref()) {
+        Some(dir) => (dir.clone(), None),
+        None => {
+            let numbered = NumberedFolder::claim(config.game_name())?;
+            (numbered.0.clone(), Some(numbered))
+        }
+    };
+    let begin = |config: Config| {
+        let threads = start_threads(config.run.threads)?;
+        describe(&config, &dir, threads, factory.as_ref(), progress)?;
+        match args.resume {
+            Some(_) => Run::resume_on(factory, config, &dir, threads),
+            None => Run::start_on(factory, config, &dir, threads),
+        }
+    };
+    begin(config).map_err(|e| layers.locate(e))
 }
 
 /// A folder `runs/GAME-N`, created for one run. It is removed on drop if it is empty.

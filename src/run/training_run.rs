@@ -36,6 +36,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// What is called with the metrics of every epoch.
+type OnEpoch = Box<dyn FnMut(&EpochRecord) + Send>;
+
 /// A run in progress, in memory and in its folder.
 pub struct Run {
     pub(super) factory: Box<dyn ComponentFactory>,
@@ -59,6 +62,7 @@ pub struct Run {
     pub(super) findings: FindingsLog,
     pub(super) events: EventWriter,
     pub(super) exporter: Option<Exporter>,
+    pub(super) on_epoch: Option<OnEpoch>,
     pub(super) resumed_at: Instant,
     pub(super) seconds_before: f64,
 }
@@ -204,6 +208,7 @@ impl Run {
             findings: FindingsLog::open(dir)?,
             events: EventWriter::create(dir, counters.epoch)?,
             exporter: None,
+            on_epoch: None,
             seconds_before: counters.seconds,
             resumed_at: Instant::now(),
             folder,
@@ -225,6 +230,11 @@ impl Run {
     pub fn export_metrics(&mut self, exporter: Exporter) {
         exporter.set(MetricsText::of_run(self.metrics.records()));
         self.exporter = Some(exporter);
+    }
+
+    /// Calls `call` with the metrics of every epoch, once its checkpoint is written.
+    pub fn on_epoch(&mut self, call: impl FnMut(&EpochRecord) + Send + 'static) {
+        self.on_epoch = Some(Box::new(call));
     }
 
     /// The run's folder.
@@ -253,6 +263,9 @@ impl Run {
                     progress.finish();
                     progress.set_run(self.eta());
                     progress.epoch(&record)?;
+                    if let Some(call) = &mut self.on_epoch {
+                        call(&record);
+                    }
                     if let Some(exporter) = &self.exporter {
                         exporter.set(MetricsText::of_run(self.metrics.records()));
                     }
