@@ -1,0 +1,29 @@
+//! Errors of vecaz as exceptions.
+
+use pyo3::PyErr;
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
+use vecaz::Error;
+
+/// The exception of an error: `ValueError` for wrong input, `OSError` and its subclasses for files, `MemoryError`, otherwise `RuntimeError`.
+pub fn exception(error: Error) -> PyErr {
+    let text = error.to_string();
+    match error {
+        Error::Io { source, .. } => std::io::Error::new(source.kind(), text).into(),
+        Error::Memory { .. } => PyMemoryError::new_err(text),
+        Error::Config { .. }
+        | Error::ConfigKey { .. }
+        | Error::ConfigText { .. }
+        | Error::UnknownGame { .. }
+        | Error::IllegalAction { .. }
+        | Error::Format { .. }
+        | Error::Mismatch { .. }
+        | Error::NotFinite { .. }
+        | Error::Unsupported { .. } => PyValueError::new_err(text),
+        _ => PyRuntimeError::new_err(text),
+    }
+}
+
+/// A `ValueError` that says what was found and what would be right.
+pub fn wrong(what: &str, found: impl std::fmt::Display, expected: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(format!("{what}: found {found}, expected {expected}"))
+}

@@ -1,0 +1,40 @@
+//! Long work that Ctrl-C ends.
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+use vecaz::stop::Stop;
+
+/// Time between two looks at the signals.
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// Does `work` in another thread, without the interpreter's lock. Signals are handled meanwhile: if a handler raises, as that of Ctrl-C does,
+/// `stop` is requested, and its exception is raised once the work has ended.
+///
+/// # Errors
+/// The exception of a signal's handler; `RuntimeError` if the system refuses the thread.
+pub fn interruptible<T: Send>(py: Python<'_>, stop: &Stop, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    py.detach(|| {
+        thread::scope(|scope| {
+            let (running, ended) = channel::<()>();
+            let work = move || {
+                // Dropped at the end of the work, also by a panic.
+                let _running = running;
+                work()
+            };
+            let worker = thread::Builder::new().name("vecaz".into()).spawn_scoped(scope, work);
+            let worker = worker.map_err(|e| PyRuntimeError::new_err(format!("a thread: {e}")))?;
+            let mut raised = None;
+            while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                if raised.is_none() {
+                    raised = Python::attach(|py| py.check_signals()).err();
+                    raised.iter().for_each(|_| stop.cancel());
+                }
+            }
+            let out = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            raised.map_or(Ok(out), Err)
+        })
+    })
+}
