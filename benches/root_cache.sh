@@ -3,14 +3,14 @@
 # thread each, both at the same moment, so that other work on the machine slows both alike. Then their strength: errors on solved positions, or
 # a match between the two.
 #
-#   benches/root_cache.sh [SEED]...      MINUTES=10 OUT=runs/root_cache GAMES="connect_four hex backgammon" benches/root_cache.sh 1 2 3
+#   benches/root_cache.sh [SEED]...      MINUTES=10 OUT=runs/root_cache GAMES="connect_four hex backgammon_mcts" benches/root_cache.sh 1 2 3
 #
 # Prints a table in Markdown; runs that are there already are not made again. Linux only (/proc).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 minutes=${MINUTES:-10}
 out=${OUT:-runs/root_cache}
-games=${GAMES:-connect_four hex backgammon}
+games=${GAMES:-connect_four hex backgammon_mcts}
 vecaz=${VECAZ:-target/release/vecaz}
 [ -n "${VECAZ:-}" ] || cargo build --release --locked
 mkdir -p "$out"

@@ -27,7 +27,7 @@ ROWS = {
     "search go": ["--game", "go", "--net", "uniform", *N128],
     "search chess": ["--game", "chess", "--net", "uniform", *N128],
     "search clique": ["--game", "clique", "--net", "uniform", *N128],
-    "search backgammon": ["--game", "backgammon", "--net", "uniform", *N128],
+    "search backgammon": ["--game", "backgammon", "--net", "uniform", *N128, "--set", "search.algorithm=gumbel"],
     "search blob": ["--game", "blob", "--net", "uniform", *N128],
     "forward 6x64, f32": ["--game", "connect_four", "--net", "6x64", *N128, "--set", "net.precision=f32"],
     "forward 6x64, bf16": ["--game", "connect_four", "--net", "6x64", *N128, "--set", "net.precision=bf16"],

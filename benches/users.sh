@@ -36,7 +36,7 @@ measure() {
 
 for name in ${*:-$known}; do
     case $name in
-    backgammon) measure backgammon --game backgammon --games 128 --net 2x64 ;;
+    backgammon) measure backgammon --game backgammon --set search.algorithm=gumbel --games 128 --net 2x64 ;;
     clique6) measure clique6 --game clique --set game.n=6 --set game.k=3 --games 100 --sims 50 --net 2x64 ;;
     clique14)
         measure clique14 --game clique --set game.n=14 --set game.k=4 --set net.arch=edge --games 256 --sims 50 --net 3x64

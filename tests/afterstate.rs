@@ -1,6 +1,6 @@
 //! Decisions on whole turns, against a plain 1-ply search: enumerate every way to play the turn, evaluate where it ends, take the best.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use vecaz::backend::{AnyGame, Placement, RootCache};
 use vecaz::batch::Playthrough;
@@ -29,6 +29,26 @@ fn network(game: &dyn AnyGame) -> HashNet {
     })
 }
 
+/// A network that tells positions little apart, as a trained one does: several turns are nearly equal.
+#[derive(Clone)]
+struct Close(HashNet);
+
+impl Network for Close {
+    fn shape(&self) -> IoShape {
+        self.0.shape()
+    }
+
+    fn forward(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> vecaz::Result<()> {
+        self.0.forward(obs, logits, values)?;
+        values.iter_mut().for_each(|value| *value *= 0.1);
+        Ok(())
+    }
+
+    fn fork(&self) -> Box<dyn Network> {
+        Box::new(self.clone())
+    }
+}
+
 /// Positions of random games in which a player is to move, whole turns and parts of them.
 fn positions(game: &Arc<dyn AnyGame>, count: u64) -> Vec<Playthrough> {
     let position = |number: u64| {
@@ -50,7 +70,7 @@ fn positions(game: &Arc<dyn AnyGame>, count: u64) -> Vec<Playthrough> {
 }
 
 /// The value for `player` of the best end of the turn from `play` on.
-fn best_end(play: &Playthrough, player: u8, network: &mut HashNet) -> f32 {
+fn best_end(play: &Playthrough, player: u8, network: &mut dyn Network) -> f32 {
     best_end_but(play, player, network, &mut HashMap::new())
 }
 
@@ -58,7 +78,7 @@ fn best_end(play: &Playthrough, player: u8, network: &mut HashNet) -> f32 {
 fn best_end_but(
     play: &Playthrough,
     player: u8,
-    network: &mut HashNet,
+    network: &mut dyn Network,
     known: &mut HashMap<Vec<u8>, f32>,
 ) -> f32 {
     let game = play.game();
@@ -89,10 +109,20 @@ fn best_end_but(
 }
 
 fn search(game: &Arc<dyn AnyGame>, plays: &[Playthrough], rows: usize, threads: usize) -> Vec<RootSummary> {
+    search_with(&network(game.as_ref()), 1, game, plays, rows, threads)
+}
+
+fn search_with(
+    network: &dyn Network,
+    turns: u32,
+    game: &Arc<dyn AnyGame>,
+    plays: &[Playthrough],
+    rows: usize,
+    threads: usize,
+) -> Vec<RootSummary> {
     let config = SearchConfig { algorithm: Algorithm::Afterstate, ..SearchConfig::default() };
-    let params = SearchParams::new(&config, &game.sizes());
-    let network = network(game.as_ref());
-    let searchers = Searchers::new(game.as_ref(), &network, params, Placement::default(), rows, threads);
+    let params = SearchParams { turns, ..SearchParams::new(&config, &game.sizes()) };
+    let searchers = Searchers::new(game.as_ref(), network, params, Placement::default(), rows, threads);
     let requests: Vec<SearchRequest> = plays
         .iter()
         .map(|play| SearchRequest {
@@ -131,6 +161,100 @@ fn the_turn_to_the_best_afterstate_is_played() {
             assert_eq!((found.q[found.best], found.value[usize::from(player)]), (best, best));
             assert_eq!((found.policy[found.best], found.policy.iter().sum::<f32>()), (1.0, 1.0));
         }
+    }
+}
+
+/// The ends of `player`'s turn from `play` on, each position once: the position, the value by itself, and the first action.
+fn ends(play: &Playthrough, player: u8, network: &mut dyn Network) -> Vec<(Playthrough, f32, u16)> {
+    let (mut found, mut seen, mut open) = (Vec::new(), HashSet::new(), vec![play.clone()]);
+    while let Some(at) = open.pop() {
+        if !seen.insert(at.state().to_vec()) {
+            continue;
+        }
+        if at.turn() != Turn::Player(player) {
+            let first = at.actions()[play.actions().len()];
+            let value = best_end(&at, player, network);
+            found.push((at, value, first));
+            continue;
+        }
+        for action in at.legal().into_iter().rev() {
+            let mut after = at.clone();
+            after.step(action).expect("legal");
+            open.push(after);
+        }
+    }
+    found
+}
+
+/// The value for `player` of `play`, which ends a turn of his: the mean over chance of what the best reply leaves.
+fn after_best_reply(play: &Playthrough, player: u8, network: &mut dyn Network) -> f32 {
+    match play.turn() {
+        Turn::Over => play.game().returns(play.state())[usize::from(player)],
+        // Two players, so that the best for one leaves the opposite to the other.
+        Turn::Player(other) if other == player => best_end(play, player, network),
+        Turn::Player(other) => -best_end(play, other, network),
+        Turn::Chance => {
+            let outcomes = play.legal();
+            let probabilities = play.game().chance_probs(play.state(), &outcomes);
+            let of_outcome = |(&outcome, probability): (&u16, f32)| {
+                let mut after = play.clone();
+                after.step(outcome).expect("possible");
+                probability * after_best_reply(&after, player, network)
+            };
+            outcomes.iter().zip(probabilities).map(of_outcome).sum()
+        }
+    }
+}
+
+/// The best of the turns that are nearly the best by themselves is played, by the mean over dice of the best reply.
+#[test]
+fn a_look_of_two_turns_sees_the_best_replies() {
+    let (mut answered, mut changed) = (0, 0);
+    for (name, options) in [
+        ("backgammon", ""),
+        ("backgammon", "short_game = true"),
+        ("connect_four", ""),
+        ("othello", "size = 6"),
+    ] {
+        let game = game(name, options);
+        let mut network = Close(network(game.as_ref()));
+        let plays = positions(&game, 30);
+        let alone = search_with(&network, 1, &game, &plays, 7, 1);
+        let found = search_with(&network, 2, &game, &plays, 7, 1);
+        for ((play, alone), found) in plays.iter().zip(alone).zip(found) {
+            let Turn::Player(player) = play.turn() else { panic!("a decision") };
+            let mut ends = ends(play, player, &mut network);
+            ends.sort_by(|a, b| b.1.total_cmp(&a.1));
+            let best = ends[0].1;
+            ends.retain(|end| end.1 >= best - 0.06);
+            ends.truncate(8);
+            let value = found.value[usize::from(player)];
+            if ends.len() == 1 {
+                assert_eq!((found.best, value), (alone.best, best));
+                continue;
+            }
+            let replies: Vec<(u16, f32)> = ends
+                .iter()
+                .map(|(end, _, first)| (*first, after_best_reply(end, player, &mut network)))
+                .collect();
+            let expected = replies.iter().map(|reply| reply.1).fold(f32::NEG_INFINITY, f32::max);
+            assert!((value - expected).abs() < 1e-5, "{name}: {value}, expected {expected}");
+            assert!((found.q[found.best] - value).abs() < 1e-6);
+            answered += 1;
+            changed += usize::from(found.best != alone.best);
+        }
+    }
+    assert!(answered > 40 && changed > 10, "{answered} decisions by replies, {changed} of them others");
+}
+
+#[test]
+fn a_look_of_two_turns_does_not_depend_on_rows_and_threads() {
+    let game = game("backgammon", "");
+    let (plays, network) = (positions(&game, 40), Close(network(game.as_ref())));
+    let one = search_with(&network, 2, &game, &plays, 1, 1);
+    for (rows, threads) in [(3, 1), (64, 2)] {
+        let found = search_with(&network, 2, &game, &plays, rows, threads);
+        assert!(one == found, "{rows} rows, {threads} threads");
     }
 }
 
@@ -208,6 +332,27 @@ fn samples_are_afterstates_with_lambda_returns() {
         assert_eq!(finished.samples.len(), expected.len());
     }
     assert!(turns > 400, "{turns} turns");
+}
+
+/// An engine decides a whole turn whatever the limit in simulations, and says so where the rules need earlier positions.
+#[test]
+fn an_engine_looks_two_turns_ahead() {
+    let backgammon = game("backgammon", "");
+    let config = config(&["eval.turns=2"]);
+    let settings = Settings { threads: 1, ..Settings::new(&config, &backgammon.sizes()) };
+    let close = Close(network(backgammon.as_ref()));
+    let mut engine = Engine::new(backgammon.clone(), &close, settings).expect("fits");
+    for play in positions(&backgammon, 12) {
+        engine.set_position(&play).expect("of this game");
+        let found = engine.analyse(&Limit::simulations(1)).expect("analysed");
+        assert_eq!(found.end, EndCause::Simulations);
+        let expected = &search_with(&close, 2, &backgammon, std::slice::from_ref(&play), 1, 1)[0];
+        assert_eq!(found.best().action, expected.actions[expected.best]);
+        assert_eq!(found.own_value(), expected.value[usize::from(expected.player)]);
+    }
+    let chess = game("chess", "");
+    let error = Engine::new(chess.clone(), &network(chess.as_ref()), settings).err().expect("refused");
+    assert!(error.to_string().contains("eval.turns = 1"), "{error}");
 }
 
 #[test]

@@ -84,8 +84,9 @@ struct SearchParams {
     f32 inherit_cap; // The share of `simulations` up to which inherited visits replace new simulations.
     u32 min_simulations; // Fewest new simulations of one ply.
     ChanceRule chance; // How descents pass chance nodes.
+    u32 turns; // Turns that rows of `Afterstate` look ahead.
 };
-static_assert(sizeof(SearchParams) == 64, "must equal the Rust struct");
+static_assert(sizeof(SearchParams) == 68, "must equal the Rust struct");
 
 // The kind of a node.
 enum class NodeKind : u8 {
@@ -193,7 +194,7 @@ struct ParameterBlock {
     u32 keep_limit; // The most nodes of a kept subtree; 0 if none is kept.
     SearchParams params; // The search's parameters.
 };
-static_assert(sizeof(ParameterBlock) == 208, "must equal the Rust struct");
+static_assert(sizeof(ParameterBlock) == 216, "must equal the Rust struct");
 
 // The sums over all rows since they were last counted.
 struct Totals {

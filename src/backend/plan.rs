@@ -13,6 +13,9 @@ pub(super) const AFTERSTATES: usize = 1024;
 /// Positions of turns after which a pass takes no further row.
 pub(super) const TURN_POSITIONS: usize = 2 * AFTERSTATES;
 
+/// The most turns of a decision of which the replies are evaluated.
+pub(super) const CANDIDATES: usize = 8;
+
 /// Whether the played subtree is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reuse {
@@ -46,7 +49,15 @@ impl BackendPlan {
         let shape = self.shape(sizes);
         let history = if sizes.uses_history { 8 * sizes.max_plies } else { 0 };
         if self.params.algorithm == Algorithm::Afterstate {
-            return state_size + sizes.max_legal * (size_of::<u16>() + size_of::<f32>()) + history;
+            let replies = match self.params.turns {
+                1 => 0,
+                _ => CANDIDATES * sizes.num_chance.max(1).pow(sizes.max_chance_run as u32),
+            };
+            let reply = state_size + size_of::<(usize, f32)>();
+            return state_size
+                + sizes.max_legal * (size_of::<u16>() + size_of::<f32>())
+                + history
+                + replies * reply;
         }
         shape.row_bytes()
             + Roots::row_bytes(shape)

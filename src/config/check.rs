@@ -120,6 +120,10 @@ impl Config {
 
     /// Refuses what decisions on whole turns do not have: GPUs, and plies with a smaller budget.
     fn check_afterstate(&self) -> Result<()> {
+        if self.eval.turns > 1 && self.eval_algorithm() != Algorithm::Afterstate {
+            let expected = "1, or eval.algorithm = \"afterstate\"";
+            return Err(Error::config("eval.turns", self.eval.turns, expected));
+        }
         let plays = self.search.algorithm == Algorithm::Afterstate;
         let key = if plays { "search.algorithm" } else { "eval.algorithm" };
         if !plays && self.eval_algorithm() != Algorithm::Afterstate {

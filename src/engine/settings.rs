@@ -43,6 +43,7 @@ impl Settings {
     pub fn new(config: &Config, sizes: &Sizes) -> Self {
         let mut params = SearchParams::new(&config.search, sizes);
         (params.algorithm, params.simulations) = (config.eval_algorithm(), config.eval.simulations);
+        params.turns = config.eval.turns;
         Self {
             params,
             leaves: 0,

@@ -166,7 +166,8 @@ impl Shard {
         let mut is_first = true;
         loop {
             if self.visits > 0 || !is_first {
-                if plan.clock.reaches(self.mean_visits()) {
+                // A turn is decided as a whole.
+                if !self.is_by_turns() && plan.clock.reaches(self.mean_visits()) {
                     return Ok(Made { standing: Standing::Limit, ..made });
                 }
                 if plan.is_over() || (!is_first && plan.is_late()) {
@@ -195,11 +196,16 @@ impl Shard {
             }
             if stats.leaves == 0 {
                 self.has_begun = false;
-                if self.plan.params.algorithm == Algorithm::Afterstate {
+                if self.is_by_turns() {
                     return Ok(made);
                 }
             }
         }
+    }
+
+    /// True where rows have no trees.
+    fn is_by_turns(&self) -> bool {
+        self.plan.params.algorithm == Algorithm::Afterstate
     }
 
     /// Begins `simulations` more simulations in every tree.

@@ -216,7 +216,7 @@ fn pips(board: &[i8; BOARD_LEN]) -> i32 {
 impl Game for Backgammon {
     type State = State;
     const NAME: &'static str = "backgammon";
-    const CONFIGS: &'static [super::NamedText] = super::configs!("backgammon", "backgammon_td");
+    const CONFIGS: &'static [super::NamedText] = super::configs!("backgammon", "backgammon_mcts");
     const CUDA_SOURCE: Option<super::CudaSource> = super::embedded_cuda_source!("backgammon");
     const VARIANTS: &'static [&'static str] =
         &["short_game = true", "simple_doubles = true", "short_game = true\nsimple_doubles = true"];

@@ -41,6 +41,8 @@ device_struct! {
         pub min_simulations: u32,
         /// How descents pass chance nodes.
         pub chance: ChanceRule,
+        /// Turns that rows of `Afterstate` look ahead.
+        pub turns: u32,
     }
 }
 
@@ -78,6 +80,7 @@ impl SearchParams {
             inherit_cap: config.inherit_cap,
             min_simulations: config.min_simulations,
             chance: config.chance,
+            turns: 1,
         }
     }
 }

@@ -34,7 +34,7 @@ fn a_wrong_game_key_or_value_is_one_line_and_exit_code_2() {
         (["--game", "3"], "unknown game 3; the games are tic_tac_toe, "),
         (["--config", &broken], "broken.toml, line 1: "),
         (["--config", "connect4"], "--config: got connect4 (not found: "),
-        (["--config", "connect4"], "or one of backgammon, backgammon_td, blob, "),
+        (["--config", "connect4"], "or one of backgammon, backgammon_mcts, blob, "),
         (["--set", "search.c_puct=2"], "search.c_puct (--set): no such key; the nearest is search.c_init"),
         (["--set", "Game.name=hex"], "Game.name (--set): no such key; the nearest is game.name"),
         (["--set", "game.Rows=5"], "game.Rows (--set): no such key; the nearest is game.rows"),

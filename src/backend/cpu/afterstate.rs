@@ -1,6 +1,8 @@
 //! Rows without trees: a decision is a whole turn. All positions after it, the afterstates, are evaluated in one batch over all rows, and
-//! the turn to the best one is played (TD-Gammon, Tesauro 1995). The network sees an afterstate as the player who moved sees it.
+//! the turn to the best one is played (TD-Gammon, Tesauro 1995). The network sees an afterstate as the player who moved sees it. With a look
+//! of two turns, the best turns are then evaluated by the replies to them ([`super::replies`]), as many of all rows in a pass as fit.
 
+use super::replies::Replies;
 use crate::backend::plan::{AFTERSTATES, BackendPlan, Reuse, TURN_POSITIONS};
 use crate::backend::{Backend, HeadsRead, PassStages, PlyPlan, RowBudget, TreeRows, TreeSnapshot};
 use crate::error::{Error, Result};
@@ -21,8 +23,19 @@ enum Stage {
     Idle,
     /// A pass will decide it.
     Open,
+    /// The best turns are known by themselves, and passes evaluate the replies to them.
+    Answered,
     /// It is decided.
     Decided,
+}
+
+/// What a turn of a pass is for.
+#[derive(Clone, Copy)]
+enum Purpose {
+    /// It is the decision of its row.
+    Decision,
+    /// It is this reply to one of the row's best turns.
+    Reply(usize),
 }
 
 /// One row.
@@ -39,6 +52,15 @@ struct Row<S> {
     line: Vec<u16>,
     /// The value of the turn's afterstate for every player. `[P]`
     value: [f32; MAX_PLAYERS],
+    /// The best turns and the replies to them.
+    replies: Replies<S>,
+}
+
+impl<S> Row<S> {
+    /// True if it needs no pass.
+    fn is_done(&self) -> bool {
+        matches!(self.stage, Stage::Idle | Stage::Decided)
+    }
 }
 
 /// B rows of one game.
@@ -49,12 +71,14 @@ pub struct AfterstateBackend<G: Game> {
     rows: Vec<Row<G::State>>,
     /// The turns of this pass.
     turns: WholeTurns<G::State>,
-    /// The turns of this pass, by row.
-    open: Vec<(usize, WholeTurn)>,
+    /// The turns of this pass, with their rows.
+    open: Vec<(usize, Purpose, WholeTurn)>,
     /// The evaluation slot of each position of this pass. `[positions]`
     slots: Vec<u32>,
     /// The value of each position of this pass for the player whose turn it is. `[positions]`
     own: Vec<f32>,
+    /// Ends of a turn: their positions, and their values for its player.
+    ends: Vec<(usize, f32)>,
     /// `[E]`
     legal: Vec<u16>,
 }
@@ -63,13 +87,19 @@ impl<G: Game> AfterstateBackend<G> {
     /// Inactive rows of `game`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a game with hidden information.
+    /// [`Error::Unsupported`] for a game with hidden information, and for a look of two turns in one whose rules look at earlier positions.
     pub fn new(game: G, plan: BackendPlan) -> Result<Self> {
         let sizes = game.sizes();
         if sizes.hidden_information {
             return Err(Error::unsupported(
                 format!("the algorithm afterstate in {}", G::NAME),
                 "its successors depend on hidden information; puct and gumbel search draws of it",
+            ));
+        }
+        if sizes.uses_history && plan.params.turns > 1 {
+            return Err(Error::unsupported(
+                format!("a look of {} turns in {}", plan.params.turns, G::NAME),
+                "its legal moves depend on the positions before them; eval.turns = 1 looks at the turn alone",
             ));
         }
         let duplicates = if sizes.uses_history { Duplicates::Kept } else { Duplicates::Joined };
@@ -83,6 +113,7 @@ impl<G: Game> AfterstateBackend<G> {
             q: Vec::with_capacity(sizes.max_legal),
             line: Vec::new(),
             value: [0.0; MAX_PLAYERS],
+            replies: Replies::new(),
         };
         let positions = TURN_POSITIONS + MAX_TURN_POSITIONS;
         Ok(Self {
@@ -91,6 +122,7 @@ impl<G: Game> AfterstateBackend<G> {
             open: Vec::with_capacity(plan.rows),
             slots: Vec::with_capacity(positions),
             own: Vec::with_capacity(positions),
+            ends: Vec::with_capacity(MAX_TURN_POSITIONS),
             legal: vec![0; sizes.num_edges()],
             game,
             sizes,
@@ -111,25 +143,86 @@ impl<G: Game> AfterstateBackend<G> {
 
     /// Adds the turn of row `b` to the pass.
     fn open_turn(&mut self, b: usize, out: &mut PassStats) -> Result<()> {
-        let Self { game, rows, turns, slots, legal, .. } = self;
+        let Self { game, rows, turns, legal, .. } = self;
         let row = &rows[b];
-        let history = History { played: &row.history, path: &[] };
-        let turn = game.whole_turn(&row.state, history, turns, legal)?;
-        for position in &turns.positions()[turn.positions.clone()] {
-            let is_within = game.turn(position) == Turn::Player(turn.player);
-            let is_known = is_within || game.turn(position) == Turn::Over || game.is_horizon(position);
-            slots.push(if is_known { NO_SLOT } else { out.evaluations as u32 });
-            out.evaluations += usize::from(!is_known);
-            out.leaves += usize::from(!is_within);
-        }
-        out.rows += 1;
-        self.open.push((b, turn));
+        let turn = game.whole_turn(&row.state, History { played: &row.history, path: &[] }, turns, legal)?;
+        self.add_turn(b, Purpose::Decision, turn, out);
         Ok(())
     }
 
-    /// Decides the turn of `open[number]` by the values `[M, P]` of the pass.
+    /// Adds replies of row `b` to the pass, as many as fit into `limit` evaluations, and at least one to an empty pass.
+    fn open_replies(&mut self, b: usize, limit: usize, out: &mut PassStats) -> Result<()> {
+        while self.open.is_empty() || self.has_room(limit, out) {
+            let Self { game, rows, turns, legal, .. } = self;
+            let Some((number, state)) = rows[b].replies.take() else { break };
+            let turn = game.whole_turn(&state, History::default(), turns, legal)?;
+            self.add_turn(b, Purpose::Reply(number), turn, out);
+        }
+        Ok(())
+    }
+
+    /// True if a pass with the counts `out` takes another turn.
+    fn has_room(&self, limit: usize, out: &PassStats) -> bool {
+        out.evaluations < limit && self.slots.len() < TURN_POSITIONS
+    }
+
+    /// Adds the ends of `turn` to the evaluations of the pass.
+    fn add_turn(&mut self, b: usize, purpose: Purpose, turn: WholeTurn, out: &mut PassStats) {
+        for position in &self.turns.positions()[turn.positions.clone()] {
+            let is_within = self.game.turn(position) == Turn::Player(turn.player);
+            let is_known =
+                is_within || self.game.turn(position) == Turn::Over || self.game.is_horizon(position);
+            self.slots.push(if is_known { NO_SLOT } else { out.evaluations as u32 });
+            out.evaluations += usize::from(!is_known);
+            out.leaves += usize::from(!is_within);
+        }
+        self.open.push((b, purpose, turn));
+    }
+
+    /// Uses the turn of `open[number]` with the values `[M, P]` of the pass.
     fn decide(&mut self, number: usize, values: &[f32]) {
-        let (b, ref turn) = self.open[number];
+        let (b, purpose, turn) = self.open[number].clone();
+        self.evaluate(&turn, values);
+        match purpose {
+            Purpose::Decision => {
+                self.decide_row(b, &turn, values);
+                let is_last = self.plan.params.turns < 2 || !self.answer(b, &turn);
+                self.rows[b].stage = if is_last { Stage::Decided } else { Stage::Answered };
+            }
+            Purpose::Reply(reply) => {
+                let (mut best, mut value) = (turn.positions.start, [0.0; MAX_PLAYERS]);
+                for at in self.ends_of(&turn) {
+                    let (own, first) = (&self.own, turn.positions.start);
+                    let is_first = best == first;
+                    best = if is_first || own[at - first] > own[best - first] { at } else { best };
+                }
+                self.read_value(best, turn.player, values, &mut value);
+                let replies = &mut self.rows[b].replies;
+                replies.credit(reply, &value);
+                if replies.is_last(reply) {
+                    self.conclude(b);
+                }
+            }
+        }
+    }
+
+    /// The positions that end `turn`.
+    fn ends_of(&self, turn: &WholeTurn) -> impl Iterator<Item = usize> {
+        let is_end = |&at: &usize| self.game.turn(&self.turns.positions()[at]) != Turn::Player(turn.player);
+        turn.positions.clone().filter(is_end)
+    }
+
+    /// Writes the value for every player of position `at`, which ends a turn of `player`.
+    fn read_value(&self, at: usize, player: u8, values: &[f32], out: &mut [f32; MAX_PLAYERS]) {
+        let p = self.sizes.num_players;
+        match self.slots[at] {
+            NO_SLOT => self.game.returns(&self.turns.positions()[at], &mut out[..p]),
+            slot => seat_values(&values[slot as usize * p..][..p], player, &mut out[..p]),
+        }
+    }
+
+    /// Computes the value of each position of `turn` for its player.
+    fn evaluate(&mut self, turn: &WholeTurn, values: &[f32]) {
         let (player, first) = (usize::from(turn.player), turn.positions.start);
         let (p, positions, plies) = (self.sizes.num_players, self.turns.positions(), self.turns.plies());
         // Positions stand after those that lead to them: plies in descending order see the value of the position after them.
@@ -152,6 +245,11 @@ impl<G: Game> AfterstateBackend<G> {
             let before = &mut self.own[ply.from as usize - first];
             *before = before.max(after);
         }
+    }
+
+    /// Decides row `b` by the values of its turn alone.
+    fn decide_row(&mut self, b: usize, turn: &WholeTurn, values: &[f32]) {
+        let (first, plies) = (turn.positions.start, self.turns.plies());
         let row = &mut self.rows[b];
         row.line.clear();
         let of_root = plies[turn.plies.clone()].iter().take_while(|ply| ply.from as usize == first);
@@ -166,11 +264,61 @@ impl<G: Game> AfterstateBackend<G> {
             }
         }
         row.line.reverse();
-        match self.slots[at] {
-            NO_SLOT => self.game.returns(&positions[at], &mut row.value[..p]),
-            slot => seat_values(&values[slot as usize * p..][..p], turn.player, &mut row.value[..p]),
+        let mut value = row.value;
+        self.read_value(at, turn.player, values, &mut value);
+        self.rows[b].value = value;
+    }
+
+    /// Lists the replies to the best of the turns of row `b`. False if there are none to evaluate: one turn is better than all others.
+    fn answer(&mut self, b: usize, turn: &WholeTurn) -> bool {
+        let first = turn.positions.start;
+        let mut ends = std::mem::take(&mut self.ends);
+        ends.clear();
+        ends.extend(self.ends_of(turn).map(|at| (at, self.own[at - first])));
+        Replies::<G::State>::best_of(&mut ends);
+        let (positions, plies) = (self.turns.positions(), &self.turns.plies()[turn.plies.clone()]);
+        let replies = &mut self.rows[b].replies;
+        replies.clear();
+        if ends.len() > 1 {
+            for &(end, _) in &ends {
+                let before = |&(at, _): &(usize, u16)| {
+                    let ply = plies.iter().find(|ply| ply.to as usize == at)?;
+                    Some((ply.from as usize, ply.action))
+                };
+                let back = std::iter::successors(before(&(end, 0)), before);
+                replies.add(&positions[end], back.map(|(_, action)| action));
+            }
+            replies.list(&self.game, &mut self.legal);
         }
-        row.stage = Stage::Decided;
+        self.ends = ends;
+        let is_known = replies.is_empty() && self.ends.len() > 1;
+        if is_known {
+            self.conclude(b);
+        }
+        !self.rows[b].replies.is_empty()
+    }
+
+    /// Decides row `b` by the replies to its best turns.
+    fn conclude(&mut self, b: usize) {
+        let Row { actions, q, line, value, player, replies, stage, .. } = &mut self.rows[b];
+        let player = usize::from(*player);
+        let index_of = |line: &[u16]| line.last().and_then(|action| actions.binary_search(action).ok());
+        for index in replies.found().filter_map(|(line, _)| index_of(line)) {
+            q[index] = f32::NEG_INFINITY;
+        }
+        let mut best = f32::NEG_INFINITY;
+        for (found, of_found) in replies.found() {
+            if let Some(index) = index_of(found) {
+                q[index] = q[index].max(of_found[player]);
+            }
+            if of_found[player] > best {
+                best = of_found[player];
+                line.clear();
+                line.extend_from_slice(found);
+                *value = *of_found;
+            }
+        }
+        *stage = Stage::Decided;
     }
 }
 
@@ -189,6 +337,7 @@ impl<G: Game> TreeRows for AfterstateBackend<G> {
         row.history.clear();
         row.history.extend_from_slice(history);
         row.line.clear();
+        row.replies.clear();
         row.stage = Stage::Idle;
         if let Turn::Player(player) = self.game.turn(&row.state) {
             row.player = player;
@@ -213,18 +362,18 @@ impl<G: Game> TreeRows for AfterstateBackend<G> {
     }
 
     fn is_done(&mut self, b: usize) -> Result<bool> {
-        Ok(self.rows[b].stage != Stage::Open)
+        Ok(self.rows[b].is_done())
     }
 
     fn any_done(&mut self) -> Result<bool> {
-        Ok(self.rows.iter().any(|row| row.stage != Stage::Open))
+        Ok(self.rows.iter().any(Row::is_done))
     }
 
     /// The policy is the action of the best turn.
     fn summarise(&mut self, b: usize, out: &mut RootSummary) -> Result<()> {
         let Row { actions, q, line, value, player, stage, .. } = &self.rows[b];
         let count = actions.len();
-        let decided = i32::from(*stage == Stage::Decided);
+        let decided = i32::from(matches!(stage, Stage::Answered | Stage::Decided));
         out.actions.clone_from(actions);
         out.q.clone_from(q);
         for visits in [&mut out.visits, &mut out.new_visits] {
@@ -290,14 +439,16 @@ impl<G: Game> PassStages for AfterstateBackend<G> {
         let mut out = PassStats::default();
         let limit = budget.evaluations.min(AFTERSTATES);
         while out.visited < budget.rows.min(self.plan.rows) {
-            let is_full = out.evaluations >= limit || self.slots.len() >= TURN_POSITIONS;
-            if is_full && out.visited > 0 {
+            if out.visited > 0 && !self.has_room(limit, &out) {
                 break;
             }
             let b = (budget.first + out.visited) % self.plan.rows;
             out.visited += 1;
-            if self.rows[b].stage == Stage::Open {
-                self.open_turn(b, &mut out)?;
+            out.rows += usize::from(!self.rows[b].is_done());
+            match self.rows[b].stage {
+                Stage::Idle | Stage::Decided => {}
+                Stage::Open => self.open_turn(b, &mut out)?,
+                Stage::Answered => self.open_replies(b, limit, &mut out)?,
             }
         }
         (out.simulations, out.depth_sum, out.depth_max) = (out.leaves, out.leaves as u64, 1);
@@ -306,7 +457,7 @@ impl<G: Game> PassStages for AfterstateBackend<G> {
 
     fn observe(&mut self, obs: &mut [f32]) -> Result<()> {
         let mut rows = obs.chunks_exact_mut(self.sizes.obs.len());
-        for (_, turn) in &self.open {
+        for (_, _, turn) in &self.open {
             for at in turn.positions.clone().filter(|&at| self.slots[at] != NO_SLOT) {
                 if let Some(out) = rows.next() {
                     self.game.observe(&self.turns.positions()[at], turn.player, out);

@@ -7,6 +7,7 @@ mod descend; // selection over all rows
 mod nodes; // what needs the game: new nodes, observations, keys
 mod row_data; // the rows' data other than their trees
 mod rows; // expansion and backup over all rows, kept subtrees
+mod replies; // the second ply of decisions on whole turns
 mod states; // the states of all nodes
 mod variations; // the lines of most visits
 
