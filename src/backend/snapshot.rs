@@ -19,6 +19,22 @@ impl TreeSnapshot {
         &self.states[..self.states.len() / self.tree.count(0)]
     }
 
+    /// Leaves the root only those of its edges whose actions are among `actions`. The root must not be evaluated yet, so that its priors will be
+    /// a distribution over what is left.
+    pub fn restrict_root(&mut self, actions: &[u16]) {
+        let mut row = self.tree.row_mut(0);
+        let legal = usize::from(row.nodes[ROOT as usize].num_edges);
+        let all = row.actions_mut(ROOT);
+        let mut kept = 0;
+        for edge in 0..legal {
+            if actions.contains(&all[edge]) {
+                all[kept] = all[edge];
+                kept += 1;
+            }
+        }
+        row.init_edges(ROOT, kept);
+    }
+
     fn compare(&self, state: &[u8], history: &[u64]) -> Ordering {
         (self.root_state(), self.history.as_slice()).cmp(&(state, history))
     }

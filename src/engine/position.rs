@@ -29,6 +29,10 @@ pub struct Engine {
     pool: Option<Arc<ThreadPool>>,
     play: Playthrough,
     root: Root,
+    /// The moves of the position that are searched; empty for all.
+    only: Vec<u16>,
+    /// Those to which the roots of the trees are restricted.
+    planted: Vec<u16>,
     /// The network's probability of a draw in the position, where it has one.
     draw: Option<f32>,
 }
@@ -66,6 +70,8 @@ impl Engine {
             pool: pool.map(Arc::new),
             play: Playthrough::new(game),
             root: Root::Unset,
+            only: Vec::new(),
+            planted: Vec::new(),
             draw: None,
         })
     }
@@ -80,7 +86,7 @@ impl Engine {
         &self.play
     }
 
-    /// Sets the position. If it continues the present one, the tree is kept as by [`Engine::play`].
+    /// Sets the position, all of whose moves are searched. If it continues the present one, the tree is kept as by [`Engine::play`].
     ///
     /// # Errors
     /// [`Error::Mismatch`] for a position of another game.
@@ -93,7 +99,9 @@ impl Engine {
                 expected: format!("{} {:?}", own.0, own.1),
             });
         }
-        match play.actions().strip_prefix(self.play.actions()) {
+        self.only.clear();
+        let continued = play.actions().strip_prefix(self.play.actions());
+        match continued.filter(|_| play.start() == self.play.start()) {
             Some(played) => played.iter().try_for_each(|&action| self.play(action)),
             None => {
                 (self.play, self.root) = (play.clone(), Root::Unset);
@@ -109,6 +117,7 @@ impl Engine {
     /// [`Error::IllegalAction`].
     pub fn play(&mut self, action: u16) -> Result<()> {
         self.play.step(action)?;
+        self.only.clear();
         let root = std::mem::replace(&mut self.root, Root::Unset);
         self.root = match root {
             Root::Unset => Root::Unset,
@@ -118,6 +127,20 @@ impl Engine {
             }
             Root::Set => Root::Behind(vec![action]),
         };
+        Ok(())
+    }
+
+    /// Restricts the analyses of this position to `moves`, whose result then has no others; without moves, all are searched again. Below these
+    /// moves everything is searched. The first analysis after a change begins with a new tree; the next position has no restriction.
+    ///
+    /// # Errors
+    /// [`Error::IllegalAction`]; the analysis fails with [`Error::Unsupported`] for the algorithm afterstate.
+    pub fn restrict(&mut self, moves: &[u16]) -> Result<()> {
+        let legal = self.play.legal();
+        if let Some(wrong) = moves.iter().find(|action| !legal.contains(action)) {
+            return Err(self.play.illegal(&wrong.to_string()));
+        }
+        self.only = legal.into_iter().filter(|action| moves.contains(action)).collect();
         Ok(())
     }
 
@@ -165,7 +188,7 @@ impl Engine {
     fn set_root(&mut self) -> Result<()> {
         let key =
             RowKey { seed: self.settings.seed, ply: self.play.actions().len() as u64, ..RowKey::default() };
-        if matches!(self.root, Root::Set) {
+        if matches!(self.root, Root::Set) && self.planted == self.only {
             return Ok(());
         }
         let is_hidden = self.play.game().sizes().hidden_information;
@@ -173,12 +196,20 @@ impl Engine {
         let positions = determinised(&self.play, key, deals);
         match &self.root {
             Root::Behind(actions)
-                if !is_hidden && self.settings.params.algorithm != Algorithm::Afterstate =>
+                if !is_hidden
+                    && self.only.is_empty()
+                    && self.settings.params.algorithm != Algorithm::Afterstate =>
             {
                 self.trees.advance(actions, &positions[0])?
             }
             _ => self.trees.set_roots(&positions)?,
         }
+        // Trees that are only half restricted belong to no position.
+        self.root = Root::Unset;
+        if !self.only.is_empty() {
+            self.trees.restrict_roots(&self.only)?;
+        }
+        self.planted.clone_from(&self.only);
         self.draw = self.trees.draw(&positions)?;
         self.root = Root::Set;
         Ok(())

@@ -140,6 +140,17 @@ impl Shard {
         self.searcher.backend.set_root(row, &position.state, &position.history)
     }
 
+    /// Restricts a root, which was just planted, to some of its actions.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn restrict_root(&mut self, row: usize, actions: &[u16]) -> Result<()> {
+        let backend = self.searcher.backend.as_mut();
+        let mut root = backend.snapshot(row, 1)?;
+        root.restrict_root(actions);
+        backend.set_root_tree(row, &root)
+    }
+
     /// Moves a root along `actions` to `position` and keeps the tree below it.
     ///
     /// # Errors

@@ -112,6 +112,24 @@ impl Trees {
         self.set_keys(positions)
     }
 
+    /// Restricts the roots, which [`Self::set_roots`] has just planted, to some of their actions.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for an algorithm without trees, and those of the device.
+    pub fn restrict_roots(&mut self, actions: &[u16]) -> Result<()> {
+        if self.settings.params.algorithm == Algorithm::Afterstate {
+            return Err(Error::unsupported(
+                "a search of some moves alone with the algorithm afterstate",
+                "it evaluates all positions after a turn",
+            ));
+        }
+        for tree in 0..self.count {
+            let (shard, row) = self.at(tree);
+            shard.restrict_root(row, actions)?;
+        }
+        Ok(())
+    }
+
     /// The probability of a draw by the network's own estimate, the mean over `positions`; None where the network has none.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! A dialogue between a client's program and the engine: lines in, lines out, searches beside them.
 
 use super::clock::TimeLeft;
+use super::delays::Delays;
 use super::player::{Event, Player, Search};
 use super::position::Position;
 use crate::backend::AnyGame;
@@ -53,6 +54,8 @@ pub struct Goal {
     pub time: Option<Duration>,
     /// Time between two reports; None for none.
     pub interval: Option<Duration>,
+    /// The player whose clock runs, and what it shows, if one does.
+    pub clock: Option<(u8, TimeLeft)>,
 }
 
 /// Whether a dialogue continues after a line.
@@ -116,8 +119,9 @@ pub struct Dialogue {
     arrived: Instant,
     /// The end of the search in progress by its time limit.
     until: Option<Instant>,
-    /// The longest delay of the end of a search so far.
-    late: Duration,
+    delays: Delays,
+    /// The start of the search in progress, and the player and clock that it is for, if a clock runs.
+    timed: (Instant, Option<(u8, TimeLeft)>),
     out: Box<dyn Write + Send>,
 }
 
@@ -158,7 +162,8 @@ pub fn converse(
         is_pondering: false,
         arrived: Instant::now(),
         until: None,
-        late: Duration::ZERO,
+        delays: Delays::default(),
+        timed: (Instant::now(), None),
         out: output,
     };
     let mut protocol = make(&mut dialogue)?;
@@ -284,9 +289,14 @@ impl Session<'_> {
             return Ok(());
         }
         if let Some(until) = dialogue.until.take() {
-            dialogue.late = dialogue.late.max(until.elapsed());
+            dialogue.delays.note(until.elapsed());
         }
-        self.protocol.found(dialogue, found)
+        let (start, clock) = (dialogue.timed.0, dialogue.timed.1.take());
+        self.protocol.found(self.dialogue, found)?;
+        if let Some((player, clock)) = clock {
+            self.dialogue.delays.moved(player, clock, start.elapsed());
+        }
+        Ok(())
     }
 }
 
@@ -308,10 +318,17 @@ impl Dialogue {
 
     /// Searches `position`, where a player must be to move.
     pub fn search_at(&mut self, position: Position, goal: Goal) {
+        self.search_among(position, goal, Vec::new());
+    }
+
+    /// [`Self::search_at`] of the legal `moves` alone; of all if there are none.
+    pub fn search_among(&mut self, position: Position, goal: Goal, moves: Vec<u16>) {
         self.until = goal.time.and_then(|time| self.arrived.checked_add(time));
         let interval = goal.interval.unwrap_or(Duration::MAX);
+        self.timed = (self.arrived, goal.clock);
         self.is_pondering = false;
-        self.player.search(Search { position, simulations: goal.simulations, until: self.until, interval });
+        let (simulations, until) = (goal.simulations, self.until);
+        self.player.search(Search { position, moves, simulations, until, interval });
     }
 
     /// Searches the position on the opponent's time, if that is wanted, until the next line.
@@ -322,10 +339,10 @@ impl Dialogue {
         }
     }
 
-    /// [`Self::search_at`] with a time that begins now.
-    pub fn search_from_now(&mut self, position: Position, goal: Goal) {
+    /// [`Self::search_among`] with a time that begins now.
+    pub fn search_from_now(&mut self, position: Position, goal: Goal, moves: Vec<u16>) {
         self.arrived = Instant::now();
-        self.search_at(position, goal);
+        self.search_among(position, goal, moves);
     }
 
     /// Stops the search in progress, whose result follows.
@@ -348,26 +365,28 @@ impl Dialogue {
         let Pace { simulations, time, most_simulations, .. } = self.pace;
         // Without any limit given, the run's own number of simulations.
         let simulations = most_simulations.or(if time.is_some() { None } else { simulations });
-        Goal { simulations, time, interval: None }
+        Goal { simulations, time, ..Goal::default() }
     }
 
-    /// The goal of a move by the clock: no more than its budget, and no more than the pace allows.
-    pub fn goal_by(&self, clock: TimeLeft) -> Goal {
+    /// The goal of a move by the clock of `player`: no more than its budget, and no more than the pace allows.
+    pub fn goal_by(&mut self, player: u8, clock: TimeLeft) -> Goal {
+        self.delays.see_clock(player, clock);
         let budget = clock.budget(self.overhead());
         let time = self.pace.time.map_or(budget, |time| time.min(budget));
-        Goal { simulations: self.pace.most_simulations, time: Some(time), interval: None }
+        let (simulations, clock) = (self.pace.most_simulations, Some((player, clock)));
+        Goal { simulations, time: Some(time), clock, ..Goal::default() }
     }
 
     /// The goal of a move of at most `time`.
     pub fn goal_within(&self, time: Duration) -> Goal {
         let time = time.saturating_sub(self.overhead());
         let time = self.pace.time.map_or(time, |own| own.min(time));
-        Goal { simulations: self.pace.most_simulations, time: Some(time), interval: None }
+        Goal { simulations: self.pace.most_simulations, time: Some(time), ..Goal::default() }
     }
 
-    /// The overhead of a move: that of the pace, or twice the longest delay that was measured, if that is more.
+    /// The overhead of a move: that of the pace, or what was measured, if that is more.
     fn overhead(&self) -> Duration {
-        self.pace.overhead.max((2 * self.late).min(10 * self.pace.overhead))
+        self.delays.overhead(self.pace.overhead)
     }
 
     /// The present rules with the setting `key` at `value`.

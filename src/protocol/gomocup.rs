@@ -86,7 +86,8 @@ impl Gomocup {
             return dialogue.say("ERROR the game is over");
         }
         let Limits { turn, whole, left } = self.limits;
-        let by_clock = left.or(whole).map(|left| dialogue.goal_by(TimeLeft::of(left)));
+        let player = dialogue.position.player().unwrap_or_default();
+        let by_clock = left.or(whole).map(|left| dialogue.goal_by(player, TimeLeft::of(left)));
         let by_turn = turn.map(|turn| dialogue.goal_within(turn));
         let goal = match (by_clock, by_turn) {
             (Some(clock), Some(turn)) => Goal { time: clock.time.min(turn.time), ..clock },

@@ -5,7 +5,9 @@
 //! and coordinates; rules and search are those of the engine.
 
 pub mod clock; // the time of a move
+mod delays; // how late moves are on the client's clock
 pub mod position; // the position of a dialogue
+pub mod restriction; // moves that a client allows or forbids
 pub mod player; // the engine on a thread of its own
 pub mod dialogue; // lines in, lines out, searches beside them
 pub mod gtp; // Go, Hex, Gomoku

@@ -26,6 +26,8 @@ pub enum Event {
 pub struct Search {
     /// The position, where a player is to move.
     pub position: Position,
+    /// The moves that are searched; empty for all.
+    pub moves: Vec<u16>,
     /// Visits in each tree, those of earlier searches included; None for no limit.
     pub simulations: Option<u64>,
     /// The moment in which it ends; None for no limit.
@@ -170,6 +172,7 @@ impl Worker {
         let limit = Limit { simulations: search.simulations, time, stop: stop.clone() };
         let events = self.events.clone();
         let engine = self.engine_at(&search.position)?;
+        engine.restrict(&search.moves)?;
         engine.analyse_with(&limit, search.interval, &mut |found| {
             // Fails only if the dialogue is over.
             let _ = events.send(Event::Progress(number, Box::new(found.clone())));

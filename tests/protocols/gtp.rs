@@ -202,6 +202,35 @@ fn analysis_is_told_as_leela_zero_and_katago_do() {
     assert!(info.contains(" winrate 0.") && info.contains(" utility "), "{info}");
 }
 
+/// `allow` and `avoid` restrict the search of the position, whoever's they are only where that player is to move.
+#[test]
+fn allowed_and_avoided_points_restrict_the_analysis() {
+    let moves = |arguments: &str| -> Vec<String> {
+        let text = talk(Gtp, parts("go", "size = 5"), &format!("kata-genmove_analyze b 1 {arguments}\n"));
+        let info =
+            text.lines().rev().find(|line| line.starts_with("info ")).unwrap_or_else(|| panic!("{text}"));
+        let mut names: Vec<String> = info
+            .split("info move ")
+            .skip(1)
+            .map(|part| part.split(' ').next().expect("a point").into())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(moves("allow b A1,c3,E5 1 minmoves 30"), ["A1", "C3", "E5"]);
+    assert_eq!(moves("allow b A1,C3,E5 1 avoid b C3 50 minmoves 30"), ["A1", "E5"]);
+    assert_eq!(moves("avoid b pass 1 minmoves 30").len(), 25);
+    assert_eq!(moves("allow w A1 1 minmoves 30").len(), 26);
+    for (arguments, answer) in [
+        ("allow b Z9 1", "? the allowed and avoided moves leave no legal move"),
+        ("allow b A1", "? syntax error"),
+        ("allow b A1 0", "? syntax error"),
+    ] {
+        let text = talk(Gtp, parts("go", "size = 5"), &format!("kata-analyze b 1 {arguments}\n"));
+        assert_eq!(text.trim_end(), answer);
+    }
+}
+
 /// An analysis goes on until a line comes, which is answered after it.
 #[test]
 fn an_analysis_ends_with_the_next_line() {

@@ -95,6 +95,64 @@ fn every_game_is_analysed_at_every_decision() {
     }
 }
 
+/// The fields of KataGo: lists for players, of which those of the player to move restrict the search.
+#[test]
+fn allowed_and_avoided_moves_restrict_the_search() {
+    let all = json!({"id": "all", "moves": ["C3"], "analyzeTurns": [0, 1], "maxVisits": 30});
+    let with = |id: &str, field: &str, lists: Value| {
+        let mut query = all.clone();
+        (query["id"], query[field]) = (json!(id), lists);
+        query
+    };
+    let list = |player: &str, moves: Value| json!({"player": player, "moves": moves, "untilDepth": 1});
+    let both = {
+        let mut query = with("both", "allowMoves", json!([list("B", json!(["A1", "B1", 24]))]));
+        query["avoidMoves"] = json!([list("B", json!(["B1"])), list("W", json!(["pass", "C3"]))]);
+        query
+    };
+    let queries = [
+        with("allow", "allowMoves", json!([list("B", json!(["A1", "C3", "Z9"]))])),
+        with("avoid", "avoidMoves", json!([list("W", json!(["pass"]))])),
+        both,
+        with("none", "allowMoves", json!([list("W", json!(["C3"]))])),
+        with("who", "allowMoves", json!([list("green", json!(["C3"]))])),
+        with("what", "avoidMoves", json!([{"player": "B"}])),
+        with("until", "avoidMoves", json!([{"player": "B", "moves": [], "untilDepth": 0}])),
+        with("list", "avoidMoves", json!("pass")),
+    ];
+    let replies = say(parts("go", "size = 5"), &queries);
+    let names = |id: &str, turn: u64| -> Vec<String> {
+        let reply = replies.iter().find(|reply| reply["id"] == id && reply["turnNumber"] == turn);
+        let reply = reply.unwrap_or_else(|| panic!("{id} {turn}: {replies:?}"));
+        assert_eq!(reply["rootInfo"]["visits"], 30, "{id} {turn}");
+        let mut names: Vec<String> = reply["moveInfos"]
+            .as_array()
+            .expect("moves")
+            .iter()
+            .map(|shown| shown["move"].as_str().expect("a name").to_string())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names("allow", 0), ["A1", "C3"], "a point off the board means nothing");
+    assert_eq!(names("allow", 1).len(), 25, "black's list says nothing of white");
+    assert_eq!(names("avoid", 0).len(), 26);
+    assert!(names("avoid", 1).len() == 24 && !names("avoid", 1).contains(&"pass".to_string()));
+    assert_eq!(names("both", 0), ["A1", "E1"]);
+    assert_eq!(names("both", 1).len(), 24);
+    for (id, field, part) in [
+        ("none", "allowMoves", "turn 1: the allowed and avoided moves leave no legal move"),
+        ("who", "allowMoves", "player: got \"green\""),
+        ("what", "avoidMoves", "moves: expected a list"),
+        ("until", "avoidMoves", "untilDepth"),
+        ("list", "avoidMoves", "expected a list"),
+    ] {
+        let reply = replies.iter().find(|reply| reply["id"] == id).expect("a reply");
+        assert_eq!(reply["field"], field, "{reply}");
+        assert!(reply["error"].as_str().is_some_and(|error| error.contains(part)), "{reply}");
+    }
+}
+
 /// What a reply says does not depend on cards that the player to move cannot know.
 #[test]
 fn hidden_cards_change_nothing() {

@@ -2,6 +2,7 @@
 
 use super::{Client, parts, talk};
 use vecaz::protocol::choice::ProtocolName::NBoard;
+use vecaz::protocol::dialogue::Ponder;
 
 const GAME: &str = "(;GM[Othello]PC[NBoard]DT[2014-02-21 20:52:27 GMT]PB[./mEdax]PW[chris]RE[?]TI[15:00]TY[8]\
                     BO[8 ---------------------------O*------*O--------------------------- *]B[F5]W[F6]B[D3]W[C5]B[E6]W[F7]B[E7]W[F4];)";
@@ -91,4 +92,31 @@ fn a_ping_stops_the_search() {
         client.wait_for("pong 3");
     }
     assert_eq!(client.end(), Vec::<String>::new());
+}
+
+/// While the other player thinks the tree grows: the search of a reply has its visits before it begins. A ping ends nothing.
+#[test]
+fn pondering_serves_the_next_move() {
+    let visits_of_the_reply = |ponder: Ponder| {
+        let mut parts = parts("othello", "");
+        parts.pace.ponder = ponder;
+        let mut client = Client::start(NBoard, parts);
+        client.send("set depth 5");
+        client.send(
+            "set game (;GM[Othello]BO[8 ---------------------------O*------*O--------------------------- *]B[F5];)",
+        );
+        client.send("go");
+        client.wait_for("=== ");
+        client.send("move F6");
+        client.send("ping 2");
+        client.wait_for("pong 2");
+        std::thread::sleep(std::time::Duration::from_millis(400));
+        client.send("move E6");
+        client.send("go");
+        let stats = client.wait_for("nodestats ");
+        client.wait_for("=== ");
+        stats.split(' ').nth(1).expect("visits").parse::<u64>().expect("a number")
+    };
+    assert_eq!(visits_of_the_reply(Ponder::Never), 32);
+    assert!(visits_of_the_reply(Ponder::Always) > 32);
 }

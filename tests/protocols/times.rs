@@ -37,6 +37,26 @@ fn no_game_is_lost_on_time() {
     }
 }
 
+/// A client whose clock stops 60 ms after the answer, six times as late as it was said: the engine sees that on the clock and keeps more time back.
+/// It would have none left after a few moves otherwise.
+#[test]
+fn a_slow_client_is_measured_by_its_clock() {
+    let mut client = Client::start(Uci, parts("chess", ""));
+    client.send("setoption name Move Overhead value 10");
+    let (delay, increment) = (Duration::from_millis(60), Duration::from_millis(80));
+    let mut left = Duration::from_secs(1);
+    for ply in 0..70 {
+        client.send("position startpos moves e2e4 e7e5");
+        let start = Instant::now();
+        client.send(&format!("go wtime {} btime 1000 winc 80 binc 80", left.as_millis()));
+        client.wait_for("bestmove");
+        let used = start.elapsed() + delay;
+        assert!(used < left, "move {ply}: {used:?} of {left:?}");
+        left = left - used + increment;
+    }
+    client.end();
+}
+
 #[test]
 fn clocks_of_gtp_and_gomocup_are_kept() {
     let mut client = Client::start(Gtp, parts("go", "size = 7"));

@@ -75,6 +75,34 @@ fn only_searchmoves_are_played() {
     assert_eq!(best.len(), 2, "names that are no moves restrict nothing");
 }
 
+/// The search itself is restricted: of three lines that are asked for there are two, and all visits are theirs.
+#[test]
+fn searchmoves_restrict_the_search() {
+    let mut client = Client::start(Uci, parts("chess", ""));
+    client.send("setoption name MultiPV value 3");
+    client.send("position startpos");
+    let mut search = |go: &str| -> Vec<String> {
+        client.send(go);
+        let mut lines = Vec::new();
+        loop {
+            let line = client.line();
+            if line.starts_with("bestmove") {
+                break;
+            }
+            assert_eq!(number(&line, "nodes"), 60, "{go}: {line}");
+            lines.push(line.split(" pv ").nth(1).expect("a line").to_string());
+        }
+        lines.split_off(lines.len().saturating_sub(3))
+    };
+    let free = search("go nodes 60");
+    let restricted = search("go nodes 60 searchmoves a2a3 h2h3 e2e5");
+    let mut firsts: Vec<&str> = restricted.iter().map(|line| &line[..4]).collect();
+    firsts.sort_unstable();
+    assert_eq!(firsts, ["a2a3", "h2h3"], "{restricted:?}");
+    assert_eq!(search("go nodes 60"), free, "the next search is free again");
+    assert_eq!(free.len(), 3);
+}
+
 /// Whatever a client sends as a position, `go` is answered.
 #[test]
 fn wrong_positions_are_refused_in_a_sentence() {

@@ -3,6 +3,7 @@
 use super::game::{Board, player_of};
 use crate::engine::{Analysis, Move};
 use crate::protocol::position::Position;
+use crate::protocol::restriction::{Restriction, Restricts};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ pub enum Style {
 }
 
 /// A request for lines of analysis.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Request {
     /// The form of the lines.
     pub style: Style,
@@ -30,6 +31,8 @@ pub struct Request {
     pub max_moves: usize,
     /// Whether a line ends with the facts of the position.
     pub root_info: bool,
+    /// The moves of the position that are searched, or not.
+    pub restrictions: Vec<Restriction>,
 }
 
 /// A number of hundredths of a second.
@@ -48,6 +51,7 @@ impl Request {
             min_moves: 0,
             max_moves: usize::MAX,
             root_info: false,
+            restrictions: Vec::new(),
         };
         let mut words = arguments.iter().copied().peekable();
         if let Some(player) = words.peek().and_then(|word| player_of(word)) {
@@ -65,11 +69,13 @@ impl Request {
                 "minmoves" => request.min_moves = value.parse().ok()?,
                 "maxmoves" => request.max_moves = value.parse().ok()?,
                 "rootinfo" => request.root_info = value == "true",
-                // A colour, points, and a number of moves, which restrict KataGo's search.
-                "avoid" | "allow" => {
-                    player_of(value)?;
-                    words.next()?;
-                    words.next()?;
+                // A colour, points, and a number of moves: the search is restricted in the position alone, as by the number 1.
+                restricts @ ("avoid" | "allow") => {
+                    let player = player_of(value)?;
+                    let moves = words.next()?.split(',').map(str::to_string).collect();
+                    words.next()?.parse::<u32>().ok().filter(|&moves| moves > 0)?;
+                    let restricts = if restricts == "allow" { Restricts::Others } else { Restricts::These };
+                    request.restrictions.push(Restriction { restricts, player, moves });
                 }
                 _ => {}
             }
@@ -154,8 +160,20 @@ mod tests {
         assert_eq!((request.min_moves, request.max_moves, request.root_info), (3, 7, true));
         let request = read("interval 12.5 avoid w D4,E5 1 allow b pass 2").expect("read");
         assert_eq!((request.player, request.interval), (None, Some(Duration::from_millis(125))));
+        let [avoid, allow] = &request.restrictions[..] else { panic!("{request:?}") };
+        assert_eq!((avoid.restricts, avoid.player, avoid.moves.len()), (Restricts::These, 1, 2));
+        assert_eq!((allow.restricts, allow.player, &*allow.moves[0]), (Restricts::Others, 0, "pass"));
         assert_eq!(read("").expect("read").interval, None);
-        for wrong in ["interval", "interval x", "minmoves -1", "avoid x D4 1", "avoid b D4", "b 5 6"] {
+        for wrong in [
+            "interval",
+            "interval x",
+            "minmoves -1",
+            "avoid x D4 1",
+            "avoid b D4",
+            "avoid b D4 x",
+            "allow b D4 0",
+            "b 5 6",
+        ] {
             assert!(read(wrong).is_none(), "{wrong}");
         }
     }

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::game::view::Viewer;
 use crate::protocol::dialogue::{Dialogue, Goal, LineOutcome, Protocol, Reading};
 use crate::protocol::position::Position;
+use crate::protocol::restriction::moves_left;
 use crate::view;
 
 /// The commands of all games.
@@ -55,7 +56,7 @@ const PLIES_A_POINT: i64 = 10;
 type Answer = std::result::Result<String, String>;
 
 /// What the engine is to do with the result of a search.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Purpose {
     /// Play the move.
     Genmove,
@@ -285,21 +286,26 @@ impl Gtp {
             true => "the game is over".to_string(),
             false => "it is the other player's turn".to_string(),
         })?;
-        let goal = match purpose {
+        let mut moves = Vec::new();
+        if let Purpose::Analyse(request) | Purpose::GenmoveAnalyse(request) = &purpose {
+            moves =
+                moves_left(&position, &request.restrictions, |name| self.board.find(position.play(), name))?;
+        }
+        let goal = match &purpose {
             Purpose::Analyse(request) => Goal { interval: request.interval, ..Goal::default() },
             Purpose::GenmoveAnalyse(request) => {
                 Goal { interval: request.interval, ..self.goal(dialogue, player) }
             }
             _ => self.goal(dialogue, player),
         };
-        dialogue.search_at(position.clone(), goal);
+        dialogue.search_among(position.clone(), goal, moves);
         self.task = Some(Task { id: id.to_string(), purpose, player, position });
         Ok(())
     }
 
-    fn goal(&self, dialogue: &Dialogue, player: u8) -> Goal {
+    fn goal(&self, dialogue: &mut Dialogue, player: u8) -> Goal {
         match &self.clocks {
-            Some(clocks) => dialogue.goal_by(clocks.left(usize::from(player))),
+            Some(clocks) => dialogue.goal_by(player, clocks.left(usize::from(player))),
             None => dialogue.own_goal(),
         }
     }
@@ -362,7 +368,7 @@ impl Gtp {
             let mut position = task.position.clone();
             self.play_in(dialogue, &mut position, action)?;
         }
-        match task.purpose {
+        match &task.purpose {
             Purpose::GenmoveAnalyse(request) => {
                 dialogue.say(&request.line(&self.board, &task.position, found))?;
                 dialogue.say(&format!("play {vertex}\n"))?;
@@ -443,7 +449,7 @@ impl Protocol for Gtp {
 
     fn found(&mut self, dialogue: &mut Dialogue, found: Result<Box<Analysis>>) -> Result<()> {
         let Some(task) = self.task.take() else { return Ok(()) };
-        match (found, task.purpose) {
+        match (found, &task.purpose) {
             (Ok(found), Purpose::Analyse(request)) => {
                 dialogue.say(&format!("{}\n", request.line(&self.board, &task.position, &found)))
             }

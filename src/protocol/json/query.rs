@@ -1,5 +1,7 @@
 //! Queries: a line of JSON -> positions to analyse.
 
+use super::field::{Defect, defect, is_player};
+use super::restrictions;
 use crate::game::Turn;
 use crate::protocol::dialogue::Dialogue;
 use crate::protocol::position::Position;
@@ -7,7 +9,7 @@ use serde_json::{Map, Value, json};
 use std::time::Duration;
 
 /// Fields that are read.
-const KNOWN: [&str; 14] = [
+const KNOWN: [&str; 16] = [
     "id",
     "moves",
     "initialPlayer",
@@ -22,6 +24,8 @@ const KNOWN: [&str; 14] = [
     "boardYSize",
     "komi",
     "overrideSettings",
+    "allowMoves",
+    "avoidMoves",
 ];
 
 /// The most turns of one query.
@@ -68,21 +72,25 @@ pub enum IncludePolicy {
     Yes,
 }
 
+/// A position to analyse.
+#[derive(Clone)]
+pub struct WantedTurn {
+    /// The number of moves before it.
+    pub number: usize,
+    /// The position, where a player is to move.
+    pub position: Position,
+    /// The moves that are searched; empty for all.
+    pub moves: Vec<u16>,
+}
+
 /// A query: positions by the number of moves before them.
 pub struct Query {
     /// What is to be reported.
     pub wishes: Wishes,
     /// The turns, in the order in which they are analysed.
-    pub turns: Vec<(usize, Position)>,
+    pub turns: Vec<WantedTurn>,
     /// Warnings about fields that are not read.
     pub warnings: Vec<Value>,
-}
-
-/// The defect of a field.
-pub type Defect = (&'static str, String);
-
-fn defect<T>(field: &'static str, what: impl Into<String>) -> Result<T, Defect> {
-    Err((field, what.into()))
 }
 
 impl Query {
@@ -103,6 +111,7 @@ impl Query {
             return defect("initialPlayer", "another player begins by the rules");
         }
         let turns = wanted_turns(fields, moves.len())?;
+        let restrictions = restrictions::read(&start, fields)?;
         let mut position = start;
         let mut found: Vec<(usize, Position)> = Vec::new();
         for number in 0..=moves.len() {
@@ -114,9 +123,7 @@ impl Query {
                     .or_else(|what| defect("moves", format!("move {number}: {what}")))?;
             }
         }
-        let turns = turns.iter().filter_map(|turn| found.iter().find(|(number, _)| number == turn).cloned());
-        let turns: Vec<(usize, Position)> = turns.collect();
-        for (number, position) in &turns {
+        for (number, position) in &found {
             match position.play().turn() {
                 Turn::Player(_) => {}
                 Turn::Chance => {
@@ -128,6 +135,12 @@ impl Query {
                 Turn::Over => return defect("analyzeTurns", format!("turn {number}: the game is over")),
             }
         }
+        let wanted = |turn: usize| {
+            let (number, position) = found.iter().find(|(number, _)| *number == turn)?;
+            let moves = restrictions::moves(position, *number, &restrictions);
+            Some(moves.map(|moves| WantedTurn { number: *number, position: position.clone(), moves }))
+        };
+        let turns = turns.into_iter().filter_map(wanted).collect::<Result<_, _>>()?;
         Ok(Self { wishes: wishes(id, fields)?, turns, warnings: warnings(id, fields) })
     }
 }
@@ -170,25 +183,6 @@ fn wanted_turns(fields: &Map<String, Value>, moves: usize) -> Result<Vec<usize>,
     let number = |turn: &Value| turn.as_u64().filter(|&turn| turn <= moves as u64).map(|turn| turn as usize);
     let numbers: Option<Vec<usize>> = turns.iter().map(number).collect();
     numbers.map_or_else(|| defect("analyzeTurns", format!("expected numbers from 0 to {moves}")), Ok)
-}
-
-/// The text by which a client may name a player: B and W in games with black and white pieces, otherwise the number.
-pub fn player_name(position: &Position, player: u8) -> String {
-    let black_first = match position.game().name() {
-        "go" | "gomoku" | "othello" => true,
-        "chess" => false,
-        _ => return player.to_string(),
-    };
-    if black_first == (player == 0) { "B".into() } else { "W".into() }
-}
-
-fn is_player(position: &Position, name: &Value, player: u8) -> bool {
-    match name {
-        Value::String(name) => {
-            name.eq_ignore_ascii_case(&player_name(position, player)) || *name == player.to_string()
-        }
-        _ => name.as_u64() == Some(player.into()),
-    }
 }
 
 /// Plays a move: a name or a number, or a pair of a player and a move.

@@ -1,6 +1,7 @@
 //! Replies: what a search found -> a line of JSON.
 
-use super::query::{IncludePolicy, Viewpoint, Wishes, player_name};
+use super::field::player_name;
+use super::query::{IncludePolicy, Viewpoint, Wishes};
 use crate::engine::Analysis;
 use crate::protocol::position::Position;
 use serde_json::{Value, json};

@@ -1,11 +1,10 @@
 //! The queries of a client, analysed one after another by their priority.
 
-use super::query::{Query, Wishes};
+use super::query::{Query, WantedTurn, Wishes};
 use super::reply::{State, result};
 use crate::engine::Analysis;
 use crate::error::Result;
 use crate::protocol::dialogue::{Dialogue, Goal, LineOutcome, Protocol, Reading};
-use crate::protocol::position::Position;
 use serde_json::{Map, Value, json};
 
 /// The most turns that may wait.
@@ -14,8 +13,7 @@ const MAX_WAITING: usize = 100_000;
 /// A turn that is to be analysed.
 struct Turn {
     wishes: Wishes,
-    number: usize,
-    position: Position,
+    wanted: WantedTurn,
 }
 
 /// The engine's side of JSON lines.
@@ -45,8 +43,9 @@ impl Json {
             (None, None) => (own.simulations, own.time),
             limits => limits,
         };
-        let goal = Goal { simulations, time, interval: wishes.interval };
-        dialogue.search_from_now(turn.position.clone(), goal);
+        let goal = Goal { simulations, time, interval: wishes.interval, clock: None };
+        let WantedTurn { position, moves, .. } = turn.wanted.clone();
+        dialogue.search_from_now(position, goal, moves);
         self.current = Some(turn);
     }
 
@@ -63,11 +62,7 @@ impl Json {
         }
         query.warnings.iter().try_for_each(|warning| say(dialogue, warning))?;
         let Query { wishes, turns, .. } = query;
-        self.waiting.extend(turns.into_iter().map(|(number, position)| Turn {
-            wishes: wishes.clone(),
-            number,
-            position,
-        }));
+        self.waiting.extend(turns.into_iter().map(|wanted| Turn { wishes: wishes.clone(), wanted }));
         self.next(dialogue);
         Ok(())
     }
@@ -88,14 +83,15 @@ impl Json {
                 };
                 let turns = fields.get("turnNumbers").and_then(Value::as_array);
                 let is_meant = |turn: &Turn| {
-                    turn.wishes.id == *wanted && turns.is_none_or(|turns| turns.contains(&json!(turn.number)))
+                    turn.wishes.id == *wanted
+                        && turns.is_none_or(|turns| turns.contains(&json!(turn.wanted.number)))
                 };
                 self.terminate(dialogue, is_meant)?;
             }
             Some("terminate_all") => {
                 let turns = fields.get("turnNumbers").and_then(Value::as_array);
                 self.terminate(dialogue, |turn| {
-                    turns.is_none_or(|turns| turns.contains(&json!(turn.number)))
+                    turns.is_none_or(|turns| turns.contains(&json!(turn.wanted.number)))
                 })?;
             }
             Some("clear_cache") => dialogue.configure(),
@@ -121,7 +117,7 @@ impl Json {
 
 /// The reply for a turn that was not analysed.
 fn no_results(turn: &Turn) -> Value {
-    json!({"id": turn.wishes.id, "turnNumber": turn.number, "isDuringSearch": false, "noResults": true})
+    json!({"id": turn.wishes.id, "turnNumber": turn.wanted.number, "isDuringSearch": false, "noResults": true})
 }
 
 fn say(dialogue: &mut Dialogue, value: &Value) -> Result<()> {
@@ -153,9 +149,10 @@ impl Protocol for Json {
 
     fn progress(&mut self, dialogue: &mut Dialogue, found: &Analysis) -> Result<()> {
         match &self.current {
-            Some(turn) => {
-                say(dialogue, &result(&turn.wishes, turn.number, &turn.position, found, State::During))
-            }
+            Some(turn) => say(
+                dialogue,
+                &result(&turn.wishes, turn.wanted.number, &turn.wanted.position, found, State::During),
+            ),
             None => Ok(()),
         }
     }
@@ -163,7 +160,9 @@ impl Protocol for Json {
     fn found(&mut self, dialogue: &mut Dialogue, found: Result<Box<Analysis>>) -> Result<()> {
         if let Some(turn) = self.current.take() {
             let reply = match found {
-                Ok(found) => result(&turn.wishes, turn.number, &turn.position, &found, State::Final),
+                Ok(found) => {
+                    result(&turn.wishes, turn.wanted.number, &turn.wanted.position, &found, State::Final)
+                }
                 Err(error) => json!({"id": turn.wishes.id, "error": error.to_string()}),
             };
             say(dialogue, &reply)?;

@@ -38,6 +38,8 @@ pub struct NBoard {
     /// Simulations by `set depth`.
     simulations: Option<u64>,
     task: Option<Task>,
+    /// The player for whom it moved last: while the other one thinks, it may ponder.
+    own: Option<u8>,
 }
 
 impl NBoard {
@@ -68,7 +70,7 @@ impl NBoard {
             }
             "game" => match game(dialogue, value) {
                 Ok(position) => {
-                    dialogue.position = position;
+                    (dialogue.position, self.own) = (position, None);
                     Ok(())
                 }
                 Err(what) => dialogue.say(&format!("status set game: {what}")),
@@ -96,6 +98,13 @@ impl NBoard {
         Goal { simulations, interval: Some(INTERVAL), ..own }
     }
 
+    /// Searches on the other player's time, if that is wanted.
+    fn ponder(&self, dialogue: &mut Dialogue) {
+        if self.own.is_some() && dialogue.position.player() != self.own {
+            dialogue.ponder();
+        }
+    }
+
     fn begin(&mut self, dialogue: &mut Dialogue, purpose: Purpose) -> Result<()> {
         if dialogue.position.is_over() {
             return dialogue.say("status the game is over");
@@ -119,7 +128,7 @@ impl NBoard {
         let Some(position) = positions.pop() else { return dialogue.say("status") };
         let goal = self.goal(dialogue);
         let simulations = goal.simulations.map(|simulations| (simulations / SHARE_OF_ANALYSIS).max(1));
-        dialogue.search_from_now(position.clone(), Goal { simulations, interval: None, ..goal });
+        dialogue.search_from_now(position.clone(), Goal { simulations, interval: None, ..goal }, Vec::new());
         self.task = Some(Task { purpose: Purpose::Analyse(positions), position });
         Ok(())
     }
@@ -171,13 +180,20 @@ impl Protocol for NBoard {
                 let (what, value) = rest.split_once(' ').unwrap_or((rest, ""));
                 self.set(dialogue, what, value)?;
             }
-            "move" => Self::play(dialogue, rest)?,
+            "move" => {
+                Self::play(dialogue, rest)?;
+                self.ponder(dialogue);
+            }
             "hint" => {
                 let count = rest.parse().unwrap_or(1usize).max(1);
                 self.begin(dialogue, Purpose::Hint(count))?;
             }
             "go" => self.begin(dialogue, Purpose::Go)?,
-            "ping" => dialogue.say(&format!("pong {rest}"))?,
+            // A client pings after every move, and waits for the other player then.
+            "ping" => {
+                dialogue.say(&format!("pong {rest}"))?;
+                self.ponder(dialogue);
+            }
             // There is no book to which a game could be added.
             "learn" => dialogue.say("learned")?,
             "analyze" => self.analyse(dialogue)?,
@@ -226,6 +242,7 @@ impl Protocol for NBoard {
             }
             Purpose::Go => {
                 let best = found.best();
+                self.own = Some(found.player);
                 dialogue.say(&format!("nodestats {} {:.2}", found.visits, found.seconds))?;
                 let value = discs(found.own_value());
                 dialogue.say(&format!("=== {}/{value:.2}/{:.2}", shown(&best.name), found.seconds))?;

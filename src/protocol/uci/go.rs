@@ -78,22 +78,22 @@ impl Go {
     }
 
     /// The goal of a search for `player`.
-    pub fn goal(&self, dialogue: &Dialogue, player: u8) -> Goal {
+    pub fn goal(&self, dialogue: &mut Dialogue, player: u8) -> Goal {
         let interval = Some(if self.depth.is_some() { SHORT_INTERVAL } else { INTERVAL });
         if self.answer != Answer::AtEnd {
             return Goal { interval, ..Goal::default() };
         }
         let own = dialogue.own_goal();
         let mut goal = Goal::default();
-        let player = usize::from(player);
-        if let Some(remaining) = self.time[player] {
+        let side = usize::from(player);
+        if let Some(remaining) = self.time[side] {
             let clock = TimeLeft {
                 remaining,
-                increment: self.increment[player],
+                increment: self.increment[side],
                 moves_to_go: self.moves_to_go,
                 overtime: Duration::ZERO,
             };
-            goal = dialogue.goal_by(clock);
+            goal = dialogue.goal_by(player, clock);
         }
         if let Some(time) = self.move_time {
             goal.time = Some(goal.time.map_or(time, |budget| budget.min(time)));

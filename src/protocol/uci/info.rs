@@ -28,23 +28,10 @@ pub fn wdl(value: f32, draw: f32) -> [i64; 3] {
     [win, draw, 1000 - win - draw]
 }
 
-/// The moves to tell: all, or those of `allowed` where it names any that is legal; the best first.
-pub fn ranked<'a>(found: &'a Analysis, allowed: &[u16]) -> Vec<&'a Move> {
-    let chosen: Vec<&Move> = found.moves.iter().filter(|shown| allowed.contains(&shown.action)).collect();
-    if chosen.is_empty() { found.moves.iter().collect() } else { chosen }
-}
-
 /// The lines of the `count` best moves.
-pub fn lines(
-    position: &Position,
-    found: &Analysis,
-    allowed: &[u16],
-    count: usize,
-    show: ShowWdl,
-) -> Vec<String> {
-    let ranked = ranked(found, allowed);
-    let visited = ranked.iter().filter(|shown| shown.visits > 0).count().max(1);
-    let line = |(index, shown): (usize, &&Move)| {
+pub fn lines(position: &Position, found: &Analysis, count: usize, show: ShowWdl) -> Vec<String> {
+    let visited = found.moves.iter().filter(|shown| shown.visits > 0).count().max(1);
+    let line = |(index, shown): (usize, &Move)| {
         let value = shown.value.unwrap_or(found.own_value());
         let (depth, nodes) = (shown.line.len().max(1), found.visits);
         let (speed, time) = (found.simulations_per_second(), (1000.0 * found.seconds) as u64);
@@ -60,7 +47,7 @@ pub fn lines(
         let _ = write!(text, " nodes {nodes} nps {speed:.0} time {time} pv {}", shown.line_names.join(" "));
         text
     };
-    ranked.iter().take(count.min(visited)).enumerate().map(line).collect()
+    found.moves.iter().take(count.min(visited)).enumerate().map(line).collect()
 }
 
 /// The moves to the mate at the end of the best line, if the search has proven it: positive if the player to move mates.
@@ -76,9 +63,8 @@ fn mate(position: &Position, found: &Analysis, shown: &Move) -> Option<i64> {
 }
 
 /// The line of the best move, with the expected reply.
-pub fn best_move(found: &Analysis, allowed: &[u16]) -> String {
-    let ranked = ranked(found, allowed);
-    let best = ranked.first().copied().unwrap_or(found.best());
+pub fn best_move(found: &Analysis) -> String {
+    let best = found.best();
     match best.line_names.get(1) {
         Some(reply) => format!("bestmove {} ponder {reply}", best.name),
         None => format!("bestmove {}", best.name),

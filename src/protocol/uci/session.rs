@@ -36,8 +36,8 @@ const MAX_LINES: usize = 218;
 struct Task {
     go: Go,
     position: Position,
-    /// The legal moves of `searchmoves`.
-    allowed: Vec<u16>,
+    /// The legal moves of `searchmoves`; empty for all.
+    moves: Vec<u16>,
 }
 
 /// The engine's side of UCI.
@@ -146,10 +146,10 @@ impl Uci {
                 return Ok(());
             }
         };
-        let allowed = go.moves.iter().filter_map(|name| find(&position, name)).collect();
+        let moves: Vec<u16> = go.moves.iter().filter_map(|name| find(&position, name)).collect();
         let goal = go.goal(dialogue, position.player().unwrap_or_default());
-        dialogue.search_at(position.clone(), goal);
-        self.task = Some(Task { go, position, allowed });
+        dialogue.search_among(position.clone(), goal, moves.clone());
+        self.task = Some(Task { go, position, moves });
         Ok(())
     }
 
@@ -163,13 +163,13 @@ impl Uci {
         {
             task.go = std::mem::take(&mut task.go).after_ponderhit();
             let goal = task.go.goal(dialogue, task.position.player().unwrap_or_default());
-            dialogue.search_at(task.position.clone(), goal);
+            dialogue.search_among(task.position.clone(), goal, task.moves.clone());
         }
         Ok(())
     }
 
     fn send_found(&self, dialogue: &mut Dialogue, task: &Task, found: &Analysis) -> Result<()> {
-        let lines = lines(&task.position, found, &task.allowed, self.num_lines, self.show_wdl);
+        let lines = lines(&task.position, found, self.num_lines, self.show_wdl);
         lines.iter().try_for_each(|line| dialogue.say(line))
     }
 }
@@ -262,7 +262,7 @@ impl Protocol for Uci {
         let (line, is_stopped) = match &found {
             Ok(found) => {
                 self.send_found(dialogue, &task, found)?;
-                (best_move(found, &task.allowed), found.end == EndCause::Stopped)
+                (best_move(found), found.end == EndCause::Stopped)
             }
             Err(error) => {
                 dialogue.say(&format!("info string {error}"))?;
