@@ -2,6 +2,8 @@
 
 use super::env_shard::{EnvShard, GameEnvs};
 use crate::config::KeyInfo;
+use crate::error::Result;
+use crate::game::placement::Placement;
 use crate::game::view::{Spot, View, Viewer};
 use crate::game::{CudaSource, ExactSolver, Game, History, Sizes, Target, Turn};
 use crate::rng::RngStream;
@@ -28,6 +30,11 @@ pub trait ErasedRules: Send + Sync {
     fn state_size(&self) -> usize;
     /// The state before the first ply.
     fn init(&self) -> Vec<u8>;
+    /// See [`Game::set_up`].
+    ///
+    /// # Errors
+    /// Those of [`Game::set_up`].
+    fn set_up(&self, placement: Placement<'_>) -> Result<Vec<u8>>;
     /// See [`Game::is_valid`].
     fn is_valid(&self, state: &[u8]) -> bool;
     /// Who decides next.
@@ -136,6 +143,10 @@ impl<G: Game> ErasedRules for ErasedGame<G> {
 
     fn init(&self) -> Vec<u8> {
         bytemuck::bytes_of(&self.0.init()).to_vec()
+    }
+
+    fn set_up(&self, placement: Placement<'_>) -> Result<Vec<u8>> {
+        self.0.set_up(placement).map(|state| bytemuck::bytes_of(&state).to_vec())
     }
 
     fn is_valid(&self, state: &[u8]) -> bool {

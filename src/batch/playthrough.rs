@@ -2,6 +2,7 @@
 
 use super::ErasedRules;
 use crate::error::{Error, Result};
+use crate::game::placement::{PlacedPieces, Placement};
 use crate::game::view::{ActionView, View, Viewer};
 use crate::game::{History, Turn};
 use crate::words;
@@ -12,6 +13,8 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Playthrough {
     game: Arc<dyn ErasedRules>,
+    /// The position before the first action.
+    start: Arc<[u8]>,
     state: Vec<u8>,
     history: Vec<u64>,
     actions: Vec<u16>,
@@ -30,7 +33,31 @@ impl Playthrough {
     /// A game at its start.
     pub fn new(game: Arc<dyn ErasedRules>) -> Self {
         let state = game.init();
-        Self { game, state, history: Vec::new(), actions: Vec::new() }
+        Self { game, start: state.as_slice().into(), state, history: Vec::new(), actions: Vec::new() }
+    }
+
+    /// A game that begins at a position which a person has set up.
+    ///
+    /// # Errors
+    /// Those of [`crate::game::Game::set_up`].
+    pub fn set_up(game: Arc<dyn ErasedRules>, placed: &PlacedPieces) -> Result<Self> {
+        let state = game.set_up(Placement { cells: &placed.pieces()?, player: placed.player })?;
+        Ok(Self { game, start: state.as_slice().into(), state, history: Vec::new(), actions: Vec::new() })
+    }
+
+    /// The position before the first action.
+    pub fn start(&self) -> &[u8] {
+        &self.start
+    }
+
+    /// The pieces of the position that was set up, where the game begins there and not at the start of its rules.
+    pub fn placed(&self) -> Option<PlacedPieces> {
+        if *self.start == *self.game.init() {
+            return None;
+        }
+        let start = self.at_start();
+        let Turn::Player(player) = start.turn() else { return None };
+        PlacedPieces::of(&start.view(Viewer::All), player)
     }
 
     /// The rules.
@@ -142,9 +169,15 @@ impl Playthrough {
 
     /// The position after the first `plies` actions; the present one if there are fewer.
     pub fn after(&self, plies: usize) -> Self {
-        let mut earlier = Self::new(self.game.clone());
+        let mut earlier = self.at_start();
         self.actions.iter().take(plies).for_each(|&action| earlier.advance(action));
         earlier
+    }
+
+    /// The same game before its first action.
+    fn at_start(&self) -> Self {
+        let (game, start) = (self.game.clone(), self.start.clone());
+        Self { game, state: start.to_vec(), start, history: Vec::new(), actions: Vec::new() }
     }
 
     /// The look of the present position for `viewer`, with its legal actions and the spots of the last player's last actions.
@@ -170,7 +203,7 @@ impl Playthrough {
 
     /// Calls `visit` for all plies so far with the state before it and the action.
     fn replay(&self, mut visit: impl FnMut(&[u8], u16)) {
-        let mut again = Self::new(self.game.clone());
+        let mut again = self.at_start();
         for &action in &self.actions {
             visit(&again.state, action);
             again.advance(action);

@@ -24,6 +24,7 @@ mod tests;
 pub use moves::{OTHER_LONG, OTHER_SHORT, OWN_LONG, OWN_SHORT, State};
 pub use notation::START_FEN;
 
+use super::placement::Placement;
 use super::view::{Spot, View, Viewer};
 use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
 use crate::config::keys::{KeyInfo, Section, section};
@@ -262,6 +263,12 @@ impl Game for Chess {
     #[inline]
     fn history_key(&self, s: &State) -> u64 {
         s.key()
+    }
+
+    /// Kings and rooks on their squares of the start have the right to castle; no pawn can be taken en passant.
+    fn set_up(&self, placement: Placement<'_>) -> Result<State> {
+        placement.check(Self::NAME, 64, 12)?;
+        self.from_fen(&notation::fen_of(placement))
     }
 
     fn view(&self, s: &State, _viewer: Viewer) -> View {

@@ -5,6 +5,7 @@
 
 pub mod solver;
 
+use super::placement::{Placement, refused};
 use super::view::{Board, Colour, Grid, GridStyle, Piece, Shape, Spot, View, Viewer};
 use super::{ExactSolver, Game, History, ObsShape, Sizes, Turn, board};
 use crate::config::keys::{section, within};
@@ -223,6 +224,32 @@ impl Game for ConnectFour {
 
     fn solved_positions(&self) -> Option<&'static str> {
         (*self == Self::default()).then_some(include_str!("../../assets/positions/connect_four.jsonl"))
+    }
+
+    fn set_up(&self, placement: Placement<'_>) -> Result<State> {
+        let cells = placement.stones(Self::NAME, (self.rows * self.columns) as usize)?;
+        placement.check_turn(Self::NAME, [cells[0].len(), cells[1].len()])?;
+        let stones = [&cells[0], &cells[1]]
+            .map(|cells| cells.iter().fold(0u64, |bits, &cell| bits | 1 << self.bit_of(cell)));
+        let taken = stones[0] | stones[1];
+        for column in 0..self.columns {
+            let height = taken >> (column * self.stride()) & ((1 << self.rows) - 1);
+            if height & (height + 1) != 0 {
+                return Err(refused(
+                    Self::NAME,
+                    format!("a stone of column {column} has an empty cell below it"),
+                ));
+            }
+        }
+        if let Some(player) = (0..2).find(|&player| self.has_line(stones[player])) {
+            let why = format!("{} has {} in a row already", ["X", "O"][player], self.connect);
+            return Err(refused(Self::NAME, why));
+        }
+        let plies = taken.count_ones();
+        match plies == self.rows * self.columns {
+            true => Err(refused(Self::NAME, "the board is full, so the game is over")),
+            false => Ok(State { stones, plies, outcome: 0 }),
+        }
     }
 
     fn view(&self, s: &State, _viewer: Viewer) -> View {

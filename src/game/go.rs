@@ -13,15 +13,18 @@
 //! all legal moves follow by a few operations on whole boards. Only a step reads the history.
 
 mod points;
+mod set_up;
 #[cfg(test)]
 mod tests;
 
+use super::placement::Placement;
 use super::view::{
     Board as BoardView, Colour, Grid as GridView, GridStyle, Piece, Shape, Spot, View, Viewer,
 };
 use super::{Game, History, ObsShape, Sizes, Target, Turn, board, ownership};
 use crate::config::keys::section;
 use crate::device_struct::{device_constants, device_struct};
+use crate::error::Result;
 use crate::rng;
 use bytemuck::{Pod, Zeroable};
 use points::{Grid, MAX_POINTS, Points, STATE_WORDS, with_words};
@@ -447,6 +450,10 @@ impl Game for Go {
     #[inline]
     fn history_key(&self, s: &State) -> u64 {
         s.hash
+    }
+
+    fn set_up(&self, placement: Placement<'_>) -> Result<State> {
+        set_up::set_up(self, placement)
     }
 
     fn view(&self, s: &State, _viewer: Viewer) -> View {

@@ -8,10 +8,12 @@
 //! several times in a row here, and player 0 may end up with white.
 
 use super::board::{self, Cells};
+use super::placement::{Placement, refused};
 use super::view::{Board, Colour, GridStyle, Piece, Shape, Spot, View, Viewer};
 use super::{Game, History, ObsShape, Sizes, Turn};
 use crate::config::keys::{names, section};
 use crate::device_struct::{device_constants, device_enum, device_struct};
+use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
 
 names! {
@@ -289,6 +291,31 @@ impl Game for Gomoku {
         };
         out[0] = value;
         out[1] = -value;
+    }
+
+    fn set_up(&self, placement: Placement<'_>) -> Result<State> {
+        if self.opening != Opening::None {
+            return Err(refused(
+                Self::NAME,
+                "with the opening swap2 the choice of colours is part of it; play its moves",
+            ));
+        }
+        let cells = placement.stones(Self::NAME, self.num_cells() as usize)?;
+        placement.check_turn(Self::NAME, [cells[0].len(), cells[1].len()])?;
+        let placed = (cells[0].len() + cells[1].len()) as u32;
+        let mut s = State { placed, to_play: placement.player, ..self.init() };
+        for (stones, cells) in s.stones.iter_mut().zip(&cells) {
+            cells.iter().for_each(|&cell| stones.insert(cell));
+        }
+        for (colour, stones) in s.stones.iter().enumerate() {
+            if stones.iter().any(|cell| self.wins(stones, cell as u32)) {
+                return Err(refused(Self::NAME, format!("{} has five in a row already", ["X", "O"][colour])));
+            }
+        }
+        match placed == self.num_cells() {
+            true => Err(refused(Self::NAME, "the board is full, so the game is over")),
+            false => Ok(s),
+        }
     }
 
     fn transform(&self, s: &State, symmetry: u64) -> State {

@@ -9,11 +9,15 @@
 //! Connection is updated incrementally: the set of stones linked to their owner's first border grows by a flood fill that visits
 //! each stone once per game. The game is won when it reaches the far border.
 
+mod set_up;
+
 use super::board::{self, Cells};
+use super::placement::Placement;
 use super::view::{Board, Colour, Grid, GridStyle, Piece, Shape, Spot, View, Viewer};
 use super::{Game, History, ObsShape, Sizes, Turn};
 use crate::config::keys::section;
 use crate::device_struct::{device_constants, device_struct};
+use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
 
 section! {
@@ -288,6 +292,10 @@ impl Game for Hex {
 
     fn transform_player(&self, player: u8, symmetry: u64) -> u8 {
         player ^ u8::from(symmetry >= 2)
+    }
+
+    fn set_up(&self, placement: Placement<'_>) -> Result<State> {
+        set_up::set_up(self, placement)
     }
 
     /// `X` the first player (top to bottom), `O` the second (left to right).

@@ -8,6 +8,7 @@
 
 mod built_in; // the list of the built-in games
 mod description; // a view with its actions
+pub mod placement; // positions that people set up
 mod result; // who won, in words
 mod rules; // the trait of games
 mod settings; // a game's settings

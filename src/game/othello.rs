@@ -8,11 +8,15 @@
 //!
 //! Bitboard: row-major with 8 bits per row on either board, so that one set of shifts serves both.
 
+mod set_up;
+
 use super::board;
+use super::placement::Placement;
 use super::view::{Board, Colour, GridStyle, Piece, Shape, Spot, View, Viewer};
 use super::{Game, History, ObsShape, Sizes, Target, Turn, ownership};
 use crate::config::keys::{names, section};
 use crate::device_struct::{device_constants, device_struct};
+use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
 
 names! {
@@ -290,6 +294,10 @@ impl Game for Othello {
     /// Discs of each player.
     fn scores(&self, s: &State) -> Vec<f32> {
         s.discs.iter().map(|discs| discs.count_ones() as f32).collect()
+    }
+
+    fn set_up(&self, placement: Placement<'_>) -> Result<State> {
+        set_up::set_up(self, placement)
     }
 
     fn view(&self, s: &State, _viewer: Viewer) -> View {

@@ -1,5 +1,6 @@
 //! The trait of games.
 
+use super::placement::Placement;
 use super::sizes::{Sizes, Target};
 use super::solver::ExactSolver;
 use super::source::{CudaSource, NamedText};
@@ -97,6 +98,16 @@ pub trait Game: Clone + Send + Sync + 'static {
 
     /// The state before the first ply.
     fn init(&self) -> Self::State;
+
+    /// The state in which a person has placed these pieces on the grid of [`Game::view`], with as little history as they tell. It must be one of a
+    /// game in progress, and placing the pieces of its own view must give it again. By default nothing can be set up.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] or [`Error::Config`] with the reason why such a position cannot come about.
+    fn set_up(&self, _placement: Placement<'_>) -> Result<Self::State> {
+        let why = "its positions are reached by its moves alone, since they are more than pieces on a board";
+        Err(Error::unsupported(format!("setting up a position of {}", Self::NAME), why))
+    }
 
     /// True if a state read from a file can be observed and transformed: its fields are in the ranges that [`Game::turn`], [`Game::observe`]
     /// and [`Game::transform`] use. The file may have any bytes. The state need not be reachable by play.

@@ -1,9 +1,11 @@
 //! Tic-tac-toe: three in a row on a 3x3 board. Actions are cells, row-major (0 top left), as in pgx and OpenSpiel.
 
+use super::placement::{Placement, refused};
 use super::view::{Board, Colour, GridStyle, Piece, Shape, Spot, View, Viewer};
 use super::{ExactSolver, Game, History, ObsShape, Sizes, Turn, board};
 use crate::config::keys::section;
 use crate::device_struct::{device_constants, device_struct};
+use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
 
 const LINES: [u16; 8] = [
@@ -142,6 +144,18 @@ impl Game for TicTacToe {
 
     fn solved_positions(&self) -> Option<&'static str> {
         Some(include_str!("../../assets/positions/tic_tac_toe.jsonl"))
+    }
+
+    fn set_up(&self, placement: Placement<'_>) -> Result<State> {
+        let cells = placement.stones(Self::NAME, 9)?;
+        placement.check_turn(Self::NAME, [cells[0].len(), cells[1].len()])?;
+        let state = State {
+            cells: [&cells[0], &cells[1]].map(|cells| cells.iter().fold(0, |bits, cell| bits | 1 << cell)),
+        };
+        match self.turn(&state) {
+            Turn::Over => Err(refused(Self::NAME, "the game is over in it")),
+            _ => Ok(state),
+        }
     }
 
     fn view(&self, s: &State, _viewer: Viewer) -> View {

@@ -2,6 +2,7 @@
 
 use crate::batch::Playthrough;
 use crate::error::{Error, Result};
+use crate::game::placement::PlacedPieces;
 use crate::game::{Turn, without_minus_zero};
 use crate::registry::Registry;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,9 @@ struct GameFile {
     game: String,
     #[serde(default)]
     options: toml::Table,
+    /// The position before the first action, if it was set up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    placed: Option<PlacedPieces>,
     actions: Vec<u16>,
     /// For people; not read.
     #[serde(default)]
@@ -39,6 +43,7 @@ pub fn write(play: &Playthrough) -> Result<String> {
         version: VERSION,
         game: game.name().to_string(),
         options: game.options(),
+        placed: play.placed(),
         actions: play.actions().to_vec(),
         names: play.names(),
         returns: (play.turn() == Turn::Over).then(|| without_minus_zero(game.returns(play.state()))),
@@ -61,7 +66,11 @@ pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
             format!("it is {found}, expected {FORMAT:?} version {VERSION}"),
         ));
     }
-    let mut play = Playthrough::new(registry.game(&file.game, &file.options)?);
+    let game = registry.game(&file.game, &file.options)?;
+    let mut play = match &file.placed {
+        Some(placed) => Playthrough::set_up(game, placed)?,
+        None => Playthrough::new(game),
+    };
     file.actions.into_iter().try_for_each(|action| play.step(action))?;
     Ok(play)
 }
@@ -79,6 +88,23 @@ mod tests {
         let again = read(&write(&play).expect("JSON"), &registry).expect("legal");
         assert_eq!((again.actions(), again.state()), (play.actions(), play.state()));
         assert_eq!(again.game().options(), play.game().options());
+    }
+
+    #[test]
+    fn a_position_that_was_set_up_is_read_as_written() {
+        let registry = Registry::built_in();
+        let go = registry.game("go", &toml::toml! { size = 5 }).expect("valid");
+        let placed = PlacedPieces { cells: format!("0.1{}", ".".repeat(22)), player: 1 };
+        let mut play = Playthrough::set_up(go, &placed).expect("a position");
+        ["C3", "D4"].iter().for_each(|name| play.step_text(name).expect("legal"));
+        let text = write(&play).expect("JSON");
+        let again = read(&text, &registry).expect("legal");
+        assert_eq!(
+            (again.actions(), again.state(), again.placed()),
+            (play.actions(), play.state(), Some(placed))
+        );
+        let error = read(&text.replace("0.1", "0x1"), &registry).err().expect("refused").to_string();
+        assert!(error.contains("go"), "{error}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::sgf_tree::{Node, main_line};
 use crate::batch::{ErasedRules, Playthrough};
 use crate::error::{Error, Result};
 use crate::game::Turn;
+use crate::game::placement::PlacedPieces;
 use crate::registry::Registry;
 use std::fmt::Write;
 
@@ -50,6 +51,9 @@ pub fn write(play: &Playthrough, players: &Players) -> Result<String> {
         let returns = game.returns(play.state());
         let _ = write!(text, "RE[{}]", result(&returns, &game.scores(play.state())));
     }
+    if let Some(placed) = play.placed() {
+        write_placed(&mut text, game.as_ref(), &placed)?;
+    }
     let names = play.names();
     for (ply, (turn, action)) in play.turns().iter().zip(play.actions()).enumerate() {
         let colour = if *turn == Turn::Player(0) { 'B' } else { 'W' };
@@ -63,6 +67,57 @@ pub fn write(play: &Playthrough, players: &Players) -> Result<String> {
         let _ = write!(text, "{line};{colour}[{point}]");
     }
     Ok(text + ")\n")
+}
+
+/// Writes the stones that were set up, and who is to move.
+fn write_placed(text: &mut String, game: &dyn ErasedRules, placed: &PlacedPieces) -> Result<()> {
+    for (piece, property) in (0..).zip(["AB", "AW"]) {
+        let pieces = placed.pieces()?;
+        let cells = (0..).zip(&pieces).filter(|(_, found)| **found == Some(piece)).map(|(cell, _)| cell);
+        let points: Vec<String> = cells.filter_map(|cell| point_of_cell(game, cell)).collect();
+        if !points.is_empty() {
+            let _ = write!(text, "{property}[{}]", points.join("]["));
+        }
+    }
+    let _ = write!(text, "PL[{}]", ["B", "W"][usize::from(placed.player.min(1))]);
+    Ok(())
+}
+
+/// The point of a cell, which is also the action of a stone there.
+fn point_of_cell(game: &dyn ErasedRules, cell: u16) -> Option<String> {
+    match game.name() {
+        "hex" => Some(game.action_name(&game.init(), cell)),
+        _ => point(game, cell),
+    }
+}
+
+/// The position that the first node sets up, if it does.
+fn placed(game: &dyn ErasedRules, root: &Node, nodes: &[Node]) -> Result<Option<PlacedPieces>> {
+    let stones = [root.values("AB"), root.values("AW")];
+    if stones.iter().all(|points| points.is_empty()) {
+        return Ok(None);
+    }
+    let cells = side(game).unwrap_or_default();
+    let mut letters = vec!['.'; usize::from(cells * cells)];
+    for (points, letter) in stones.iter().zip(['0', '1']) {
+        for value in *points {
+            let wrong = || {
+                Error::unsupported(
+                    "reading this file as SGF",
+                    format!("it sets up a stone at {value:?}, which is no point"),
+                )
+            };
+            let cell = (0..cells * cells).find(|&cell| {
+                point_of_cell(game, cell).is_some_and(|point| point.eq_ignore_ascii_case(value))
+            });
+            letters[usize::from(cell.ok_or_else(wrong)?)] = letter;
+        }
+    }
+    // Without PL the first move tells, else black begins.
+    let first = nodes.iter().flat_map(|node| &node.0).find(|(name, _)| name == "B" || name == "W");
+    let to_move = root.value("PL").or(first.map(|(name, _)| name.as_str())).unwrap_or("B");
+    let player = u8::from(to_move.eq_ignore_ascii_case("w") || to_move.eq_ignore_ascii_case("white"));
+    Ok(Some(PlacedPieces { cells: letters.into_iter().collect(), player }))
 }
 
 /// A text as a value.
@@ -100,7 +155,8 @@ fn side(game: &dyn ErasedRules) -> Option<u16> {
 /// Reads a file.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for other games, handicap stones and positions that were set up; [`Error::IllegalAction`].
+/// [`Error::Unsupported`] for other games, positions that cannot come about, and stones that are set up within the game;
+/// [`Error::IllegalAction`].
 pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
     let nodes = main_line(text)?;
     let root = &nodes[0];
@@ -108,12 +164,11 @@ pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
     let number = root.value("GM").unwrap_or("1");
     let named = GAMES.iter().find(|(_, known)| *known == number);
     let (name, _) = named.ok_or_else(|| wrong(format!("GM is {number}, expected 1, 2, 4 or 11")))?;
-    if let Some(node) =
-        nodes.iter().find(|node| !node.values("AB").is_empty() || !node.values("AW").is_empty())
-    {
+    let sets_up = |node: &&Node| !node.values("AB").is_empty() || !node.values("AW").is_empty();
+    if let Some(node) = nodes[1..].iter().find(sets_up) {
         let stones = node.values("AB").len() + node.values("AW").len();
         return Err(wrong(format!(
-            "it sets up {stones} stones (AB, AW), expected a game from the empty board"
+            "it sets up {stones} stones (AB, AW) within the game, expected them before it"
         )));
     }
     let mut options = options(name, root)?;
@@ -123,7 +178,11 @@ pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
     if *name == "hex" && nodes.iter().any(is_swap) {
         options.insert("swap".into(), true.into());
     }
-    let mut play = Playthrough::new(registry.game(name, &options)?);
+    let game = registry.game(name, &options)?;
+    let mut play = match placed(game.as_ref(), root, &nodes)? {
+        Some(placed) => Playthrough::set_up(game, &placed)?,
+        None => Playthrough::new(game),
+    };
     for node in &nodes {
         for (colour, values) in node.0.iter().filter(|(name, _)| name == "B" || name == "W") {
             let value = values.first().map_or("", String::as_str);
@@ -225,6 +284,30 @@ mod tests {
     }
 
     #[test]
+    fn positions_that_were_set_up_are_read_as_written() {
+        for (name, options, cells, player) in [
+            ("go", "size = 5", "0.1......................", 1),
+            ("go", "size = 5", ".....0....0....0.........", 1),
+            ("gomoku", "size = 5", "01.10....................", 0),
+            ("hex", "size = 4", "0..1............", 0),
+            ("othello", "size = 6", "..............01....10..0...........", 1),
+        ] {
+            let registry = Registry::built_in();
+            let game = registry.game(name, &options.parse().expect("TOML")).expect("valid");
+            let placed = PlacedPieces { cells: cells.into(), player };
+            let mut play = Playthrough::set_up(game, &placed).unwrap_or_else(|e| panic!("{e}"));
+            play.step(play.legal()[0]).expect("legal");
+            let text = write(&play, &Players::default()).expect("a record");
+            assert!(text.contains("AB["), "{text}");
+            let again = read(&text, &registry).unwrap_or_else(|e| panic!("{e}: {text}"));
+            assert_eq!((again.actions(), again.state()), (play.actions(), play.state()), "{text}");
+        }
+        // A handicap game: without PL white's first move tells who is to move.
+        let play = read("(;SZ[9]HA[2]AB[cg][gc];W[ee])", &Registry::built_in()).expect("a game");
+        assert_eq!((play.names(), play.turn()), (vec!["E5".to_string()], Turn::Player(0)));
+    }
+
+    #[test]
     fn go_is_read_as_other_programs_write_it() {
         // By GNU Go 3.8, with its line breaks and comments.
         let text = "(;GM[1]FF[4]CA[UTF-8]AP[GNU Go:3.8]SZ[9]KM[5.5]PB[a]PW[b]\nRE[B+2.5]\n;B[ee];W[cc]C[\\[x\\]]\n;B[];W[tt])";
@@ -241,7 +324,9 @@ mod tests {
     fn wrong_records_are_refused() {
         for (text, part) in [
             ("(;GM[3])", "GM is 3"),
-            ("(;AB[aa])", "sets up 1"),
+            ("(;AB[zz])", "no point"),
+            ("(;SZ[9];AB[aa])", "within the game"),
+            ("(;SZ[5]AB[ba][ab]AW[aa])", "have no liberty"),
             ("(;SZ[x])", "SZ"),
             ("(;SZ[99])", "size"),
             ("(;GM[11];W[swap])", "not to move"),

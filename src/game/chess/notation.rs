@@ -2,6 +2,7 @@
 
 use super::board::{self, KING, PAWN, QUEEN, ROOK, bit, flip_square, squares};
 use super::moves::{OTHER_LONG, OTHER_SHORT, OWN_LONG, OWN_SHORT, State};
+use crate::game::placement::Placement;
 use crate::game::view::{Board, Colour, Grid, GridStyle, Piece, Shape, Spot, View};
 use bytemuck::Zeroable;
 
@@ -247,6 +248,25 @@ pub fn view(s: &State) -> View {
     View::new(Board::Grid(grid), &[Colour::White, Colour::Black])
         .with_marks(king.filter(|_| in_check), "check")
         .with_note(to_fen(s))
+}
+
+/// The FEN of placed pieces, which have the castling rights of kings and rooks at home.
+pub fn fen_of(placement: Placement<'_>) -> String {
+    let letter = |cell: usize| {
+        let piece = placement.cells.get(cell).copied().flatten()?;
+        let letter = *LETTERS.get(usize::from(piece % 6))?;
+        Some(if piece < 6 { letter.to_ascii_uppercase() } else { letter })
+    };
+    let rank = |row: usize| (row * 8..row * 8 + 8).map(|cell| letter(cell).unwrap_or('1')).collect();
+    let ranks: Vec<String> = (0..8).map(rank).collect();
+    let rights = [('K', 60, 63), ('Q', 60, 56), ('k', 4, 7), ('q', 4, 0)];
+    let is_right = |&(right, king, rook): &(char, usize, usize)| {
+        let pieces = if right.is_ascii_uppercase() { ['K', 'R'] } else { ['k', 'r'] };
+        [letter(king), letter(rook)] == pieces.map(Some)
+    };
+    let castling: String = rights.iter().filter(|right| is_right(right)).map(|(right, ..)| *right).collect();
+    let castling = if castling.is_empty() { "-" } else { &castling };
+    format!("{} {} {castling} - 0 1", ranks.join("/"), if placement.player == 0 { "w" } else { "b" })
 }
 
 /// A square of a cell that counts from a8 along the ranks.
