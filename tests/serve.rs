@@ -14,6 +14,8 @@ mod hidden;
 mod malformed;
 #[path = "serve/runs.rs"]
 mod runs;
+#[path = "serve/set_up.rs"]
+mod set_up;
 #[path = "serve/tables.rs"]
 mod tables;
 #[cfg(unix)]

@@ -9,6 +9,7 @@ use crate::report::metrics::EpochRecord;
 use crate::report::workers::WorkerCounts;
 use crate::words::count;
 use redis::{Value, pipe};
+use serde_json::json;
 use std::fmt;
 use std::time::Instant;
 
@@ -25,6 +26,28 @@ pub struct Overview {
     pub queued_chunks: u64,
     /// The active workers, sorted by name.
     pub workers: Vec<WorkerStatus>,
+    /// Seconds since each worker's status came, as this reader has seen it. `[workers]`
+    pub ages: Vec<f64>,
+}
+
+impl Overview {
+    /// The run as JSON, for pages.
+    pub fn json(&self) -> serde_json::Value {
+        let worker = |(worker, age): (&WorkerStatus, &f64)| {
+            let limit = worker.shares.largest();
+            json!({
+                "name": worker.name, "weights": worker.version, "games": worker.games,
+                "games_per_second": worker.games_per_second, "samples_per_second": worker.samples_per_second,
+                "limited_by": limit.to_string(), "share": worker.shares.share(limit), "seconds_ago": age,
+            })
+        };
+        json!({
+            "address": self.address,
+            "weights": self.version,
+            "queued_chunks": self.queued_chunks,
+            "workers": self.workers.iter().zip(&self.ages).map(worker).collect::<Vec<_>>(),
+        })
+    }
 }
 
 /// Reads overviews of a run, one after the other.
@@ -79,12 +102,17 @@ impl OverviewReader {
         let record = bytes_of(next()).and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let queued_chunks = number_of(next()).unwrap_or(0);
         let statuses = read_statuses(link, &self.keys)?;
-        self.presence.update(&statuses, Instant::now());
+        let now = Instant::now();
+        self.presence.update(&statuses, now);
         let active = statuses.into_iter().filter(|(process, _)| self.presence.has(process));
-        let mut workers: Vec<WorkerStatus> = active.map(|(_, status)| status).collect();
-        workers.sort_by(|a, b| a.name.cmp(&b.name));
+        let with_age = |(process, status): (Vec<u8>, WorkerStatus)| {
+            (status, self.presence.age(&process, now).as_secs_f64())
+        };
+        let mut workers: Vec<(WorkerStatus, f64)> = active.map(with_age).collect();
+        workers.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+        let (workers, ages) = workers.into_iter().unzip();
         let address = self.server.address().to_string();
-        Ok(Overview { address, version: run.version, record, queued_chunks, workers })
+        Ok(Overview { address, version: run.version, record, queued_chunks, workers, ages })
     }
 }
 

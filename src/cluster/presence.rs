@@ -112,6 +112,11 @@ impl Presence {
         self.workers.get(process).is_some_and(|last| last.is_there)
     }
 
+    /// Time from the first reading of a process's last status to `now`.
+    pub(super) fn age(&self, process: &[u8], now: Instant) -> Duration {
+        self.workers.get(process).map_or(Duration::ZERO, |last| now.saturating_duration_since(last.at))
+    }
+
     /// Number of workers that are there.
     pub(super) fn count(&self) -> usize {
         self.workers.values().filter(|last| last.is_there).count()

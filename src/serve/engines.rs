@@ -9,8 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Idle engines that are kept.
 const KEPT: usize = 8;
-/// Searches at once.
+/// Searches at once that somebody waits for.
 const MAX_SEARCHES: usize = 24;
+/// Searches on the time of people at once.
+const MAX_PONDERING: usize = 4;
 
 /// What an engine is for. Engines of one table do not share trees: a person's analysis does not help an opponent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +39,7 @@ pub enum Role {
 pub struct Engines {
     idle: Mutex<Vec<(Task, Engine)>>,
     searches: AtomicUsize,
+    pondering: AtomicUsize,
 }
 
 /// An engine in use, which goes back to the idle ones when it is dropped.
@@ -55,7 +58,23 @@ impl Drop for SearchPlace {
     }
 }
 
+/// The place of a search on the time of a person.
+pub struct PonderPlace(Arc<Engines>);
+
+impl Drop for PonderPlace {
+    fn drop(&mut self) {
+        self.0.pondering.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Engines {
+    /// A place for one more search on the time of a person; None if enough run.
+    pub fn ponder_place(self: &Arc<Self>) -> Option<PonderPlace> {
+        let taken = self.pondering.fetch_add(1, Ordering::Relaxed);
+        let place = PonderPlace(self.clone());
+        (taken < MAX_PONDERING).then_some(place)
+    }
+
     /// A place for one more search.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ mod seat; // who plays, how strong
 mod table; // one game with its seats
 mod tables; // all tables, and the news of them
 mod engines; // the engines of the tables
+mod clusters; // runs with workers on other machines
 mod site; // everything that a server has
 mod state; // a table as JSON
 mod call; // a request, and replies
@@ -27,4 +28,5 @@ mod guard; // who is answered
 mod routes; // the paths
 mod server; // all of it at an address
 
+pub use clusters::{Cluster, ReadCluster};
 pub use server::{Options, Server, Token};

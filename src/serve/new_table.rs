@@ -7,6 +7,8 @@ use super::table::Table;
 use super::tables::Seated;
 use crate::backend::AnyGame;
 use crate::batch::{Playthrough, play_list};
+use crate::game::placement::PlacedPieces;
+use crate::protocol::dialogue::Ponder;
 use crate::records;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -30,6 +32,7 @@ pub struct NewTable {
     seats: Option<Vec<SeatRequest>>,
     seed: Option<u64>,
     actions: Option<String>,
+    placed: Option<PlacedPieces>,
 }
 
 /// The first plies of another table.
@@ -63,6 +66,21 @@ impl Origin {
         Self { play: Playthrough::new(game.clone()), game, seats: None }
     }
 
+    /// The start of `game`, or the position that `placed` sets up.
+    fn of(site: &Site, game: Arc<dyn AnyGame>, placed: Option<&PlacedPieces>) -> Served<Self> {
+        let Some(placed) = placed else { return Ok(Self::start(game)) };
+        let play = Playthrough::set_up(game.clone(), placed)?;
+        // Where an option sets the position, records and networks of other positions know it as that option.
+        let mut options = game.options();
+        if let Some((key, text)) = game.notation(play.state())
+            && options.contains_key(key)
+        {
+            options.insert(key.into(), text.into());
+            return Ok(Self::start(site.catalogue.registry().game(game.name(), &options)?));
+        }
+        Ok(Self { game, play, seats: None })
+    }
+
     /// The position of `play`, whose rules are those of the registry's game with its options.
     fn at(site: &Site, play: Playthrough) -> Served<Self> {
         let game = site.catalogue.registry().game(play.game().name(), &play.game().options())?;
@@ -94,6 +112,11 @@ pub fn create(site: &Site, request: NewTable) -> Served<Arc<Seated>> {
 /// The position from which the table starts.
 fn origin(site: &Site, request: &NewTable) -> Served<Origin> {
     let registry = site.catalogue.registry();
+    if request.placed.is_some() && request.game.is_none() && request.network.is_none() {
+        return Err(Refusal::bad(
+            "placed: pieces are placed on the board of a game or network, which the request names",
+        ));
+    }
     match request {
         NewTable { from: Some(branch), game: None, network: None, stored: None, record: None, .. } => {
             branch_of(site, branch)
@@ -111,10 +134,10 @@ fn origin(site: &Site, request: &NewTable) -> Served<Origin> {
             let mut options =
                 network.options.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
             options.extend(request.options.clone());
-            Ok(Origin::start(site.catalogue.game(name, &options)?))
+            Origin::of(site, site.catalogue.game(name, &options)?, request.placed.as_ref())
         }
         NewTable { game: Some(name), network: None, from: None, stored: None, record: None, .. } => {
-            Ok(Origin::start(site.catalogue.game(name, &request.options)?))
+            Origin::of(site, site.catalogue.game(name, &request.options)?, request.placed.as_ref())
         }
         _ => Err(Refusal::bad("a new table needs one of game, network, from, stored, record")),
     }
@@ -143,7 +166,8 @@ fn branch_of(site: &Site, branch: &Branch) -> Served<Origin> {
 /// The seats of `game`, people in those that `wanted` does not have. `[P]`
 ///
 /// # Errors
-/// 400 for too many seats, a network that does not fit the game, and a strength out of range; 404 for an unknown network.
+/// 400 for too many seats, a network that does not fit the game, a strength out of range, and pondering with hidden information; 404 for an
+/// unknown network.
 pub fn make_seats(site: &Site, game: &Arc<dyn AnyGame>, wanted: &[SeatRequest]) -> Served<Vec<Seat>> {
     let players = game.sizes().num_players;
     if wanted.len() > players {
@@ -151,10 +175,15 @@ pub fn make_seats(site: &Site, game: &Arc<dyn AnyGame>, wanted: &[SeatRequest]) 
     }
     let seat = |wanted: Option<&SeatRequest>| match wanted {
         None | Some(SeatRequest::Human) => Ok(Seat::Human { key: secret(KEY_BYTES)? }),
-        Some(SeatRequest::Engine { network, simulations, seconds }) => {
+        Some(SeatRequest::Engine { network, simulations, seconds, ponder }) => {
             let label = site.catalogue.parts(network, game.as_ref())?.label;
             let strength = Strength::of_engine(*simulations, *seconds)?;
-            Ok(Seat::Engine(EngineSeat { network: network.clone(), label, strength }))
+            if *ponder && game.sizes().hidden_information {
+                let what = "ponder: with hidden information nothing of a search serves the next move, so that there is nothing to think of";
+                return Err(Refusal::bad(what));
+            }
+            let ponder = if *ponder { Ponder::Always } else { Ponder::Never };
+            Ok(Seat::Engine(EngineSeat { network: network.clone(), label, strength, ponder }))
         }
     };
     (0..players).map(|player| seat(wanted.get(player))).collect()

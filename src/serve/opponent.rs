@@ -1,9 +1,11 @@
-//! Engines that play at tables, each search in a thread of its own.
+//! Engines that play at tables, each search in a thread of its own, and think on the time of people where their seat says so.
 
 use super::engines::{Role, SearchPlace, Task};
 use super::refusal::Served;
 use super::site::Site;
+use super::table::Searched;
 use super::tables::Seated;
+use crate::engine::Limit;
 use crate::stop::Stop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,17 +14,51 @@ use std::time::Duration;
 
 /// The interval of progress reports.
 const INTERVAL: Duration = Duration::from_millis(500);
+/// The longest search on the time of a person.
+const MOST_PONDERING: Duration = Duration::from_secs(600);
 /// The interval at which a search looks for a free place.
 const PLACE_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Has the engine move that is to move at this table, and those after it. To be called after every change of a table.
+/// Has the engine move that is to move at this table, and those after it, or think while a person does. To be called after every change of
+/// a table.
 pub fn drive(site: &Arc<Site>, seated: &Arc<Seated>) {
-    let Some(stop) = begin(seated) else { return };
+    let first = begin(seated);
+    if first.is_none() && seated.lock().waiting_ponderer().is_none() {
+        return;
+    }
     let (site, table) = (site.clone(), seated.clone());
-    let spawned = thread::Builder::new().name("engine".into()).spawn(move || play_on(&site, &table, stop));
+    let spawned = thread::Builder::new().name("engine".into()).spawn(move || {
+        play_on(&site, &table, first);
+        // Nobody waits for it: whatever goes wrong shows when the engine is to move.
+        let _ = catch_unwind(AssertUnwindSafe(|| ponder(&site, &table)));
+    });
     if let Err(error) = spawned {
         fail(seated, format!("no thread for the engine: {error}"), None);
     }
+}
+
+/// Searches the position of the person to move for the engine that comes next, whose tree then serves its reply.
+fn ponder(site: &Arc<Site>, seated: &Arc<Seated>) -> Served<()> {
+    let Some(_place) = site.engines.ponder_place() else { return Ok(()) };
+    let stop = Stop::default();
+    let mut table = seated.lock();
+    let Some((player, engine)) = table.waiting_ponderer().map(|(player, engine)| (player, engine.clone()))
+    else {
+        return Ok(());
+    };
+    table.begin_pondering(&stop);
+    let (game, play) = (table.game().clone(), table.playthrough().clone());
+    drop(table);
+    let _search = seated.lock_search();
+    if stop.cause().is_some() {
+        return Ok(());
+    }
+    let task = Task { table: seated.id.clone(), role: Role::Seat(player), network: engine.network };
+    let mut borrowed = site.engines.take(task, &game, &site.catalogue)?;
+    borrowed.with(|search| {
+        search.set_position(&play)?;
+        search.analyse(&Limit::time(MOST_PONDERING).or_stop(&stop)).map(drop)
+    })
 }
 
 /// Marks the table as thinking if an engine is to move; what ends its search.
@@ -38,8 +74,8 @@ fn begin(seated: &Seated) -> Option<Stop> {
 }
 
 /// Plays until no engine is to move.
-fn play_on(site: &Arc<Site>, seated: &Arc<Seated>, first: Stop) {
-    let mut next = Some(first);
+fn play_on(site: &Arc<Site>, seated: &Arc<Seated>, first: Option<Stop>) {
+    let mut next = first;
     while let Some(stop) = next {
         match catch_unwind(AssertUnwindSafe(|| move_once(site, seated, &stop))) {
             Ok(Ok(())) => {}
@@ -62,6 +98,7 @@ fn move_once(site: &Arc<Site>, seated: &Seated, stop: &Stop) -> Served<()> {
     };
     let (game, play) = (table.game().clone(), table.playthrough().clone());
     drop(table);
+    let _search = seated.lock_search();
     let task = Task { table: seated.id.clone(), role: Role::Seat(player), network: engine.network };
     let mut borrowed = site.engines.take(task, &game, &site.catalogue)?;
     let found = borrowed.with(|search| {
@@ -77,7 +114,9 @@ fn move_once(site: &Arc<Site>, seated: &Seated, stop: &Stop) -> Served<()> {
         })
     })?;
     drop(borrowed);
-    seated.change(|table| if table.awaits(stop) { table.reply(found.best().action) } else { Ok(()) })
+    let searched = Searched { player, visits: found.visits, simulations: found.simulations };
+    let action = found.best().action;
+    seated.change(|table| if table.awaits(stop) { table.reply(action, searched) } else { Ok(()) })
 }
 
 /// A place among the searches; None if the search is no longer wanted.

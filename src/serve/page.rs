@@ -46,6 +46,7 @@ const FILES: &[PageFile] = page_files!(
     "replay.js",
     "review.js",
     "route.js",
+    "set_up.js",
     "settings.js",
     "spots.js",
     "start.js",
@@ -54,6 +55,7 @@ const FILES: &[PageFile] = page_files!(
     "table_controls.js",
     "watch.js",
     "wording.js",
+    "workers.js",
 );
 
 /// The file at `path`, which begins with a slash.

@@ -44,10 +44,12 @@ pub fn routes(site: &Arc<Site>, guard: Guard) -> Router {
     let table = get(table_calls::show).merge(delete(answering(site, table_calls::delete)));
     Router::new()
         .route("/api/info", get(site_calls::info))
+        .route("/api/clusters", get(site_calls::clusters))
         .route("/api/runs", get(site_calls::runs))
         .route("/api/runs/{run}/metrics", get(site_calls::metrics))
         .route("/api/runs/{run}/games", get(site_calls::epochs))
         .route("/api/runs/{run}/games/{epoch}", get(site_calls::games))
+        .route("/api/set_up", post(site_calls::set_up))
         .route("/api/tables", tables)
         .route("/api/tables/{id}", table)
         .route("/api/tables/{id}/play", post(table_calls::play))

@@ -2,6 +2,7 @@
 
 use super::refusal::{Refusal, Served};
 use crate::engine::Limit;
+use crate::protocol::dialogue::Ponder;
 use crate::stop::Stop;
 use serde::Deserialize;
 use std::ops::RangeInclusive;
@@ -28,6 +29,9 @@ pub enum SeatRequest {
         simulations: Option<u64>,
         /// Its seconds.
         seconds: Option<f64>,
+        /// Whether it thinks on the time of people too.
+        #[serde(default)]
+        ponder: bool,
     },
 }
 
@@ -52,6 +56,8 @@ pub struct EngineSeat {
     pub label: String,
     /// When a search ends.
     pub strength: Strength,
+    /// Whether it thinks on the time of people too.
+    pub ponder: Ponder,
 }
 
 /// When a search ends: at whichever comes first.

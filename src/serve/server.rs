@@ -1,6 +1,7 @@
 //! A server of everything at an address.
 
 use super::catalogue::Catalogue;
+use super::clusters::Cluster;
 use super::guard::Guard;
 use super::routes::routes;
 use super::site::{Site, secret};
@@ -47,11 +48,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server for the games of `registry`.
+    /// Starts a server for the games of `registry`, which also shows the workers of `clusters`.
     ///
     /// # Errors
     /// [`Error::Config`] for an address that others reach, without a token; those of the paths, and of the address.
-    pub fn start(options: &Options, registry: &Registry) -> Result<Self> {
+    pub fn start(options: &Options, registry: &Registry, clusters: Vec<Cluster>) -> Result<Self> {
         if !options.bind.is_loopback() && options.token == Token::None {
             let expected = "a loopback address such as 127.0.0.1, or --token beside it, which every request from another machine needs";
             return Err(Error::config("--bind", options.bind, expected));
@@ -63,7 +64,7 @@ impl Server {
             }
             Token::None => None,
         };
-        let site = Site::new(catalogue);
+        let site = Site::new(catalogue, clusters);
         let port = BoundPort::bind(SocketAddr::new(options.bind, options.port), "vecaz serve")?;
         let guard = Guard::new(port.address(), token.clone());
         let http = port.serve(routes(&site, guard))?;

@@ -1,6 +1,7 @@
 //! Everything that a server has.
 
 use super::catalogue::Catalogue;
+use super::clusters::Cluster;
 use super::engines::Engines;
 use super::refusal::{Refusal, Served};
 use super::tables::Tables;
@@ -16,12 +17,14 @@ pub struct Site {
     pub tables: Tables,
     /// The engines of the tables.
     pub engines: Arc<Engines>,
+    /// Runs with workers on other machines.
+    pub clusters: Vec<Cluster>,
 }
 
 impl Site {
     /// A site without tables.
-    pub fn new(catalogue: Catalogue) -> Arc<Self> {
-        Arc::new(Self { catalogue, tables: Tables::default(), engines: Arc::default() })
+    pub fn new(catalogue: Catalogue, clusters: Vec<Cluster>) -> Arc<Self> {
+        Arc::new(Self { catalogue, tables: Tables::default(), engines: Arc::default(), clusters })
     }
 }
 

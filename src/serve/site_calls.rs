@@ -2,15 +2,19 @@
 
 use super::call::{Call, Reply};
 use super::catalogue::Catalogue;
-use super::refusal::Served;
+use super::clusters::Cluster;
+use super::refusal::{Refusal, Served};
 use super::seat::{MAX_SIMULATIONS, SECONDS};
 use super::site::Site;
 use super::tables::MAX_TABLES;
 use crate::backend::AnyGame;
 use crate::batch::Playthrough;
 use crate::config::KeyInfo;
+use crate::game::Turn;
+use crate::game::placement::PlacedPieces;
 use crate::game::view::Viewer;
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 /// `GET /api/info`.
@@ -41,6 +45,41 @@ pub fn info(site: &Arc<Site>, _: &Call) -> Served<Reply> {
     })))
 }
 
+/// A request to look at a board on which pieces are placed.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SetUpRequest {
+    game: String,
+    #[serde(default)]
+    options: Map<String, Value>,
+    placed: Option<PlacedPieces>,
+}
+
+/// `POST /api/set_up`: the board with its kinds of pieces, and why the game refuses the placed ones, if it does. Without placed pieces those of
+/// the game's start.
+///
+/// # Errors
+/// 400 for a game whose positions cannot be set up, and wrong options.
+pub fn set_up(site: &Arc<Site>, call: &Call) -> Served<Reply> {
+    let request: SetUpRequest = call.json()?;
+    let game = site.catalogue.game(&request.game, &request.options)?;
+    let start = start_of(&game)?;
+    let placed = request.placed.unwrap_or(start);
+    let refusal = Playthrough::set_up(game.clone(), &placed).err().map(|error| Refusal::from(error).message);
+    let view = Playthrough::new(game).view(Viewer::Public);
+    Ok(Reply::Json(json!({ "view": view, "placed": placed, "refusal": refusal })))
+}
+
+/// The pieces of a game's start, if the game lets pieces be placed.
+fn start_of(game: &Arc<dyn AnyGame>) -> Served<PlacedPieces> {
+    let start = Playthrough::new(game.clone());
+    let player = if let Turn::Player(player) = start.turn() { player } else { 0 };
+    let nothing = || PlacedPieces { cells: String::new(), player };
+    let placed = PlacedPieces::of(&start.view(Viewer::Public), player).unwrap_or_else(nothing);
+    Playthrough::set_up(game.clone(), &placed)?;
+    Ok(placed)
+}
+
 fn game_info(catalogue: &Catalogue, game: &Arc<dyn AnyGame>) -> Value {
     let sizes = game.sizes();
     let option = |key: KeyInfo| {
@@ -58,6 +97,8 @@ fn game_info(catalogue: &Catalogue, game: &Arc<dyn AnyGame>) -> Value {
         "colours": Playthrough::new(game.clone()).view(Viewer::Public).colours,
         "aims": (0..sizes.num_players as u8).map(|player| game.aim(player)).collect::<Vec<_>>(),
         "network": catalogue.default_network(game.as_ref()),
+        // Why no position can be set up, if none can.
+        "no_set_up": start_of(game).err().map(|refusal| refusal.message),
     })
 }
 
@@ -78,6 +119,14 @@ fn runs_json(catalogue: &Catalogue) -> Vec<Value> {
 /// None.
 pub fn runs(site: &Arc<Site>, _: &Call) -> Served<Reply> {
     Ok(Reply::Json(runs_json(&site.catalogue).into()))
+}
+
+/// `GET /api/clusters`: the runs with workers on other machines.
+///
+/// # Errors
+/// None.
+pub fn clusters(site: &Arc<Site>, _: &Call) -> Served<Reply> {
+    Ok(Reply::Json(site.clusters.iter().map(Cluster::value).collect()))
 }
 
 /// `GET /api/runs/RUN/metrics?after=EPOCH`.

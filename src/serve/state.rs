@@ -8,6 +8,7 @@ use crate::backend::AnyGame;
 use crate::batch::PastPly;
 use crate::game::view::Viewer;
 use crate::game::{Turn, result_text, without_minus_zero};
+use crate::protocol::dialogue::Ponder;
 use serde_json::{Value, json};
 
 /// The game with its options, for people: "hex (size 9)".
@@ -66,12 +67,17 @@ pub fn state(id: &str, table: &Table, claim: Claim<'_>, ply: Option<usize>) -> S
         "thinking": table.thinking().map(|thinking| {
             json!({ "player": thinking.player, "simulations": thinking.simulations })
         }),
+        "searched": table.searched().map(|searched| {
+            json!({ "player": searched.player, "visits": searched.visits, "simulations": searched.simulations })
+        }),
         "paused": table.is_paused(),
         "error": table.error(),
         "history": (0..).zip(present.past(viewer)).map(past_json).collect::<Vec<_>>(),
         "result": returns.as_ref().map(|returns| result_text(returns, game.sizes().zero_sum, name_of)),
         "scores": over.then(|| without_minus_zero(game.scores(play.state()))),
         "returns": returns,
+        // A position that was set up, before the first action.
+        "placed": present.placed(),
         "notation": notation.map(|(name, text)| json!({ "name": name, "text": text })),
         // The seed and the rules give all deals.
         "seed": (!table.has_secrets()).then(|| table.seed()),
@@ -89,6 +95,7 @@ fn players(table: &Table, view: &crate::game::view::View) -> Vec<Value> {
             "label": engine.map(|engine| &engine.label),
             "simulations": engine.and_then(|engine| engine.strength.simulations),
             "seconds": engine.and_then(|engine| engine.strength.seconds),
+            "ponder": engine.is_some_and(|engine| engine.ponder == Ponder::Always),
             "colour": view.colours.get(usize::from(player)),
             "aim": table.game().aim(player),
         })

@@ -6,6 +6,7 @@ use crate::backend::AnyGame;
 use crate::batch::{Playthrough, play_list};
 use crate::game::Turn;
 use crate::game::view::Viewer;
+use crate::protocol::dialogue::Ponder;
 use crate::rng::{Key, Purpose};
 use crate::stop::Stop;
 use std::sync::Arc;
@@ -19,6 +20,17 @@ pub struct Thinking {
     pub simulations: u64,
     /// Ends the search. The thread that searches knows by it whether it is still wanted.
     pub stop: Stop,
+}
+
+/// What the last search for a move did.
+#[derive(Clone, Copy, Debug)]
+pub struct Searched {
+    /// The player for whom it searched.
+    pub player: u8,
+    /// Visits of the position, those of the tree that was kept included.
+    pub visits: u64,
+    /// Simulations that it made.
+    pub simulations: u64,
 }
 
 /// The seat of a request with its key.
@@ -48,14 +60,27 @@ pub struct Table {
     paused: bool,
     version: u64,
     thinking: Option<Thinking>,
+    /// Ends the search on the time of the person to move, where one has begun in this position.
+    pondering: Option<Stop>,
+    searched: Option<Searched>,
     error: Option<String>,
 }
 
 impl Table {
     /// A table at `play`'s position, or after the deals that follow it. `seats [P]`
     pub fn new(game: Arc<dyn AnyGame>, play: Playthrough, seats: Vec<Seat>, seed: u64) -> Self {
-        let mut table =
-            Self { game, play, seats, seed, paused: false, version: 1, thinking: None, error: None };
+        let mut table = Self {
+            game,
+            play,
+            seats,
+            seed,
+            paused: false,
+            version: 1,
+            thinking: None,
+            pondering: None,
+            searched: None,
+            error: None,
+        };
         table.deal();
         table
     }
@@ -93,6 +118,11 @@ impl Table {
     /// The search in progress.
     pub fn thinking(&self) -> Option<&Thinking> {
         self.thinking.as_ref()
+    }
+
+    /// What the last search for a move did.
+    pub fn searched(&self) -> Option<&Searched> {
+        self.searched.as_ref()
     }
 
     /// Why an engine could not move.
@@ -223,7 +253,7 @@ impl Table {
     /// 400 for an illegal action; 403 in a game with hidden information.
     pub fn set_position(&mut self, list: &str) -> Served<()> {
         self.refuse_hidden("setting a position")?;
-        let mut play = Playthrough::new(self.game.clone());
+        let mut play = self.play.after(0);
         play_list(&mut play, list, &mut |_, _, _| Ok(()))?;
         self.set(play);
         Ok(())
@@ -298,6 +328,9 @@ impl Table {
         if let Some(thinking) = self.thinking.take() {
             thinking.stop.cancel();
         }
+        if let Some(stop) = self.pondering.take() {
+            stop.cancel();
+        }
         self.version += 1;
     }
 
@@ -310,6 +343,23 @@ impl Table {
             Turn::Player(player) => Some((player, self.seats[usize::from(player)].engine()?)),
             Turn::Chance | Turn::Over => None,
         }
+    }
+
+    /// The engine that is to think now on the time of a person, and does not yet: the next one after that person's seat.
+    pub fn waiting_ponderer(&self) -> Option<(u8, &EngineSeat)> {
+        if self.paused || self.error.is_some() || self.pondering.is_some() || self.has_secrets() {
+            return None;
+        }
+        let Turn::Player(player) = self.play.turn() else { return None };
+        self.seats[usize::from(player)].key()?;
+        let after = (1..self.seats.len()).map(|step| (usize::from(player) + step) % self.seats.len());
+        let engine = |seat: usize| Some((seat as u8, self.seats[seat].engine()?));
+        after.filter_map(engine).next().filter(|(_, engine)| engine.ponder == Ponder::Always)
+    }
+
+    /// A search on the time of the person to move begins, which `stop` ends.
+    pub fn begin_pondering(&mut self, stop: &Stop) {
+        self.pondering = Some(stop.clone());
     }
 
     /// A search for `player` begins, which `stop` ends.
@@ -335,9 +385,10 @@ impl Table {
     ///
     /// # Errors
     /// 400 for an illegal action.
-    pub fn reply(&mut self, action: u16) -> Served<()> {
+    pub fn reply(&mut self, action: u16, searched: Searched) -> Served<()> {
         self.play.step(action)?;
         self.thinking = None;
+        self.searched = Some(searched);
         self.moved();
         Ok(())
     }

@@ -19,9 +19,16 @@ pub struct Seated {
     changes: Mutex<Option<watch::Sender<u64>>>,
     used: Mutex<Instant>,
     ended: OnceLock<&'static str>,
+    /// Held by the one search of the seats' engines: pondering has given its tree back before the move is searched.
+    search: Mutex<()>,
 }
 
 impl Seated {
+    /// Waits until no other search of the seats' engines uses its trees.
+    pub fn lock_search(&self) -> MutexGuard<'_, ()> {
+        lock(&self.search)
+    }
+
     /// The table, for this thread alone, until the guard is dropped.
     pub fn lock(&self) -> MutexGuard<'_, Table> {
         *lock(&self.used) = Instant::now();
@@ -103,7 +110,14 @@ impl Tables {
         }
         let changes = Mutex::new(Some(watch::Sender::new(table.version())));
         let used = Mutex::new(Instant::now());
-        let seated = Arc::new(Seated { id, table: Mutex::new(table), changes, used, ended: OnceLock::new() });
+        let seated = Arc::new(Seated {
+            id,
+            table: Mutex::new(table),
+            changes,
+            used,
+            ended: OnceLock::new(),
+            search: Mutex::default(),
+        });
         all.push(seated.clone());
         Ok((seated, left))
     }

@@ -16,6 +16,7 @@ import {
   waitForTurn,
 } from "./page.mjs";
 import { checkHiddenHands } from "./hidden_hands.mjs";
+import { checkSetUp } from "./set_up.mjs";
 
 /** Games in settings that end soon; those that the program does not have are left out. */
 const ALL_GAMES = [
@@ -194,6 +195,8 @@ await step("a game is taken back, saved and loaded, and a position pasted", asyn
   await page.waitForSelector(".checkered .target.open");
 });
 
+await step("a position is set up by pieces", () => checkSetUp(page));
+
 await step("a link to a position makes it anew, and wrong links say so", async () => {
   const options = encodeURIComponent('{"size":5}');
   await page.goto(`${ADDRESS}/#/position?game=hex&options=${options}&actions=3+7`);
@@ -223,6 +226,9 @@ await step("every screen fits 360 px and has names for everything", async () => 
   await page.goto(`${ADDRESS}/#/watch`);
   await page.waitForSelector(".empty, .run-row");
   await checkAccess(page, "runs");
+  await page.goto(`${ADDRESS}/#/setup?game=chess`);
+  await page.waitForSelector(".set-up-screen .status:not(:empty)");
+  await checkAccess(page, "set up");
   for (const setting of GAMES) {
     const table = await tableOf(setting, 9);
     await giveKeys(table);

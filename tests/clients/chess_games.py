@@ -34,7 +34,7 @@ def play(white, black, limit_of, ponder=False, max_plies=300):
         used = time.monotonic() - start
         assert result.move in board.legal_moves, (result.move, board.fen())
         if limit_of is by_clock:
-            assert used < clocks[side], f"{used:.3f} s of {clocks[side]:.3f} s at ply {board.ply()}"
+            assert used < clocks[side], f"{engine.id['name']}: {used:.3f} s of {clocks[side]:.3f} s at ply {board.ply()}"
             clocks[side] += 0.01 - used
         board.push(result.move)
     return board, clocks

@@ -149,6 +149,7 @@ fn changed_statuses_and_records_are_ignored_or_displayed_within_their_lines() {
         record: serde_json::from_slice(&record).ok(),
         queued_chunks: 4,
         workers: WorkerStatus::read(&status).into_iter().collect(),
+        ages: vec![0.5],
     };
     let expected = lines.to_string().lines().count();
     let (mut refused, mut taken) = (0, 0);

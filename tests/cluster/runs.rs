@@ -1,6 +1,6 @@
 //! Complete runs: a learner and its workers as processes.
 
-use super::server::{Redis, Vecaz, tiny, wait_until};
+use super::server::{Redis, TinyRun, Vecaz, free_port, tiny, wait_until};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -253,4 +253,37 @@ fn an_overview_is_read_again_after_the_server_was_unreachable() {
         after.is_some()
     });
     assert_eq!(after.expect("read").version, before.version);
+}
+
+/// The page shows what `vecaz top` shows.
+#[cfg(feature = "http")]
+#[test]
+fn the_page_shows_the_workers() {
+    use std::io::{Read, Write};
+    let Some(redis) = Redis::start(&[]) else { return };
+    let (url, run, port) = (redis.url("watched"), TinyRun::new(), free_port());
+    let mut page = Vecaz::spawn(&["serve", "--port", &port.to_string(), "--cluster", &url]);
+    page.wait_for_text("Ctrl-C");
+    let look = || -> serde_json::Value {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).expect("a server");
+        let request = format!("GET /api/clusters HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("sent");
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).expect("a reply");
+        let (_, body) = reply.split_once("\r\n\r\n").expect("a body");
+        serde_json::from_str(body).expect("JSON")
+    };
+    assert!(look()[0]["error"].as_str().is_some_and(|error| error.contains("no run of this name")));
+    let _learner = run.learner(&url, &["--play", "0", "--minutes", "5"]);
+    let worker = Vecaz::spawn(&["work", &url, "--threads", "1", "--name", "one"]);
+    wait_until("the worker on the page", || {
+        let shown = look();
+        let first = &shown[0]["workers"][0];
+        first["name"] == "one"
+            && first["games_per_second"].as_f64() > Some(0.0)
+            && first["limited_by"].is_string()
+    });
+    assert!(look()[0]["workers"][0]["seconds_ago"].as_f64().is_some_and(|seconds| seconds < 10.0));
+    worker.terminate();
+    wait_until("a page without workers", || look()[0]["workers"].as_array().is_some_and(Vec::is_empty));
 }

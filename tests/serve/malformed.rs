@@ -44,8 +44,20 @@ fn some_path(rng: &mut RngStream, id: &str) -> String {
         &["", "/play", "/undo", "/goto", "/position", "/seats", "/pause", "/hint", "/record", "/formats"],
     );
     match rng.below(4) {
-        0 => pick(rng, &["/api/info", "/api/tables", "/api/runs", "/", "/main.js", "/api/runs/r0/games/1"])
-            .to_string(),
+        0 => pick(
+            rng,
+            &[
+                "/api/info",
+                "/api/set_up",
+                "/api/clusters",
+                "/api/tables",
+                "/api/runs",
+                "/",
+                "/main.js",
+                "/api/runs/r0/games/1",
+            ],
+        )
+        .to_string(),
         _ => table + ending,
     }
 }
@@ -83,7 +95,7 @@ fn wrong_json(rng: &mut RngStream, host: &str, id: &str) -> Vec<u8> {
         _ => {
             let fields = [
                 "action", "name", "ply", "seat", "key", "actions", "paused", "seats", "game", "options",
-                "from", "record",
+                "from", "record", "placed",
             ];
             let values = [
                 "0",
@@ -97,6 +109,8 @@ fn wrong_json(rng: &mut RngStream, host: &str, id: &str) -> Vec<u8> {
                 "\"\\u0000\"",
                 "65536",
                 "\"e4 e5\"",
+                "\"hex\"",
+                "{\"cells\":\"..0.\",\"player\":9}",
                 "[{\"kind\":\"engine\",\"network\":\"uniform\",\"simulations\":18446744073709551615}]",
             ];
             let fields: Vec<String> = (0..rng.below(4))

@@ -5,21 +5,23 @@ import { attempt, hide, show } from "./messages.js";
 import { openFile } from "./records.js";
 import { parseRoute } from "./route.js";
 import { readSetting, writeSetting } from "./settings.js";
+import { SetUpScreen } from "./set_up.js";
 import { PlayScreen } from "./start.js";
 import { TableScreen } from "./table.js";
 import { WatchScreen } from "./watch.js";
 
-const SCREENS = { play: PlayScreen, table: TableScreen, watch: WatchScreen };
+const SCREENS = { play: PlayScreen, setup: SetUpScreen, table: TableScreen, watch: WatchScreen };
 let current = null;
 
 /** Opens a link to a position: its game, options and moves make a new table. */
 async function openPosition({ parameters }) {
-  const { game, actions, options } = Object.fromEntries(parameters);
+  const { game, actions, options, placed } = Object.fromEntries(parameters);
   let body = { game, actions };
   try {
     if (options) body = { ...body, options: JSON.parse(options) };
+    if (placed) body = { ...body, placed: JSON.parse(placed) };
   } catch {
-    show("The link to this position is damaged: its options cannot be read.");
+    show("The link to this position is damaged: its options or pieces cannot be read.");
   }
   const state = await attempt(() => createTable(body));
   location.replace(state ? `#/table/${state.id}` : "#/play");

@@ -4,11 +4,13 @@ import { html, reconcile, setText } from "./dom.js";
 import { capital, counted, playerName, signed } from "./wording.js";
 
 /** How a seat is played, in a few words. */
-function seatText({ kind, label, simulations, seconds }, isOnlyPerson) {
+function seatText({ kind, label, simulations, seconds, ponder }, isOnlyPerson) {
   if (kind === "human") return isOnlyPerson ? "you" : "a person";
-  const strength = [simulations && counted(simulations, "simulation"), seconds && counted(seconds, "second")].filter(
-    Boolean,
-  );
+  const strength = [
+    simulations && counted(simulations, "simulation"),
+    seconds && counted(seconds, "second"),
+    ponder && "ponders",
+  ].filter(Boolean);
   return [label, ...strength].join(", ");
 }
 

@@ -79,8 +79,8 @@ function strengthSelect(chosen, onchange) {
   return [select, number];
 }
 
-/** Rows of a form, one per seat; `seats` is changed in place, and `onchange` called after. */
-export function seatRows({ players, seats, networks, onchange }) {
+/** Rows of a form, one per seat; `seats` is changed in place, and `onchange` called after. With hidden hands no network can ponder. */
+export function seatRows({ players, seats, networks, canPonder = true, onchange }) {
   return players.map((player, index) => {
     const seat = seats[index];
     const who = html(
@@ -104,12 +104,22 @@ export function seatRows({ players, seats, networks, onchange }) {
       const { simulations, seconds } = seats[index];
       const now = simulations || seconds ? { simulations, seconds } : DEFAULT_STRENGTH;
       const [select, number] = strengthSelect(now, (next) => {
-        const { kind, network } = seats[index];
-        seats[index] = { kind, network, ...next };
+        const { kind, network, ponder } = seats[index];
+        seats[index] = { kind, network, ...(ponder ? { ponder } : {}), ...next };
         onchange();
       });
       select.setAttribute("aria-label", `Strength of ${player.name}`);
-      strength.replaceChildren(select, number);
+      const ponder = html("input", {
+        type: "checkbox",
+        checked: seats[index].ponder ?? false,
+        "aria-label": `${player.name} thinks on the time of people`,
+      });
+      ponder.addEventListener("change", () => {
+        seats[index] = { ...seats[index], ponder: ponder.checked };
+        onchange();
+      });
+      const label = html("label", { class: "ponder", title: "It thinks while a person thinks" }, ponder, "ponders");
+      strength.replaceChildren(select, number, ...(canPonder ? [label] : []));
     };
     who.addEventListener("change", () => {
       seats[index] =
@@ -130,10 +140,11 @@ export function seatRows({ players, seats, networks, onchange }) {
 }
 
 /** A seat as the server takes it, from a player of a table's state. */
-export function seatOf({ kind, network, simulations, seconds }) {
+export function seatOf({ kind, network, simulations, seconds, ponder }) {
   if (kind === "human") return { kind };
   const seat = { kind, network };
   if (simulations) seat.simulations = simulations;
   if (seconds) seat.seconds = seconds;
+  if (ponder) seat.ponder = true;
   return seat;
 }

@@ -18,10 +18,15 @@ export function hashOf(screen, id = "", parameters = {}) {
   return `#/${path}${text ? `?${text}` : ""}`;
 }
 
-/** The hash that makes a position anew, on a table of its own: its game, options and moves. */
-export function positionHash({ game, options, history }, ply) {
+/** The hash that makes a position anew, on a table of its own: its game, options, pieces that were set up, and moves. */
+export function positionHash({ game, options, history, placed }, ply) {
   const actions = history.slice(0, ply).map(({ action }) => action);
-  return hashOf("position", "", { game, options: JSON.stringify(options), actions: actions.join(" ") });
+  return hashOf("position", "", {
+    game,
+    options: JSON.stringify(options),
+    placed: placed ? JSON.stringify(placed) : null,
+    actions: actions.join(" "),
+  });
 }
 
 /** Goes to another screen; the back button leads back. */

@@ -6,6 +6,7 @@ import { attempt } from "./messages.js";
 import { DEFAULT_STRENGTH, fittingNetworks, networkFacts, networkLabel, seatRows } from "./players.js";
 import { openFile, openText } from "./records.js";
 import { go, hashOf } from "./route.js";
+import { setUpHash } from "./set_up.js";
 import { readSetting, writeSetting } from "./settings.js";
 import { capital, counted, gameName } from "./wording.js";
 
@@ -63,6 +64,7 @@ export class PlayScreen {
       class: "unseen",
       onchange: () => file.files[0] && openFile(file.files[0]),
     });
+    this.setUp = html("div", { class: "set-up-link" });
     const section = (title, ...children) => html("section", { class: "card-box" }, html("h2", {}, title), ...children);
     this.rules = html(
       "details",
@@ -76,6 +78,7 @@ export class PlayScreen {
         this.actionsField,
         html("small", {}, "Names or numbers from the start of the game, with blanks between them"),
       ),
+      this.setUp,
     );
     this.form.replaceChildren(
       section("Game", this.games),
@@ -186,7 +189,17 @@ export class PlayScreen {
       ),
     );
     this.drawOptions(network);
+    this.drawSetUp();
     this.preset(this.presetName ?? "first");
+  }
+
+  /** The way to a position that is set up, or why there is none. */
+  drawSetUp() {
+    const { no_set_up: refusal } = this.game;
+    const open = () => (location.hash = setUpHash({ game: this.gameName, options: this.typedOptions() }));
+    this.setUp.replaceChildren(
+      refusal ? html("small", {}, `${capital(refusal)}.`) : button("Set up a position", open),
+    );
   }
 
   drawOptions(network) {
@@ -233,7 +246,9 @@ export class PlayScreen {
 
   preset(name) {
     this.presetName = name;
-    const engine = { kind: "engine", network: this.networkId, ...(this.strength ?? DEFAULT_STRENGTH) };
+    const { ponder, ...strength } = this.strength ?? DEFAULT_STRENGTH;
+    const engine = { kind: "engine", network: this.networkId, ...strength };
+    if (ponder && !this.game.hidden_information) engine.ponder = true;
     const count = this.numPlayers();
     const isPerson = {
       first: (seat) => seat === 0,
@@ -280,9 +295,13 @@ export class PlayScreen {
         players,
         seats: this.seats,
         networks,
+        canPonder: !this.game.hidden_information,
         onchange: () => {
           const engine = this.seats.find(({ kind }) => kind === "engine");
-          if (engine) this.strength = { simulations: engine.simulations, seconds: engine.seconds };
+          if (engine) {
+            const { simulations, seconds, ponder } = engine;
+            this.strength = { simulations, seconds, ...(ponder ? { ponder } : {}) };
+          }
         },
       }),
     );

@@ -107,6 +107,7 @@ export class TableScreen {
   async loadInfo() {
     this.info = await attempt(() => serverInfo());
     if (this.info && this.live) this.setNetworks();
+    if (this.info && this.shown) this.controls.draw();
   }
 
   setNetworks() {

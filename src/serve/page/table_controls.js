@@ -6,6 +6,7 @@ import { button, html } from "./dom.js";
 import { announce, attempt, show } from "./messages.js";
 import { fittingNetworks, seatOf, seatRows } from "./players.js";
 import { go, positionHash } from "./route.js";
+import { placedOf, setUpHash } from "./set_up.js";
 import { percent, playerName, signed } from "./wording.js";
 
 const ICONS = {
@@ -78,11 +79,12 @@ export class TableControls {
     this.hand = button("", () => table.sitDown(table.live.turn.player), { class: "primary", hidden: true });
     this.play = html("div", { class: "play-buttons" }, this.hand, this.undo, this.hint, this.pause, this.again);
     this.seats = button("Change seats", () => this.openSeats());
+    this.setUp = button("Set up", () => this.openSetUp(), { title: "Change the pieces on the board" });
     this.link = button("Copy link", () => this.copyLink());
     this.files = html("span", { class: "files" });
     this.help = button("Keys", () => this.openHelp(), { title: "Keys (?)" });
     this.dialog = html("dialog", {});
-    this.more = html("div", { class: "more-buttons" }, this.seats, this.link, this.files, this.help, this.dialog);
+    this.more = html("div", { class: "more-buttons" }, this.seats, this.setUp, this.link, this.files, this.help, this.dialog);
     this.keys = {
       f: () => this.turn(),
       u: () => this.takeBack(),
@@ -116,6 +118,7 @@ export class TableControls {
     this.hand.hidden = !this.table.handsOver();
     if (!this.hand.hidden) this.hand.textContent = `Show the hand of ${playerName(live, live.turn.player)}`;
     this.link.hidden = live.hidden_information;
+    this.setUp.hidden = !this.canSetUp(live.game) || shown.turn.kind !== "player";
     this.seats.hidden = live.hidden_information && !over;
     this.drawFiles(live.hidden_information && !over);
   }
@@ -173,9 +176,22 @@ export class TableControls {
   }
 
   async newGame() {
-    const { game, options, players } = this.table.live;
-    const state = await attempt(() => createTable({ game, options, seats: players.map(seatOf) }));
+    const { game, options, players, placed } = this.table.live;
+    const seats = players.map(seatOf);
+    const state = await attempt(() => createTable({ game, options, seats, ...(placed ? { placed } : {}) }));
     if (state) go("table", state.id);
+  }
+
+  canSetUp(game) {
+    const found = this.table.info?.games.find(({ name }) => name === game);
+    return found !== undefined && found.no_set_up === null;
+  }
+
+  /** The screen on which the pieces of this position are changed. */
+  openSetUp() {
+    const { live, shown } = this.table;
+    const placed = placedOf(shown.view, shown.turn.player);
+    location.hash = setUpHash({ game: live.game, options: live.options, placed });
   }
 
   /** A link that makes this position anew, even when the server has been started again. */
@@ -214,6 +230,7 @@ export class TableControls {
       players: live.players.map(({ player, colour, aim }) => ({ name: playerName(live, player), colour, aim })),
       seats,
       networks: fittingNetworks(info, live.game, live.options),
+      canPonder: !live.hidden_information,
       onchange: ignore,
     });
     const apply = async () => {

@@ -5,6 +5,7 @@ import { lineChart } from "./chart.js";
 import { html, reconcile } from "./dom.js";
 import { attempt } from "./messages.js";
 import { Replay } from "./replay.js";
+import { Workers } from "./workers.js";
 import { note } from "./route.js";
 import { counted, gameName, optionsText } from "./wording.js";
 
@@ -60,11 +61,13 @@ export class WatchScreen {
       ),
     );
     this.replay = new Replay();
+    this.workers = new Workers();
     this.root = html(
       "div",
       { class: "screen watch-screen" },
       html("div", { class: "watch-head" }, html("h1", {}, "Runs"), this.axisSelect),
       this.list,
+      this.workers.root,
       html("div", { class: "watch-grid" }, this.replay.root, this.charts),
     );
     this.load();
@@ -74,6 +77,7 @@ export class WatchScreen {
     clearTimeout(this.timer);
     this.closed = true;
     this.replay.close();
+    this.workers.close();
   }
 
   async load() {
