@@ -11,9 +11,13 @@ use crate::game::{Turn, result_text, without_minus_zero};
 use crate::protocol::dialogue::Ponder;
 use serde_json::{Value, json};
 
+/// The longest value of an option in a title: a FEN is longer.
+const LONGEST_VALUE: usize = 24;
+
 /// The game with its options, for people: "hex (size 9)".
 pub fn title(game: &dyn AnyGame) -> String {
-    let settings: Vec<String> = game.keys().iter().map(|key| format!("{} {}", key.name, key.value)).collect();
+    let keys = game.keys().into_iter().filter(|key| key.value.len() < LONGEST_VALUE);
+    let settings: Vec<String> = keys.map(|key| format!("{} {}", key.name, key.value)).collect();
     match settings.is_empty() {
         true => game.name().to_string(),
         false => format!("{} ({})", game.name(), settings.join(", ")),
