@@ -5,7 +5,7 @@
     benches/python_envs.py target/release/deps/envs-... --seconds 0.5 --rounds 7
 
 Run it with a Python that has the package `vecaz` (python/test.sh makes one in target/python-venv). `step` samples actions and steps, `observe`
-also writes masks and observations; rates are environment steps per second.
+also writes masks and observations; rates are environment steps per second, with one thread per second of its processor time.
 """
 
 import argparse
@@ -28,16 +28,17 @@ CASES = [
 STEPS = 32
 
 
-def rate(envs, seconds, step):
+def rate(envs, threads, seconds, step):
     """Environment steps per second of `step`, which is called again and again."""
     for _ in range(STEPS):
         step()
-    start, steps = time.perf_counter(), 0
+    clock = time.thread_time if threads == 1 else time.perf_counter
+    start, before, steps = time.perf_counter(), clock(), 0
     while time.perf_counter() - start < seconds:
         for _ in range(STEPS):
             step()
         steps += STEPS
-    return steps * len(envs) / (time.perf_counter() - start)
+    return steps * len(envs) / (clock() - before)
 
 
 def python_rates(game, options, num_envs, threads, seconds):
@@ -51,7 +52,7 @@ def python_rates(game, options, num_envs, threads, seconds):
         envs.legal_actions()
         envs.observe()
 
-    return {"step": rate(envs, seconds, step), "observe": rate(envs, seconds, whole)}
+    return {"step": rate(envs, threads, seconds, step), "observe": rate(envs, threads, seconds, whole)}
 
 
 def rust_rates(program, game, options, num_envs, threads, seconds):

@@ -7,6 +7,7 @@ use crate::numpy_input::{Kind, read};
 use crate::options::game;
 use crate::resource::Resource;
 use crate::search::{self, SearchArguments, SearchOutput};
+use crate::step_buffer::StepBuffer;
 use crate::threads::{num_threads, pool};
 use crate::trees::Trees;
 use numpy::PyArrayDyn;
@@ -45,17 +46,14 @@ pub struct State {
     pub trees: Option<Trees>,
     /// A copy of the actions. `[N]`
     actions: Vec<i64>,
+    /// Where games ended. `[N]`
+    ended: Vec<bool>,
     buffers: Buffers,
 }
 
 /// The arrays that Python sees.
 struct Buffers {
-    /// `[N, P]`
-    rewards: Buffer<f32>,
-    /// `[N]`
-    terminated: Buffer<bool>,
-    /// `[N]`
-    players: Buffer<i8>,
+    step: StepBuffer,
     /// `[N]`
     sampled: Buffer<i64>,
     /// `[N, channels, height, width]`, made by the first observation.
@@ -78,9 +76,14 @@ impl State {
         })
     }
 
-    /// Copies the players to move to their buffer.
-    fn show_players(&self, py: Python<'_>) -> PyResult<()> {
-        self.buffers.players.write(py, |players| players.copy_from_slice(self.envs.players()))
+    /// Shows the players to move, and that no game ended.
+    fn show_players(&mut self, py: Python<'_>) -> PyResult<()> {
+        self.ended.fill(false);
+        let players = self.envs.players();
+        self.buffers.step.write(py, &mut self.ended, |rewards, _, show| {
+            rewards.fill(0.0);
+            show(players);
+        })
     }
 }
 
@@ -122,14 +125,13 @@ impl PyEnvs {
             })
         });
         let buffers = Buffers {
-            rewards: Buffer::zeros(py, &[num_envs, sizes.num_players])?,
-            terminated: Buffer::zeros(py, &[num_envs])?,
-            players: Buffer::zeros(py, &[num_envs])?,
+            step: StepBuffer::zeros(py, num_envs, sizes.num_players)?,
             sampled: Buffer::zeros(py, &[num_envs])?,
             obs: None,
             mask: None,
         };
-        let state = State { envs, pool, seed, trees: None, actions: Vec::new(), buffers };
+        let ended = vec![false; num_envs];
+        let mut state = State { envs, pool, seed, trees: None, actions: Vec::new(), ended, buffers };
         state.show_players(py)?;
         Ok(Self { state: Resource::new("the environments", state), game, sizes, num_envs })
     }
@@ -173,19 +175,19 @@ impl PyEnvs {
     /// The player to move in each environment, -1 where the game is over: int8 [N], overwritten by steps and resets.
     #[getter]
     fn players<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<i8>>> {
-        Ok(self.state.hold()?.buffers.players.view(py))
+        Ok(self.state.hold()?.buffers.step.views.players.bind(py).clone())
     }
 
     /// What the last step returned first: float32 [N, P].
     #[getter]
     fn rewards<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f32>>> {
-        Ok(self.state.hold()?.buffers.rewards.view(py))
+        Ok(self.state.hold()?.buffers.step.views.rewards.bind(py).clone())
     }
 
     /// What the last step returned second: bool [N].
     #[getter]
     fn terminated<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<bool>>> {
-        Ok(self.state.hold()?.buffers.terminated.view(py))
+        Ok(self.state.hold()?.buffers.step.views.terminated.bind(py).clone())
     }
 
     /// Starts the games of `seed` in all environments; without it, those of the seed after the last one.
@@ -193,10 +195,8 @@ impl PyEnvs {
     fn reset(&self, py: Python<'_>, seed: Option<u64>) -> PyResult<()> {
         let mut state = self.state.hold()?;
         let seed = seed.unwrap_or(state.seed.wrapping_add(1));
-        let State { envs, pool, buffers, .. } = &mut *state;
+        let State { envs, pool, .. } = &mut *state;
         State::install(pool, envs, py, |envs| envs.reset(seed));
-        buffers.rewards.write(py, |rewards| rewards.fill(0.0))?;
-        buffers.terminated.write(py, |terminated| terminated.fill(false))?;
         state.seed = seed;
         state.show_players(py)
     }
@@ -226,7 +226,7 @@ impl PyEnvs {
         chosen: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Stepped<'py>> {
         let mut state = self.state.hold()?;
-        let State { envs, pool, actions: copy, buffers, .. } = &mut *state;
+        let State { envs, pool, actions: copy, ended, buffers, .. } = &mut *state;
         copy.clear();
         read("actions", actions, Kind::Integers, &[&[self.num_envs]], copy)?;
         let mut mask: Vec<bool> = Vec::new();
@@ -234,15 +234,14 @@ impl PyEnvs {
             read("environments to step", chosen, Kind::Bools, &[&[self.num_envs]], &mut mask)?;
         }
         let actions = Actions { actions: copy, chosen: chosen.is_some().then_some(&mask[..]) };
-        let Buffers { rewards, terminated, players, .. } = buffers;
-        let stepped = rewards.write(py, |rewards| {
-            terminated.write(py, |ended| {
-                State::install(pool, envs, py, |envs| envs.step_chosen(actions, rewards, ended))
-            })
+        let stepped = buffers.step.write(py, ended, |rewards, ended, show| {
+            State::install(pool, envs, py, |envs| envs.step_chosen(actions, rewards, ended))?;
+            show(envs.players());
+            Ok(())
         });
-        stepped??.map_err(exception)?;
-        players.write(py, |players| players.copy_from_slice(envs.players()))?;
-        Ok((rewards.view(py), terminated.view(py)))
+        stepped?.map_err(exception)?;
+        let views = &buffers.step.views;
+        Ok((views.rewards.bind(py).clone(), views.terminated.bind(py).clone()))
     }
 
     /// A uniformly random legal action of each environment, -1 where the game is over: int64 [N], overwritten by the next call. The draws

@@ -15,11 +15,13 @@ mod options;
 mod python_network;
 mod resource;
 mod search;
+mod step_buffer;
 mod threads;
 mod training;
 mod trees;
 
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 #[pymodule]
 fn _vecaz(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -28,5 +30,11 @@ fn _vecaz(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<network::PyNetwork>()?;
     module.add_function(wrap_pyfunction!(games::games, module)?)?;
     module.add_function(wrap_pyfunction!(training::train, module)?)?;
+    // Only where there are forks.
+    if let Ok(register) = module.py().import("os")?.getattr("register_at_fork") {
+        let keywords = PyDict::new(module.py());
+        keywords.set_item("after_in_child", wrap_pyfunction!(resource::forked, module)?)?;
+        register.call((), Some(&keywords))?;
+    }
     Ok(())
 }

@@ -38,7 +38,7 @@ impl Kind {
     }
 }
 
-/// Appends the elements of `value`, an array or what `numpy.asarray` makes one of, to `out`. Its shape is one of `shapes`; returns which.
+/// Copies the elements of `value`, an array or what `numpy.asarray` makes one of, to `out`. Its shape is one of `shapes`; returns which.
 ///
 /// # Errors
 /// `ValueError` with the found and the expected dtype or shape; those of `numpy.asarray`.
@@ -74,7 +74,7 @@ pub fn read<T: Element + Copy>(
         Ok(array) if array.is_c_contiguous() => array.clone(),
         _ => contiguous(&array)?,
     };
-    out.extend_from_slice(array.try_readonly()?.as_slice()?);
+    *out = array.to_vec()?;
     Ok(index)
 }
 

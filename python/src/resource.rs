@@ -1,17 +1,33 @@
 //! What an object of Python owns: used by one thread at a time, until it is closed, in the process that made it.
 
 use crate::errors::wrong;
-use pyo3::PyResult;
 use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
+
+/// Forks between the process that loaded the module and this one. Counted, since asking the system for the process costs as much as a call.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// Forks so far.
+pub fn forks() -> u32 {
+    FORKS.load(Ordering::Relaxed)
+}
+
+/// Called by Python in the child of every fork.
+#[pyfunction]
+pub fn forked() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
 
 /// A value that one thread uses at a time, until it is closed. A forked process has none of the threads behind it, so there every use is
 /// refused, and it is not dropped.
 pub struct Resource<T> {
     /// Its name in messages.
     name: &'static str,
-    process: u32,
+    /// [`forks`] when it was made.
+    forks: u32,
     value: Mutex<Option<T>>,
 }
 
@@ -24,7 +40,7 @@ pub struct Held<'a, T> {
 impl<T> Resource<T> {
     /// An open resource.
     pub fn new(name: &'static str, value: T) -> Self {
-        Self { name, process: std::process::id(), value: Mutex::new(Some(value)) }
+        Self { name, forks: forks(), value: Mutex::new(Some(value)) }
     }
 
     /// The value, for this thread alone.
@@ -49,11 +65,10 @@ impl<T> Resource<T> {
     }
 
     fn lock(&self) -> PyResult<MutexGuard<'_, Option<T>>> {
-        let here = std::process::id();
-        if here != self.process {
+        if forks() != self.forks {
+            let name = self.name;
             return Err(PyRuntimeError::new_err(format!(
-                "{} of process {} is used in process {here}: after a fork, make another one there",
-                self.name, self.process
+                "{name}: found one of another process, expected one of this process: after a fork, make another one there"
             )));
         }
         self.value.try_lock().map_err(|refused| {
@@ -71,7 +86,7 @@ impl<T> Resource<T> {
 
 impl<T> Drop for Resource<T> {
     fn drop(&mut self) {
-        if std::process::id() != self.process {
+        if forks() != self.forks {
             std::mem::forget(self.value.get_mut().ok().and_then(Option::take));
         }
     }

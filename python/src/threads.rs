@@ -2,6 +2,7 @@
 //! inherit without its threads.
 
 use crate::errors::wrong;
+use crate::resource::forks;
 use pyo3::PyResult;
 use pyo3::exceptions::PyRuntimeError;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -13,7 +14,7 @@ const STACK: usize = 8 << 20;
 /// The most threads.
 const MAX_THREADS: usize = 1024;
 
-/// Pools by process and number of threads.
+/// Pools by forks before this process and number of threads.
 type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
 
 /// All pools. They are kept until the process ends.
@@ -38,7 +39,7 @@ pub fn num_threads(threads: usize) -> PyResult<usize> {
 pub fn pool(threads: usize) -> PyResult<Arc<ThreadPool>> {
     let threads = num_threads(threads)?;
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
-    let key = (std::process::id(), threads);
+    let key = (forks(), threads);
     if let Some(pool) = pools.get(&key) {
         return Ok(pool.clone());
     }
