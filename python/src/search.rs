@@ -12,6 +12,7 @@ use pyo3::types::PyDict;
 use std::sync::Arc;
 use vecaz::config::{Algorithm, Layers, SearchConfig};
 use vecaz::engine::Settings;
+use vecaz::net::double_buffer::NetOutputs;
 use vecaz::net::{IoShape, Network, UniformNet};
 use vecaz::registry::AnyGame;
 use vecaz::search::SearchParams;
@@ -20,6 +21,9 @@ use vecaz::stop::Stop;
 
 /// The most deals that are searched of one position.
 const MAX_DETERMINISATIONS: usize = 1024;
+
+/// Environments whose trees one thread searches under a function of Python: with fewer, waking another at every pass costs more than it saves.
+const ENVS_PER_THREAD: usize = 32;
 
 /// What a search was asked for.
 pub struct SearchArguments {
@@ -98,9 +102,10 @@ fn begin(
     state: &mut State,
     arguments: &SearchArguments,
     network: &dyn Network,
+    envs_per_thread: usize,
 ) -> PyResult<Trees> {
     let (pool, envs, kept) = (state.pool.clone(), &state.envs, state.trees.take());
-    let threads = pool.current_num_threads().min(envs.len());
+    let threads = pool.current_num_threads().min(envs.len().div_ceil(envs_per_thread));
     let network = network.fork();
     let make = move || {
         let mut trees = match kept.filter(|trees| trees.fit(arguments)) {
@@ -128,7 +133,7 @@ pub fn by_network(
     network: Option<Box<dyn Network>>,
 ) -> PyResult<SearchOutput> {
     let network = network.unwrap_or_else(|| Box::new(UniformNet(io_shape(game.as_ref()))));
-    let mut trees = begin(py, game, state, arguments, network.as_ref())?;
+    let mut trees = begin(py, game, state, arguments, network.as_ref(), 1)?;
     let (pool, stop) = (state.pool.clone(), Stop::default());
     trees.stop_by(&stop);
     interruptible(py, &stop, || pool.install(|| trees.finish()))?.map_err(exception)?;
@@ -149,25 +154,24 @@ pub fn by_function(
     if !function.is_callable() {
         return Err(wrong("evaluate", function.get_type().name()?, "a function, a vecaz.Network or None"));
     }
-    let mut trees = begin(py, game, state, arguments, &UniformNet(shape))?;
+    let mut trees = begin(py, game, state, arguments, &UniformNet(shape), ENVS_PER_THREAD)?;
+    let shards = trees.num_shards();
     let most =
         state.envs.len() * arguments.settings.determinisations * arguments.settings.leaves.max(1) as usize;
-    let mut outputs = Outputs::default();
-    while let Some(pass) = py.detach(|| pool.install(|| trees.select())).map_err(exception)? {
+    let (mut outputs, mut is_first) = (Outputs::default(), true);
+    loop {
+        let of = (!is_first).then_some(NetOutputs { logits: &outputs.logits, values: &outputs.values });
+        let mut next = || trees.next_pass(of);
+        let pass = py.detach(|| if shards > 1 { pool.install(next) } else { next() });
+        let Some(leaves) = pass.map_err(exception)? else { break };
+        is_first = false;
         py.check_signals()?;
-        let leaves = pass.num_leaves();
         if leaves > 0 {
             let rows = if arguments.pad { most } else { leaves };
             let obs = PyArray2::<f32>::zeros(py, [rows, shape.obs_len], false);
-            {
-                let mut write = obs.readwrite();
-                let slice = &mut write.as_slice_mut()?[..leaves * shape.obs_len];
-                py.detach(|| pool.install(|| trees.observe(&pass, slice))).map_err(exception)?;
-            }
+            trees.copy_observations(obs.readwrite().as_slice_mut()?);
             evaluate(function, obs, rows, shape, &mut outputs)?;
         }
-        let (logits, values) = (outputs.logits.as_slice(), outputs.values.as_slice());
-        py.detach(|| pool.install(|| trees.end_pass(&pass, logits, values))).map_err(exception)?;
     }
     end(py, game, state, trees)
 }

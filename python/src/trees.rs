@@ -23,7 +23,7 @@ use vecaz::stop::Stop;
 /// Trees of N environments, D for each, in one [`Searcher`] for each thread.
 pub struct Trees {
     game: Arc<dyn AnyGame>,
-    shards: Vec<Searcher>,
+    shards: Vec<Shard>,
     /// Environments of a shard; the last may have fewer.
     per_shard: usize,
     /// D.
@@ -31,16 +31,42 @@ pub struct Trees {
     config: SearchConfig,
 }
 
-/// Sizes and contents of a pass.
-pub struct Pass {
-    /// M of each shard.
-    pub leaves: Vec<usize>,
+/// Some rows.
+struct Shard {
+    searcher: Searcher,
+    /// Leaves of the present pass; None where no row has simulations left.
+    leaves: Option<usize>,
+    /// Their observations. `[M, F]`
+    obs: Vec<f32>,
 }
 
-impl Pass {
-    /// M of all shards.
-    pub fn num_leaves(&self) -> usize {
-        self.leaves.iter().sum()
+impl Shard {
+    /// Ends the pass that was begun with `outputs`, and begins the next one.
+    fn next_pass(&mut self, outputs: Option<NetOutputs<'_>>) -> Result<()> {
+        if let (Some(outputs), Some(_)) = (outputs, self.leaves) {
+            self.searcher.end_pass(outputs)?;
+        }
+        self.leaves = None;
+        if self.is_done()? {
+            return Ok(());
+        }
+        let leaves = self.searcher.begin_pass()?;
+        self.leaves = Some(leaves);
+        self.obs.resize(leaves * self.searcher.backend.sizes().obs.len(), 0.0);
+        match leaves {
+            0 => Ok(()),
+            _ => self.searcher.observe(ObsBuffer::F32(&mut self.obs)),
+        }
+    }
+
+    /// True where no row has simulations left.
+    fn is_done(&mut self) -> Result<bool> {
+        for row in 0..self.searcher.backend.rows() {
+            if !self.searcher.backend.is_done(row)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 
@@ -64,7 +90,8 @@ impl Trees {
         let shard = |first: usize| {
             let rows = per_shard.min(num_envs - first) * determinisations;
             let plan = BackendPlan { rows, nodes, params, reuse: Reuse::Drop };
-            Searcher::new(game.as_ref(), network.fork(), plan, Placement::default())
+            let searcher = Searcher::new(game.as_ref(), network.fork(), plan, Placement::default())?;
+            Ok(Shard { searcher, leaves: None, obs: Vec::new() })
         };
         let shards = (0..num_envs).step_by(per_shard).map(shard).collect::<Result<_>>().map_err(exception)?;
         Ok(Self { game: game.clone(), shards, per_shard, determinisations, config: arguments.config.clone() })
@@ -80,12 +107,12 @@ impl Trees {
     /// # Errors
     /// Those of the network.
     pub fn set_network(&mut self, network: &dyn Network) -> Result<()> {
-        self.shards.iter_mut().try_for_each(|shard| shard.set_network(network))
+        self.shards.iter_mut().try_for_each(|shard| shard.searcher.set_network(network))
     }
 
     /// From now on searches end once `stop` is requested.
     pub fn stop_by(&mut self, stop: &Stop) {
-        self.shards.iter_mut().for_each(|shard| shard.stop_by(stop));
+        self.shards.iter_mut().for_each(|shard| shard.searcher.stop_by(stop));
     }
 
     /// Plants a new tree for every environment whose game is not over, and begins its search.
@@ -95,7 +122,8 @@ impl Trees {
     pub fn begin(&mut self, envs: &Envs, arguments: &SearchArguments) -> Result<()> {
         let (d, per_shard, game) = (self.determinisations, self.per_shard, &self.game);
         self.shards.par_iter_mut().enumerate().try_for_each(|(index, shard)| {
-            let first = index * per_shard;
+            shard.leaves = None;
+            let (shard, first) = (&mut shard.searcher, index * per_shard);
             for env in first..envs.len().min(first + per_shard) {
                 let position = envs.position(env);
                 let Some(player) = position.player else { continue };
@@ -125,72 +153,49 @@ impl Trees {
     /// # Errors
     /// Those of the network; [`vecaz::Error::Stopped`].
     pub fn finish(&mut self) -> Result<()> {
-        self.shards.par_iter_mut().try_for_each(Searcher::finish)
+        self.shards.par_iter_mut().try_for_each(|shard| shard.searcher.finish())
     }
 
-    /// Selects leaves in all trees; None where no tree has simulations left.
+    /// The number of shards, each for one thread.
+    pub fn num_shards(&self) -> usize {
+        self.shards.len()
+    }
+
+    /// Ends the pass that was begun with `outputs`, logits `[M, A]` and values `[M, P]`, and begins the next one. Returns its M; None where no
+    /// tree has simulations left.
     ///
     /// # Errors
     /// Those of the backend.
-    pub fn select(&mut self) -> Result<Option<Pass>> {
-        if self.is_done()? {
-            return Ok(None);
-        }
-        let leaves = self.shards.par_iter_mut().map(Searcher::begin_pass).collect::<Result<_>>()?;
-        Ok(Some(Pass { leaves }))
-    }
-
-    /// True where no tree has simulations left.
-    fn is_done(&mut self) -> Result<bool> {
-        for shard in &mut self.shards {
-            for row in 0..shard.backend.rows() {
-                if !shard.backend.is_done(row)? {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
-    }
-
-    /// Writes the observations of the leaves of `pass` to `obs [M, F]`.
-    ///
-    /// # Errors
-    /// Those of the backend.
-    pub fn observe(&mut self, pass: &Pass, obs: &mut [f32]) -> Result<()> {
-        let row = self.game.sizes().obs.len();
-        let mut rest = obs;
-        let mut parts = Vec::with_capacity(self.shards.len());
-        for leaves in &pass.leaves {
-            let (part, after) = rest.split_at_mut(leaves * row);
-            parts.push(part);
-            rest = after;
-        }
-        let shards = self.shards.par_iter_mut().zip(parts);
-        shards
-            .filter(|(_, part)| !part.is_empty())
-            .try_for_each(|(shard, part)| shard.observe(ObsBuffer::F32(part)))
-    }
-
-    /// Expands and backs up the leaves of `pass` with `logits [M, A]` and `values [M, P]`.
-    ///
-    /// # Errors
-    /// Those of the backend.
-    pub fn end_pass(&mut self, pass: &Pass, logits: &[f32], values: &[f32]) -> Result<()> {
+    pub fn next_pass(&mut self, outputs: Option<NetOutputs<'_>>) -> Result<Option<usize>> {
         let sizes = self.game.sizes();
         let mut first = 0;
-        let outputs: Vec<NetOutputs<'_>> = pass
-            .leaves
-            .iter()
-            .map(|leaves| {
-                let rows = first..first + leaves;
-                first = rows.end;
-                NetOutputs {
-                    logits: &logits[rows.start * sizes.num_actions..rows.end * sizes.num_actions],
-                    values: &values[rows.start * sizes.num_players..rows.end * sizes.num_players],
-                }
+        let mut part = |shard: &Shard| {
+            let rows = first..first + shard.leaves.unwrap_or(0);
+            first = rows.end;
+            outputs.map(|of| NetOutputs {
+                logits: &of.logits[rows.start * sizes.num_actions..rows.end * sizes.num_actions],
+                values: &of.values[rows.start * sizes.num_players..rows.end * sizes.num_players],
             })
-            .collect();
-        self.shards.par_iter_mut().zip(outputs).try_for_each(|(shard, outputs)| shard.end_pass(outputs))
+        };
+        let parts: Vec<Option<NetOutputs<'_>>> = self.shards.iter().map(&mut part).collect();
+        match (self.shards.as_mut_slice(), parts.as_slice()) {
+            ([shard], [outputs]) => shard.next_pass(*outputs)?,
+            (shards, _) => {
+                shards.par_iter_mut().zip(parts).try_for_each(|(shard, outputs)| shard.next_pass(outputs))?;
+            }
+        }
+        let leaves: Vec<usize> = self.shards.iter().filter_map(|shard| shard.leaves).collect();
+        Ok((!leaves.is_empty()).then(|| leaves.iter().sum()))
+    }
+
+    /// Copies the observations of the pass to the front of `obs`. `[M, F]`
+    pub fn copy_observations(&self, obs: &mut [f32]) {
+        let mut rest = obs;
+        for shard in self.shards.iter().filter(|shard| shard.leaves.is_some()) {
+            let (part, after) = rest.split_at_mut(shard.obs.len());
+            part.copy_from_slice(&shard.obs);
+            rest = after;
+        }
     }
 
     /// The results of the environments that have a tree; None for the others. `[N]`
@@ -199,8 +204,8 @@ impl Trees {
     /// Those of the backend.
     pub fn summarise(&mut self, envs: &Envs) -> Result<Vec<Option<RootSummary>>> {
         let (d, per_shard) = (self.determinisations, self.per_shard);
-        let of_shard = |(index, shard): (usize, &mut Searcher)| {
-            let first = index * per_shard;
+        let of_shard = |(index, shard): (usize, &mut Shard)| {
+            let (shard, first) = (&mut shard.searcher, index * per_shard);
             let of_env = |env: usize| {
                 if envs.position(env).player.is_none() {
                     return Ok(None);
