@@ -67,7 +67,7 @@ def main():
             with lock:
                 results.append(result)
                 if len(results) % 50 == 0:
-                    print(f"{len(results)} games", flush=True)
+                    print(f"{len(results)} games, {sum(least < 0 for least, _ in results)} lost on time", flush=True)
 
     threads = [threading.Thread(target=work) for _ in range(args.parallel)]
     for thread in threads:

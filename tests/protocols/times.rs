@@ -46,7 +46,8 @@ fn a_slow_client_is_measured_by_its_clock() {
     let (delay, increment) = (Duration::from_millis(60), Duration::from_millis(80));
     let mut left = Duration::from_secs(1);
     for ply in 0..70 {
-        client.send("position startpos moves e2e4 e7e5");
+        // Positions in turn, so that no tree is kept and every search uses its time.
+        client.send(["position startpos moves e2e4 e7e5", "position startpos moves d2d4 d7d5"][ply % 2]);
         let start = Instant::now();
         client.send(&format!("go wtime {} btime 1000 winc 80 binc 80", left.as_millis()));
         client.wait_for("bestmove");
