@@ -147,7 +147,10 @@ impl Session {
             Algorithm::Puct | Algorithm::Gumbel => {
                 format!(", {} a move by {label}", count(self.args.sims, "simulation"))
             }
-            Algorithm::Afterstate => format!(", whole turns decided by {label}"),
+            Algorithm::Afterstate => {
+                let turns = count(self.source.config.eval.turns, "turn");
+                format!(", decided by a look of {turns} by {label}")
+            }
         };
         text = fill(&text, sentence_width(), [0, 2]);
         for player in 0..game.sizes().num_players as u8 {

@@ -114,7 +114,8 @@ impl<'a> Matches<'a> {
             opening_plies: args.opening_plies.unwrap_or(OPENING_PLIES),
             seed: args.seed,
         };
-        let groups = (args.games.unwrap_or(GAMES) as usize).div_ceil(group_size(game.as_ref()));
+        // One group alone has no interval.
+        let groups = (args.games.unwrap_or(GAMES) as usize).div_ceil(group_size(game.as_ref())).max(2);
         Ok(Self {
             args,
             threads,
