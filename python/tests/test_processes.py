@@ -128,6 +128,8 @@ def test_a_fork_refuses_old_objects_and_makes_new_ones():
 
 INTERRUPTED = """
 import os, signal, threading, time, numpy as np, vecaz
+# A process that was started in the background ignores Ctrl-C, and Python then has no handler.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 def interrupt():
     time.sleep(0.5)
     os.kill(os.getpid(), signal.SIGINT)

@@ -66,6 +66,8 @@ def test_an_exception_of_the_call_ends_the_run_and_keeps_the_checkpoint(tmp_path
 
 
 def test_ctrl_c_ends_a_run_and_keeps_the_checkpoint(tmp_path):
+    # A process that was started in the background ignores Ctrl-C, and Python then has no handler.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     first = threading.Event()
 
     def interrupt():
@@ -77,8 +79,9 @@ def test_ctrl_c_ends_a_run_and_keeps_the_checkpoint(tmp_path):
     thread.start()
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        vecaz.train({**SMALL, "run": {"epochs": 100_000}}, lambda metrics: first.set(), out=tmp_path / "run")
+        vecaz.train({**SMALL, "run": {"minutes": 1.0}}, lambda metrics: first.set(), out=tmp_path / "run")
     thread.join()
+    signal.signal(signal.SIGINT, before)
     assert time.monotonic() - started < 30 and vecaz.load_metrics(tmp_path / "run")["epoch"][0] == 1
     assert vecaz.train(resume=tmp_path / "run", on_epoch=lambda metrics: False).finished is False
 
