@@ -78,9 +78,9 @@ impl<S: Copy> Replies<S> {
         let players = game.sizes().num_players;
         let Self { candidates, replies, dealt, probabilities, .. } = self;
         probabilities.resize(legal.len(), 0.0);
-        for index in 0..candidates.len() {
+        for (index, candidate) in candidates.iter_mut().enumerate() {
             dealt.clear();
-            dealt.push(Reply { candidate: index, probability: 1.0, state: candidates[index].state });
+            dealt.push(Reply { candidate: index, probability: 1.0, state: candidate.state });
             while let Some(at) = dealt.pop() {
                 match game.turn(&at.state) {
                     Turn::Player(_) => replies.push(at),
@@ -96,7 +96,7 @@ impl<S: Copy> Replies<S> {
                     Turn::Chance | Turn::Over => {
                         let mut value = [0.0; MAX_PLAYERS];
                         game.returns(&at.state, &mut value[..players]);
-                        candidates[index].add(at.probability, &value);
+                        candidate.add(at.probability, &value);
                     }
                 }
             }
