@@ -24,7 +24,7 @@ enum Stage {
     /// A pass will decide it.
     Open,
     /// The best turns are known by themselves, and passes evaluate the replies to them.
-    Answered,
+    AwaitsReplies,
     /// It is decided.
     Decided,
 }
@@ -186,8 +186,8 @@ impl<G: Game> AfterstateBackend<G> {
         match purpose {
             Purpose::Decision => {
                 self.decide_row(b, &turn, values);
-                let is_last = self.plan.params.turns < 2 || !self.answer(b, &turn);
-                self.rows[b].stage = if is_last { Stage::Decided } else { Stage::Answered };
+                let is_last = self.plan.params.turns < 2 || !self.list_replies(b, &turn);
+                self.rows[b].stage = if is_last { Stage::Decided } else { Stage::AwaitsReplies };
             }
             Purpose::Reply(reply) => {
                 let (mut best, mut value) = (turn.positions.start, [0.0; MAX_PLAYERS]);
@@ -200,7 +200,7 @@ impl<G: Game> AfterstateBackend<G> {
                 let replies = &mut self.rows[b].replies;
                 replies.credit(reply, &value);
                 if replies.is_last(reply) {
-                    self.conclude(b);
+                    self.decide_by_replies(b);
                 }
             }
         }
@@ -270,7 +270,7 @@ impl<G: Game> AfterstateBackend<G> {
     }
 
     /// Lists the replies to the best of the turns of row `b`. False if there are none to evaluate: one turn is better than all others.
-    fn answer(&mut self, b: usize, turn: &WholeTurn) -> bool {
+    fn list_replies(&mut self, b: usize, turn: &WholeTurn) -> bool {
         let first = turn.positions.start;
         let mut ends = std::mem::take(&mut self.ends);
         ends.clear();
@@ -293,13 +293,13 @@ impl<G: Game> AfterstateBackend<G> {
         self.ends = ends;
         let is_known = replies.is_empty() && self.ends.len() > 1;
         if is_known {
-            self.conclude(b);
+            self.decide_by_replies(b);
         }
         !self.rows[b].replies.is_empty()
     }
 
     /// Decides row `b` by the replies to its best turns.
-    fn conclude(&mut self, b: usize) {
+    fn decide_by_replies(&mut self, b: usize) {
         let Row { actions, q, line, value, player, replies, stage, .. } = &mut self.rows[b];
         let player = usize::from(*player);
         let index_of = |line: &[u16]| line.last().and_then(|action| actions.binary_search(action).ok());
@@ -373,7 +373,7 @@ impl<G: Game> TreeRows for AfterstateBackend<G> {
     fn summarise(&mut self, b: usize, out: &mut RootSummary) -> Result<()> {
         let Row { actions, q, line, value, player, stage, .. } = &self.rows[b];
         let count = actions.len();
-        let decided = i32::from(matches!(stage, Stage::Answered | Stage::Decided));
+        let decided = i32::from(matches!(stage, Stage::AwaitsReplies | Stage::Decided));
         out.actions.clone_from(actions);
         out.q.clone_from(q);
         for visits in [&mut out.visits, &mut out.new_visits] {
@@ -448,7 +448,7 @@ impl<G: Game> PassStages for AfterstateBackend<G> {
             match self.rows[b].stage {
                 Stage::Idle | Stage::Decided => {}
                 Stage::Open => self.open_turn(b, &mut out)?,
-                Stage::Answered => self.open_replies(b, limit, &mut out)?,
+                Stage::AwaitsReplies => self.open_replies(b, limit, &mut out)?,
             }
         }
         (out.simulations, out.depth_sum, out.depth_max) = (out.leaves, out.leaves as u64, 1);
