@@ -82,10 +82,10 @@ SETTINGS = {
     "clique edge puct": f"game.name=clique {EDGE} net.precision=bf16 {PUCT} game.n=7",
     "clique avoid_clique mlp": f"game.name=clique {MLP} game.mode=avoid_clique game.n=6 game.k=4 eval.every=0",
     "clique ramsey": f"game.name=clique {EDGE} game.mode=ramsey game.n=8 game.k=4 search.c_scale=5.0 train.mode=overlapped",
-    "backgammon stratified": f"game.name=backgammon {MLP} net.precision=bf16 search.simulations=16 selfplay.samples_per_epoch=600",
+    "backgammon stratified": f"game.name=backgammon {MLP} search.algorithm=gumbel search.chance=stratified net.precision=bf16 search.simulations=16 selfplay.samples_per_epoch=600",
     "backgammon sampled puct": f"game.name=backgammon {MLP} {PUCT} search.chance=sample search.leaves=3 game.short_game=true",
     "backgammon whole turns": f"game.name=backgammon {MLP} search.algorithm=afterstate train.td_lambda=0.9 eval.match_games=2",
-    "backgammon short": f"game.name=backgammon {MLP} game.short_game=true eval.match_games=2",
+    "backgammon short": f"game.name=backgammon {MLP} search.algorithm=gumbel game.short_game=true eval.match_games=2",
     "blob deal": f"game.name=blob {MLP} {PUCT} net.precision=bf16 search.determinisations=3 search.reuse=false search.solver=false",
     "blob hand": f"game.name=blob game.network_sees=hand game.players=3 {MLP} search.determinisations=2 search.reuse=false search.solver=false",
     "blob full no solver": f"game.name=blob game.full=true game.players=3 game.cards=3 {MLP} search.solver=false"
