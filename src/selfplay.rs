@@ -382,11 +382,19 @@ fn ply_nodes(config: &Config, sizes: &Sizes) -> usize {
     BackendPlan::nodes_for(config.search.simulations.max(config.selfplay.fast_simulations), sizes)
 }
 
-/// Refuses decisions on whole turns in a game whose positions after a turn depend on what the player does not know, or that is one turn.
+/// Refuses decisions on whole turns in a game whose positions after a turn depend on what the player does not know, or that is one turn, and a
+/// look of several turns in one whose legal moves depend on earlier positions.
 ///
 /// # Errors
 /// [`Error::Config`].
 pub fn check_algorithm(config: &Config, sizes: &Sizes) -> Result<()> {
+    if sizes.uses_history && config.eval.turns > 1 {
+        return Err(Error::config(
+            "eval.turns",
+            config.eval.turns,
+            "1 in a game with rules about repeated positions",
+        ));
+    }
     let keys = [("search.algorithm", config.search.algorithm), ("eval.algorithm", config.eval_algorithm())];
     let found = keys.into_iter().find(|(_, algorithm)| *algorithm == Algorithm::Afterstate);
     let what = match (sizes.hidden_information, sizes.num_players, sizes.num_chance) {

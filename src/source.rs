@@ -2,7 +2,7 @@
 
 use crate::backend::AnyGame;
 use crate::config::keys::Section;
-use crate::config::{Algorithm, Config, Layers, NetConfig};
+use crate::config::{Config, Layers, NetConfig};
 use crate::engine::{Engine, Settings};
 use crate::error::{Error, Result};
 use crate::net::{NetSpec, Network};
@@ -13,7 +13,7 @@ use crate::run::folder::{expect_run, is_run, is_unstarted};
 use crate::run::manifest::Manifest;
 use crate::run::network::{check_machine, f32_network, make_network};
 use crate::run::{BEST, CONFIG, FINAL, OPPONENTS};
-use crate::weights::{EvaluatedPositions, NetFile};
+use crate::weights::NetFile;
 use crate::words::count;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -77,16 +77,10 @@ impl Source {
         let NetworkFile { file, label } = found;
         let header = &file.header;
         let game = registry.game(&header.game, &header.options)?;
-        let mut layers = Layers::default();
-        if let Some(text) = registry.config(&header.game) {
-            layers = layers.text(text, "built-in")?;
-        }
-        let mut config = layers.clone().resolve()?;
+        let mut config = built_in_layers(registry, &header.game)?.resolve()?;
         config.game = header.options.clone();
         config.game.insert("name".into(), header.game.clone().into());
-        if header.evaluates == EvaluatedPositions::Afterstates {
-            config.eval.algorithm = Some(Algorithm::Afterstate);
-        }
+        header.evaluates.fit(&mut config);
         let spec = file.spec_for(game.as_ref())?;
         Ok(Self { game, file, spec, config, label, leaves: None })
     }
@@ -239,6 +233,17 @@ pub fn network_file(path: &Path) -> Result<NetworkFile> {
     match Manifest::listing(path)? {
         Some((dir, name)) => Manifest::with_current(&dir, |manifest| of_run(path, &dir, &name, manifest)),
         None => Ok(NetworkFile::new(path, NetFile::load(path)?, None)),
+    }
+}
+
+/// The built-in configuration of the game called `name`, or no layer where it has none.
+///
+/// # Errors
+/// [`Error::ConfigText`].
+pub fn built_in_layers(registry: &Registry, name: &str) -> Result<Layers> {
+    match registry.config(name) {
+        Some(text) => Layers::default().text(text, "built-in"),
+        None => Ok(Layers::default()),
     }
 }
 

@@ -340,7 +340,7 @@ fn an_engine_looks_two_turns_ahead() {
     let backgammon = game("backgammon", "");
     let config = config(&["eval.turns=2"]);
     let settings = Settings { threads: 1, ..Settings::new(&config, &backgammon.sizes()) };
-    let close = Close(network(backgammon.as_ref()));
+    let (mut close, mut answered) = (Close(network(backgammon.as_ref())), 0);
     let mut engine = Engine::new(backgammon.clone(), &close, settings).expect("fits");
     for play in positions(&backgammon, 12) {
         engine.set_position(&play).expect("of this game");
@@ -348,8 +348,24 @@ fn an_engine_looks_two_turns_ahead() {
         assert_eq!(found.end, EndCause::Simulations);
         let expected = &search_with(&close, 2, &backgammon, std::slice::from_ref(&play), 1, 1)[0];
         assert_eq!(found.best().action, expected.actions[expected.best]);
-        assert_eq!(found.own_value(), expected.value[usize::from(expected.player)]);
+        let value = found.own_value();
+        assert_eq!(value, expected.value[usize::from(expected.player)]);
+        // The rest of the turn is not decided anew, and leaves what was found.
+        for &action in &found.best().line {
+            let next = engine.analyse(&Limit::default()).expect("analysed");
+            assert_eq!((next.best().action, next.own_value()), (action, value));
+            assert_eq!(next.best().value, Some(value));
+            engine.play(action).expect("legal");
+        }
+        let end = engine.playthrough().clone();
+        assert_ne!(end.turn(), Turn::Player(found.player));
+        if value != best_end(&end, found.player, &mut close) {
+            let left = after_best_reply(&end, found.player, &mut close);
+            assert!((value - left).abs() < 1e-5, "{value}, left {left}");
+            answered += 1;
+        }
     }
+    assert!(answered > 3, "{answered} turns by replies");
     let chess = game("chess", "");
     let error = Engine::new(chess.clone(), &network(chess.as_ref()), settings).err().expect("refused");
     assert!(error.to_string().contains("eval.turns = 1"), "{error}");

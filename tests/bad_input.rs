@@ -196,6 +196,15 @@ fn what_decisions_on_whole_turns_lack_is_refused() {
             with(&["--set", "train.td_lambda=1.5"]),
             "train.td_lambda (--set): got 1.5, expected a number from 0 to 1",
         ),
+        (with(&["--set", "eval.turns=3"]), "eval.turns (--set): got 3, expected a whole number from 1 to 2"),
+        (
+            vec!["--game", "hex", "--set", "eval.turns=2"],
+            "eval.turns (--set): got 2, expected 1, or eval.algorithm = \"afterstate\"",
+        ),
+        (
+            vec!["--game", "chess", "--set", "eval.algorithm=afterstate", "--set", "eval.turns=2"],
+            "eval.turns (--set): got 2, expected 1 in a game with rules about repeated positions",
+        ),
         (
             vec!["--game", "blob", "--set", "search.algorithm=afterstate"],
             "search.algorithm (--set): got afterstate, expected puct or gumbel in a game with hidden information",

@@ -41,6 +41,10 @@ fn engine_with(name: &str, change: impl FnOnce(&mut Settings)) -> Engine {
     Engine::new(game, &network, settings).expect("valid")
 }
 
+fn engine_by(name: &str, algorithm: Algorithm, sharing: Sharing) -> Engine {
+    engine_with(name, |s| (s.params.algorithm, s.sharing) = (algorithm, sharing))
+}
+
 /// Action, visits, bits of the policy and line of each move; bits of the values; proven.
 type Facts = (Vec<(u16, u64, u32, Vec<u16>)>, Vec<u32>, bool);
 
@@ -62,12 +66,7 @@ fn any_action(play: &Playthrough, seed: u64) -> u16 {
 fn a_search_in_slices_equals_one_search() {
     for algorithm in [Algorithm::Puct, Algorithm::Gumbel] {
         for sharing in [Sharing::OneTree, Sharing::TreePerThread] {
-            let make = || {
-                engine_with("othello", |s| {
-                    s.params.algorithm = algorithm;
-                    s.sharing = sharing;
-                })
-            };
+            let make = || engine_by("othello", algorithm, sharing);
             let whole = make().analyse(&Limit::simulations(3000)).expect("a position");
             assert_eq!(whole.end, EndCause::Simulations);
             let mut sliced = make();
@@ -104,6 +103,24 @@ fn results_repeat() {
         };
         assert_eq!(search(), search());
     }
+}
+
+/// A proof in one tree does not stop the others where simulations alone are limited, so that their number does not depend on time.
+#[test]
+fn searches_with_a_proof_repeat() {
+    let search = |limit: &Limit| {
+        let mut engine = engine_by("connect_four", Algorithm::Puct, Sharing::TreePerThread);
+        // X threatens at both ends of the lowest row.
+        for action in [3, 3, 2, 2, 4] {
+            engine.play(action).expect("legal");
+        }
+        let found = engine.analyse(limit).expect("a position");
+        assert_eq!((found.end, found.proven, found.own_value()), (EndCause::Proven, true, -1.0));
+        (facts(&found), found.simulations)
+    };
+    let first = search(&Limit::simulations(20_000));
+    assert!((0..20).all(|_| search(&Limit::simulations(20_000)) == first));
+    search(&Limit::simulations(u64::MAX).or_time(Duration::from_secs(1000)));
 }
 
 /// The threads of one tree change its speed alone.
@@ -296,12 +313,7 @@ fn hidden_cards_are_not_read() {
 fn a_restricted_search_visits_its_moves_alone() {
     for algorithm in [Algorithm::Puct, Algorithm::Gumbel] {
         for sharing in [Sharing::OneTree, Sharing::TreePerThread] {
-            let make = || {
-                engine_with("othello", |s| {
-                    s.params.algorithm = algorithm;
-                    s.sharing = sharing;
-                })
-            };
+            let make = || engine_by("othello", algorithm, sharing);
             let mut engine = make();
             let free = engine.analyse(&Limit::simulations(600)).expect("a position");
             let mut moves: Vec<u16> = free.moves.iter().rev().take(2).map(|m| m.action).collect();

@@ -51,13 +51,14 @@ impl BackendPlan {
         if self.params.algorithm == Algorithm::Afterstate {
             let replies = match self.params.turns {
                 1 => 0,
-                _ => CANDIDATES * sizes.num_chance.max(1).pow(sizes.max_chance_run as u32),
+                _ => CANDIDATES
+                    .saturating_mul(sizes.num_chance.max(1).saturating_pow(sizes.max_chance_run as u32)),
             };
             let reply = state_size + size_of::<(usize, f32)>();
             return state_size
                 + sizes.max_legal * (size_of::<u16>() + size_of::<f32>())
                 + history
-                + replies * reply;
+                + replies.saturating_mul(reply);
         }
         shape.row_bytes()
             + Roots::row_bytes(shape)

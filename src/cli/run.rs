@@ -151,18 +151,18 @@ pub fn execute(args: RunArgs, registry: &Registry, verbosity: Verbosity, stop: &
 /// returns their number.
 ///
 /// # Errors
-/// Those of `start_threads`, [`Run::start`] and [`Run::resume`].
+/// Those of [`RunArgs::layers`], [`saved_layers`], [`check_same_run`], the factory, `start_threads`, [`Run::start`] and [`Run::resume`].
 pub fn start(
     args: &RunArgs,
     registry: &Registry,
     progress: &Progress,
     start_threads: &dyn Fn(usize) -> Result<usize>,
 ) -> Result<Run> {
-    let layers = args.run_layers(registry)?;
+    let saved = args.resume.as_deref().map(saved_layers).transpose()?;
+    let layers = args.layers(registry, saved.clone().map_or(Base::BuiltIn, Base::Saved))?;
     let config = layers.clone().resolve()?;
-    if let Some(dir) = &args.resume {
-        let saved = saved_layers(dir)?.resolve()?;
-        check_same_run(registry, &saved, &config).map_err(|e| layers.locate(e))?;
+    if let Some(saved) = saved {
+        check_same_run(registry, &saved.resolve()?, &config).map_err(|e| layers.locate(e))?;
     }
     let factory = args.factory(registry)?;
     let (dir, _numbered) = match args.resume.as_ref().or(args.out.as_ref()) {

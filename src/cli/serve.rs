@@ -95,14 +95,14 @@ fn cluster_at(url: &str, password_file: Option<&Path>) -> Result<Cluster> {
     let shown = address.to_string();
     let mut reader: Option<OverviewReader> = None;
     let read = move || {
-        let open = match reader.take() {
+        let open = match &mut reader {
             Some(open) => open,
             None => {
                 let server = crate::cluster::server::Server::new(address.clone(), password.as_deref())?;
-                OverviewReader::new(server)?
+                reader.insert(OverviewReader::new(server)?)
             }
         };
-        Ok(reader.insert(open).read()?.json())
+        Ok(open.read()?.json())
     };
     Ok(Cluster::new(shown, Box::new(read)))
 }

@@ -33,8 +33,8 @@ Tries threads, games at once, passes between two polls and entries of the evalua
 configuration's own values, and measures the best ones again. The configuration with the fastest is written to --out, for
 `vecaz run --config FILE`. More games at once play with older weights, so an epoch has at least four samples for each of
 them. More than one leaf a pass changes the search (virtual loss), so it is tried only with --leaves. Run it while the
-machine does nothing else. Rates of a trained network differ by its hits in the evaluation cache: --run measures one. Games, leaves and polls change which games a run plays; threads and the
-cache change no result.";
+machine does nothing else. Rates of a trained network differ by its hits in the evaluation cache: --run measures one.
+Games, leaves and polls change which games a run plays; threads and the cache change no result.";
 
 /// Samples of an epoch for each game at once, at least.
 const SAMPLES_PER_GAME: usize = 4;

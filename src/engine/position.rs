@@ -8,7 +8,6 @@ use super::shard::Standing;
 use super::trees::Trees;
 use crate::backend::AnyGame;
 use crate::batch::Playthrough;
-use crate::config::Algorithm;
 use crate::error::{Error, Result};
 use crate::game::Turn;
 use crate::model::Head;
@@ -31,8 +30,8 @@ pub struct Engine {
     root: Root,
     /// The moves of the position that are searched; empty for all.
     only: Vec<u16>,
-    /// Those to which the roots of the trees are restricted.
-    planted: Vec<u16>,
+    /// The moves to which the roots of the trees are restricted.
+    root_moves: Vec<u16>,
     /// The network's probability of a draw in the position, where it has one.
     draw: Option<f32>,
 }
@@ -71,7 +70,7 @@ impl Engine {
             play: Playthrough::new(game),
             root: Root::Unset,
             only: Vec::new(),
-            planted: Vec::new(),
+            root_moves: Vec::new(),
             draw: None,
         })
     }
@@ -188,18 +187,14 @@ impl Engine {
     fn set_root(&mut self) -> Result<()> {
         let key =
             RowKey { seed: self.settings.seed, ply: self.play.actions().len() as u64, ..RowKey::default() };
-        if matches!(self.root, Root::Set) && self.planted == self.only {
+        if matches!(self.root, Root::Set) && self.root_moves == self.only {
             return Ok(());
         }
         let is_hidden = self.play.game().sizes().hidden_information;
         let deals = if is_hidden { self.trees.count() } else { 1 };
         let positions = determinised(&self.play, key, deals);
         match &self.root {
-            Root::Behind(actions)
-                if !is_hidden
-                    && self.only.is_empty()
-                    && self.settings.params.algorithm != Algorithm::Afterstate =>
-            {
+            Root::Behind(actions) if !is_hidden && self.only.is_empty() => {
                 self.trees.advance(actions, &positions[0])?
             }
             _ => self.trees.set_roots(&positions)?,
@@ -209,7 +204,7 @@ impl Engine {
         if !self.only.is_empty() {
             self.trees.restrict_roots(&self.only)?;
         }
-        self.planted.clone_from(&self.only);
+        self.root_moves.clone_from(&self.only);
         self.draw = self.trees.draw(&positions)?;
         self.root = Root::Set;
         Ok(())

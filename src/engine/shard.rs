@@ -132,7 +132,7 @@ impl Shard {
         Self { searcher, game: game.clone(), placement, plan, rows, visits: 0, has_begun: false }
     }
 
-    /// Plants a new tree.
+    /// Begins a new tree.
     ///
     /// # Errors
     /// Those of the device.
@@ -140,7 +140,7 @@ impl Shard {
         self.searcher.backend.set_root(row, &position.state, &position.history)
     }
 
-    /// Restricts a root, which was just planted, to some of its actions.
+    /// Restricts a root, which was just set, to some of its actions.
     ///
     /// # Errors
     /// Those of the device.
@@ -258,7 +258,7 @@ impl Shard {
         for row in 0..self.rows.len() {
             needed = needed.max(self.searcher.backend.num_nodes(row)?);
         }
-        needed += BackendPlan::nodes_for(self.plan.params.leaves, &self.game.sizes());
+        needed += BackendPlan::nodes_for(self.plan.params.leaves, self.searcher.backend.sizes());
         if needed <= self.plan.nodes {
             return Ok(None);
         }

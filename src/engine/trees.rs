@@ -29,7 +29,7 @@ pub(super) struct Trees {
     /// Each for one thread, or one for all. `[shards]`
     shards: Vec<Shard>,
     /// Trees of a shard; the last one may have fewer.
-    rows: usize,
+    rows_per_shard: usize,
     /// Trees of all shards.
     count: usize,
     /// The most nodes that the memory limit allows a tree.
@@ -81,8 +81,8 @@ impl Trees {
             let rows = plan.rows.min(count - index * plan.rows);
             Ok(Shard::new(game, searcher, settings.placement, plan, rows))
         };
-        let (shards, rows) = ((0..shards).map(shard).collect::<Result<_>>()?, plan.rows);
-        Ok(Self { game: game.clone(), settings, shards, rows, count, max_nodes })
+        let (shards, rows_per_shard) = ((0..shards).map(shard).collect::<Result<_>>()?, plan.rows);
+        Ok(Self { game: game.clone(), settings, shards, rows_per_shard, count, max_nodes })
     }
 
     /// The rules.
@@ -97,10 +97,10 @@ impl Trees {
 
     /// The shard of tree `tree`, and its row there.
     fn at(&mut self, tree: usize) -> (&mut Shard, usize) {
-        (&mut self.shards[tree / self.rows], tree % self.rows)
+        (&mut self.shards[tree / self.rows_per_shard], tree % self.rows_per_shard)
     }
 
-    /// Plants new trees: one for each position, or all for the only one.
+    /// Begins new trees: one for each position, or all for the only one.
     ///
     /// # Errors
     /// Those of the device.
@@ -112,7 +112,7 @@ impl Trees {
         self.set_keys(positions)
     }
 
-    /// Restricts the roots, which [`Self::set_roots`] has just planted, to some of their actions.
+    /// Restricts the roots, which [`Self::set_roots`] has just set, to some of their actions.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for an algorithm without trees, and those of the device.

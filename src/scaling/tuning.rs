@@ -13,9 +13,6 @@ const FINALISTS: usize = 4;
 const REPEATS: usize = 3;
 /// Finalists within this factor of the fastest are taken as equal.
 const EQUAL: f64 = 0.99;
-/// Measurements that are still to be made when the climb has ended: of the finalists and of the start.
-const RESERVE: usize = (FINALISTS + 1) * (REPEATS - 1);
-
 /// A setting and the values to try, ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
@@ -89,7 +86,7 @@ impl<'a> Tuning<'a> {
                     best = self.climb_along(axis, direction, best)?;
                 }
             }
-            if best == before || self.meter.is_over(RESERVE) {
+            if best == before || self.meter.is_over(self.reserve()) {
                 return self.finish();
             }
         }
@@ -115,10 +112,15 @@ impl<'a> Tuning<'a> {
         self.finish()
     }
 
+    /// Measurements that are still to be made when the climb has ended: of the finalists so far, one more included, and of the start.
+    fn reserve(&self) -> usize {
+        (self.tried.len() + 1).min(FINALISTS + 1) * (REPEATS - 1)
+    }
+
     /// The best combination that differs from `best` by a higher or a lower value of one setting, or `best`.
     fn climb_along(&mut self, axis: usize, direction: isize, mut best: Vec<usize>) -> Result<Vec<usize>> {
         let (mut next, mut without_gain) = (best.clone(), 0);
-        while without_gain < PATIENCE && !self.meter.is_over(RESERVE) {
+        while without_gain < PATIENCE && !self.meter.is_over(self.reserve()) {
             match next[axis].checked_add_signed(direction) {
                 Some(index) if index < self.axes[axis].values.len() => next[axis] = index,
                 _ => break,
@@ -147,10 +149,11 @@ impl<'a> Tuning<'a> {
     fn finish(mut self) -> Result<Vec<Tried>> {
         self.sort();
         let finalists = self.tried.len().min(FINALISTS);
-        let start = self.tried.iter().position(|tried| tried.at == self.start);
-        let again: Vec<usize> = (0..finalists)
-            .chain(start.filter(|&index| index >= finalists && !self.tried[index].rates.is_empty()))
-            .collect();
+        let is_repeated = |index: &usize| {
+            let tried = &self.tried[*index];
+            !tried.rates.is_empty() && (*index < finalists || tried.at == self.start)
+        };
+        let again: Vec<usize> = (0..self.tried.len()).filter(is_repeated).collect();
         for index in (1..REPEATS).flat_map(|_| &again) {
             if self.meter.is_over(1) {
                 break;
@@ -248,6 +251,16 @@ mod tests {
         let (last, rest) = found.split_last().unwrap();
         assert!(last.rates.is_empty() && last.rate() == 0.0, "{last:?}");
         assert!(rest.iter().all(|tried| tried.rate() > 0.0));
+    }
+
+    /// The measurements that the finalists and the start take once there are as many.
+    const RESERVE: usize = (FINALISTS + 1) * (REPEATS - 1);
+
+    #[test]
+    fn a_short_time_still_tries_another_combination() {
+        let (found, made) = run(peak, 2 * REPEATS, [0, 0]);
+        assert_eq!((found.len(), made.len()), (2, 2 * REPEATS));
+        assert_eq!(Tuning::values(&axes(), &found[0].at), [2, 16]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Which positions a network evaluates.
 
-use crate::config::Algorithm;
+use crate::config::{Algorithm, Config};
 use serde::{Deserialize, Serialize};
 
 /// The positions that a network was trained to evaluate.
@@ -23,6 +23,24 @@ impl EvaluatedPositions {
         }
     }
 
+    /// Sets the search algorithms of `config`, of self-play and of evaluation, to ones that such a network can serve.
+    pub fn fit(self, config: &mut Config) {
+        match self {
+            Self::Afterstates => {
+                config.search.algorithm = Algorithm::Afterstate;
+                config.eval.algorithm = None;
+                config.selfplay.playout_cap_prob = 0.0;
+            }
+            Self::Decisions => {
+                if config.search.algorithm == Algorithm::Afterstate {
+                    config.search.algorithm = Algorithm::Gumbel;
+                }
+                config.eval.algorithm = config.eval.algorithm.filter(|found| *found != Algorithm::Afterstate);
+                config.eval.turns = 1;
+            }
+        }
+    }
+
     /// True for those that files do not name.
     pub(super) fn are_decisions(&self) -> bool {
         *self == Self::Decisions
@@ -33,6 +51,35 @@ impl EvaluatedPositions {
         match self {
             Self::Decisions => "the player to move",
             Self::Afterstates => "the player whose turn has led to it",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Layers;
+
+    #[test]
+    fn the_algorithm_fits_what_networks_evaluate() {
+        use Algorithm::{Afterstate, Gumbel, Puct};
+        for (search, eval, of_decisions) in [
+            (Afterstate, None, Gumbel),
+            (Gumbel, Some(Afterstate), Gumbel),
+            (Puct, None, Gumbel),
+            (Gumbel, Some(Puct), Puct),
+        ] {
+            let mut config = Config::default();
+            (config.search.algorithm, config.eval.algorithm) = (search, eval);
+            let mut other = config.clone();
+            EvaluatedPositions::Decisions.fit(&mut config);
+            EvaluatedPositions::Afterstates.fit(&mut other);
+            assert_eq!((config.eval_algorithm(), other.eval_algorithm()), (of_decisions, Afterstate));
+            assert_ne!(config.search.algorithm, Afterstate);
+            assert_eq!(other.search.algorithm, Afterstate);
+            for config in [config, other] {
+                Layers::default().config(&config).and_then(Layers::resolve).expect("valid");
+            }
         }
     }
 }

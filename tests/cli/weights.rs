@@ -159,6 +159,25 @@ fn onnx_files_have_a_name_of_their_own_and_the_same_bytes_each_time() {
     assert!(code == 2 && line.contains("int8") && line.contains("bf16"), "{line}");
 }
 
+/// The built-in configuration of backgammon decides on whole turns; a file of a network that was trained on trees is searched by trees.
+#[test]
+fn weights_of_trees_are_searched_by_trees() {
+    let folder = sibling_path("trees");
+    let folder = folder.to_str().expect("UTF-8");
+    let mut command = vecaz(&["run", "--game", "backgammon", "--epochs", "1", "--quiet", "--out", folder]);
+    for set in TINY.iter().chain(&["game.short_game=true", "search.algorithm=gumbel"]) {
+        command.args(["--set", set]);
+    }
+    command.assert().success();
+    let exported = path("trees.safetensors");
+    vecaz(&["export-weights", folder, "--out", &exported]).assert().success();
+    for network in [folder, &exported] {
+        let text = stdout(vecaz(&["play", network, "--sims", "7"]).write_stdin("quit\n"));
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("7 simulations a move"), "{network}: {text}");
+    }
+}
+
 /// Without the run's folder a network still says that it evaluates positions after a turn, and plays by them.
 #[test]
 fn weights_of_decisions_on_whole_turns_are_used_so() {

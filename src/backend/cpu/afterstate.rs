@@ -29,9 +29,9 @@ enum Stage {
     Decided,
 }
 
-/// What a turn of a pass is for.
+/// What a turn is in its pass.
 #[derive(Clone, Copy)]
-enum Purpose {
+enum TurnRole {
     /// It is the decision of its row.
     Decision,
     /// It is this reply to one of the row's best turns.
@@ -46,7 +46,7 @@ struct Row<S> {
     player: u8,
     /// The legal actions. `[E]`
     actions: Vec<u16>,
-    /// The value of the best afterstate behind each action, for the player to move. `[E]`
+    /// The value of the best afterstate behind each action, for the player to move; -inf where none was evaluated. `[E]`
     q: Vec<f32>,
     /// The plies of the decided turn that are left, the next one last.
     line: Vec<u16>,
@@ -72,7 +72,7 @@ pub struct AfterstateBackend<G: Game> {
     /// The turns of this pass.
     turns: WholeTurns<G::State>,
     /// The turns of this pass, with their rows.
-    open: Vec<(usize, Purpose, WholeTurn)>,
+    open: Vec<(usize, TurnRole, WholeTurn)>,
     /// The evaluation slot of each position of this pass. `[positions]`
     slots: Vec<u32>,
     /// The value of each position of this pass for the player whose turn it is. `[positions]`
@@ -138,7 +138,7 @@ impl<G: Game> AfterstateBackend<G> {
         row.actions.clear();
         row.actions.extend_from_slice(&self.legal[..count]);
         row.q.clear();
-        row.q.resize(count, 0.0);
+        row.q.resize(count, f32::NEG_INFINITY);
     }
 
     /// Adds the turn of row `b` to the pass.
@@ -146,7 +146,7 @@ impl<G: Game> AfterstateBackend<G> {
         let Self { game, rows, turns, legal, .. } = self;
         let row = &rows[b];
         let turn = game.whole_turn(&row.state, History { played: &row.history, path: &[] }, turns, legal)?;
-        self.add_turn(b, Purpose::Decision, turn, out);
+        self.add_turn(b, TurnRole::Decision, turn, out);
         Ok(())
     }
 
@@ -156,7 +156,7 @@ impl<G: Game> AfterstateBackend<G> {
             let Self { game, rows, turns, legal, .. } = self;
             let Some((number, state)) = rows[b].replies.take() else { break };
             let turn = game.whole_turn(&state, History::default(), turns, legal)?;
-            self.add_turn(b, Purpose::Reply(number), turn, out);
+            self.add_turn(b, TurnRole::Reply(number), turn, out);
         }
         Ok(())
     }
@@ -167,7 +167,7 @@ impl<G: Game> AfterstateBackend<G> {
     }
 
     /// Adds the ends of `turn` to the evaluations of the pass.
-    fn add_turn(&mut self, b: usize, purpose: Purpose, turn: WholeTurn, out: &mut PassStats) {
+    fn add_turn(&mut self, b: usize, role: TurnRole, turn: WholeTurn, out: &mut PassStats) {
         for position in &self.turns.positions()[turn.positions.clone()] {
             let is_within = self.game.turn(position) == Turn::Player(turn.player);
             let is_known =
@@ -176,26 +176,26 @@ impl<G: Game> AfterstateBackend<G> {
             out.evaluations += usize::from(!is_known);
             out.leaves += usize::from(!is_within);
         }
-        self.open.push((b, purpose, turn));
+        self.open.push((b, role, turn));
     }
 
     /// Uses the turn of `open[number]` with the values `[M, P]` of the pass.
     fn decide(&mut self, number: usize, values: &[f32]) {
-        let (b, purpose, turn) = self.open[number].clone();
+        let (b, role, turn) = self.open[number].clone();
         self.evaluate(&turn, values);
-        match purpose {
-            Purpose::Decision => {
+        match role {
+            TurnRole::Decision => {
                 self.decide_row(b, &turn, values);
-                let is_last = self.plan.params.turns < 2 || !self.list_replies(b, &turn);
-                self.rows[b].stage = if is_last { Stage::Decided } else { Stage::AwaitsReplies };
-            }
-            Purpose::Reply(reply) => {
-                let (mut best, mut value) = (turn.positions.start, [0.0; MAX_PLAYERS]);
-                for at in self.ends_of(&turn) {
-                    let (own, first) = (&self.own, turn.positions.start);
-                    let is_first = best == first;
-                    best = if is_first || own[at - first] > own[best - first] { at } else { best };
+                self.rows[b].stage = Stage::Decided;
+                if self.plan.params.turns > 1 {
+                    self.list_replies(b, &turn);
                 }
+            }
+            TurnRole::Reply(reply) => {
+                let (first, mut value) = (turn.positions.start, [0.0; MAX_PLAYERS]);
+                // The position before a turn has the value of the best end.
+                let best =
+                    self.ends_of(&turn).find(|&at| self.own[at - first] == self.own[0]).unwrap_or(first);
                 self.read_value(best, turn.player, values, &mut value);
                 let replies = &mut self.rows[b].replies;
                 replies.credit(reply, &value);
@@ -269,8 +269,8 @@ impl<G: Game> AfterstateBackend<G> {
         self.rows[b].value = value;
     }
 
-    /// Lists the replies to the best of the turns of row `b`. False if there are none to evaluate: one turn is better than all others.
-    fn list_replies(&mut self, b: usize, turn: &WholeTurn) -> bool {
+    /// Lists the replies to the best of the turns of row `b`, which is decided, unless one turn is better than all others.
+    fn list_replies(&mut self, b: usize, turn: &WholeTurn) {
         let first = turn.positions.start;
         let mut ends = std::mem::take(&mut self.ends);
         ends.clear();
@@ -290,15 +290,17 @@ impl<G: Game> AfterstateBackend<G> {
             }
             replies.list(&self.game, &mut self.legal);
         }
-        self.ends = ends;
-        let is_known = replies.is_empty() && self.ends.len() > 1;
-        if is_known {
-            self.decide_by_replies(b);
+        match (ends.len(), replies.is_empty()) {
+            (..=1, _) => {}
+            // All of them end the game.
+            (_, true) => self.decide_by_replies(b),
+            (_, false) => self.rows[b].stage = Stage::AwaitsReplies,
         }
-        !self.rows[b].replies.is_empty()
+        self.ends = ends;
     }
 
-    /// Decides row `b` by the replies to its best turns.
+    /// Decides row `b` by the replies to its best turns. The values of their first actions are those after the replies; those of all other
+    /// actions stay values of one turn.
     fn decide_by_replies(&mut self, b: usize) {
         let Row { actions, q, line, value, player, replies, stage, .. } = &mut self.rows[b];
         let player = usize::from(*player);
@@ -373,12 +375,14 @@ impl<G: Game> TreeRows for AfterstateBackend<G> {
     fn summarise(&mut self, b: usize, out: &mut RootSummary) -> Result<()> {
         let Row { actions, q, line, value, player, stage, .. } = &self.rows[b];
         let count = actions.len();
-        let decided = i32::from(matches!(stage, Stage::AwaitsReplies | Stage::Decided));
+        let is_decided = matches!(stage, Stage::AwaitsReplies | Stage::Decided);
+        let is_known = |q: f32| q > f32::NEG_INFINITY;
+        out.q.clear();
+        out.q.extend(q.iter().map(|&q| if is_known(q) { q } else { 0.0 }));
         out.actions.clone_from(actions);
-        out.q.clone_from(q);
         for visits in [&mut out.visits, &mut out.new_visits] {
             visits.clear();
-            visits.resize(count, decided);
+            visits.extend(q.iter().map(|&q| i32::from(is_decided && is_known(q))));
         }
         out.prior.clear();
         out.prior.resize(count, 1.0 / count.max(1) as f32);
@@ -405,7 +409,11 @@ impl<G: Game> TreeRows for AfterstateBackend<G> {
         if !follows {
             line.clear();
         }
-        self.rows[b].line = line;
+        let Row { actions, q, value, player, line: of_row, .. } = &mut self.rows[b];
+        if let Some(next) = line.last().and_then(|next| actions.binary_search(next).ok()) {
+            q[next] = value[usize::from(*player)];
+        }
+        *of_row = line;
         Ok(())
     }
 

@@ -54,7 +54,7 @@ impl LayerWriter<'_> {
     }
 
     /// The product of the symmetric n x n matrices of the first channels with themselves, which is the sum over triangles, beside the
-    /// other channels. The scale of the sum is in both scales.
+    /// other channels. Each of the two matrices carries the square root of the sum's scale.
     pub(super) fn triangle_mix(&mut self, index: usize, channels: usize) -> Result<String> {
         let (name, x) = (self.name(index), self.read(index));
         if channels == 0 {

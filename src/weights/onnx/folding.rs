@@ -1,4 +1,4 @@
-//! BatchNorm in inference: in the weights of the layer before it where it alone reads that layer.
+//! Folds BatchNorm in inference into the weights of the layer before it, where nothing else reads that layer.
 
 use crate::model::{LayerKind, Model};
 
