@@ -2,7 +2,7 @@
 //! refused in one line.
 
 use vecaz::batch::Playthrough;
-use vecaz::game::placement::PlacedPieces;
+use vecaz::game::set_up::PlacedPieces;
 use vecaz::game::{Turn, view::Viewer};
 use vecaz::records::{Format, Players, read};
 use vecaz::registry::Registry;

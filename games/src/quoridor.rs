@@ -52,7 +52,7 @@ impl Quoridor {
         self.size * self.size
     }
 
-    /// Places of walls of one direction.
+    /// Number of wall slots of one direction.
     fn wall_slots(&self) -> usize {
         (self.size - 1) * (self.size - 1)
     }

@@ -17,7 +17,7 @@ pub enum AutoReset {
     Off,
 }
 
-/// The actions of a step, those of other environments and of games that are over are not read.
+/// The actions of a step. Those of environments that are not stepped and of games that are over are not read.
 #[derive(Clone, Copy, Debug)]
 pub struct Actions<'a> {
     /// `[N]`
@@ -86,11 +86,6 @@ pub trait EnvShard: Send + Sync {
     /// Writes the observation of the player to move (of player 0 where the game is over), or of player `observer`. Numbers that depend on
     /// what the observer does not know are 0. `[n, F]`
     fn observe(&self, isa: Isa, observer: Option<u8>, out: &mut [f32]);
-
-    /// # Safety
-    /// The machine must have AVX2, FMA and BMI.
-    #[cfg(target_arch = "x86_64")]
-    unsafe fn observe_avx2(&self, observer: Option<u8>, out: &mut [f32]);
 
     /// The position of environment `env`.
     fn position(&self, env: usize) -> EnvPosition<'_>;
@@ -169,6 +164,12 @@ impl<G: Game> GameEnvs<G> {
             out[known..].fill(0.0);
         }
     }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt")]
+    fn write_observations_avx2(&self, observer: Option<u8>, out: &mut [f32]) {
+        self.write_observations(observer, out);
+    }
 }
 
 impl<G: Game> EnvShard for GameEnvs<G> {
@@ -216,7 +217,7 @@ impl<G: Game> EnvShard for GameEnvs<G> {
                 (true, true) if auto_reset == AutoReset::NextStep => self.start_next(env),
                 (_, _) => {}
             }
-            *ended = self.is_over(env);
+            *ended = self.is_over(env) && (actions.has(env) || auto_reset == AutoReset::Off);
             if *ended && auto_reset == AutoReset::SameStep {
                 self.start_next(env);
             }
@@ -249,14 +250,8 @@ impl<G: Game> EnvShard for GameEnvs<G> {
         #[cfg(target_arch = "x86_64")]
         if isa != Isa::Portable {
             // SAFETY: every other `Isa` includes AVX2, FMA and BMI, and `Isa::detect` found it.
-            return unsafe { self.observe_avx2(observer, out) };
+            return unsafe { self.write_observations_avx2(observer, out) };
         }
-        self.write_observations(observer, out);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt")]
-    unsafe fn observe_avx2(&self, observer: Option<u8>, out: &mut [f32]) {
         self.write_observations(observer, out);
     }
 

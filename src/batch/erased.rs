@@ -3,7 +3,7 @@
 use super::env_shard::{EnvShard, GameEnvs};
 use crate::config::KeyInfo;
 use crate::error::Result;
-use crate::game::placement::Placement;
+use crate::game::set_up::SetUp;
 use crate::game::view::{Spot, View, Viewer};
 use crate::game::{CudaSource, ExactSolver, Game, History, Sizes, Target, Turn};
 use crate::rng::RngStream;
@@ -34,7 +34,7 @@ pub trait ErasedRules: Send + Sync {
     ///
     /// # Errors
     /// Those of [`Game::set_up`].
-    fn set_up(&self, placement: Placement<'_>) -> Result<Vec<u8>>;
+    fn set_up(&self, set_up: SetUp<'_>) -> Result<Vec<u8>>;
     /// See [`Game::is_valid`].
     fn is_valid(&self, state: &[u8]) -> bool;
     /// Who decides next.
@@ -145,8 +145,8 @@ impl<G: Game> ErasedRules for ErasedGame<G> {
         bytemuck::bytes_of(&self.0.init()).to_vec()
     }
 
-    fn set_up(&self, placement: Placement<'_>) -> Result<Vec<u8>> {
-        self.0.set_up(placement).map(|state| bytemuck::bytes_of(&state).to_vec())
+    fn set_up(&self, set_up: SetUp<'_>) -> Result<Vec<u8>> {
+        self.0.set_up(set_up).map(|state| bytemuck::bytes_of(&state).to_vec())
     }
 
     fn is_valid(&self, state: &[u8]) -> bool {

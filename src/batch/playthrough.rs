@@ -2,7 +2,7 @@
 
 use super::ErasedRules;
 use crate::error::{Error, Result};
-use crate::game::placement::{PlacedPieces, Placement};
+use crate::game::set_up::{PlacedPieces, SetUp};
 use crate::game::view::{ActionView, View, Viewer};
 use crate::game::{History, Turn};
 use crate::words;
@@ -41,7 +41,7 @@ impl Playthrough {
     /// # Errors
     /// Those of [`crate::game::Game::set_up`].
     pub fn set_up(game: Arc<dyn ErasedRules>, placed: &PlacedPieces) -> Result<Self> {
-        let state = game.set_up(Placement { cells: &placed.pieces()?, player: placed.player })?;
+        let state = game.set_up(SetUp { cells: &placed.pieces()?, player: placed.player })?;
         Ok(Self { game, start: state.as_slice().into(), state, history: Vec::new(), actions: Vec::new() })
     }
 

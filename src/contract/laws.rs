@@ -1,7 +1,7 @@
 //! One function per law of `trait Game`.
 
 use super::law::{Law, equal, holds};
-use super::looks::{views_describe_the_position, views_show_nothing_hidden};
+use super::looks::{placed_pieces_give_the_position, views_describe_the_position, views_show_nothing_hidden};
 use super::trail::Trail;
 use super::walk::{Position, chance_probs, draws, legal, num_games, observe, returns, walk};
 
@@ -37,6 +37,7 @@ pub(super) fn laws<G: Game>() -> Vec<(&'static str, Check<G>)> {
         names_are_read_back,
         views_describe_the_position,
         views_show_nothing_hidden,
+        placed_pieces_give_the_position,
         erased_play_is_the_same,
         batches_keep_finished_games,
     ]

@@ -3,6 +3,7 @@
 use super::law::{Law, equal, holds};
 use super::trail::Trail;
 use super::walk::walk;
+use crate::game::set_up::{PlacedPieces, SetUp};
 use crate::game::view::{Board, Spot, Viewer};
 use crate::game::{Game, Turn, describe, is_known};
 use std::collections::HashSet;
@@ -106,4 +107,26 @@ pub(super) fn views_show_nothing_hidden<G: Game>(game: &G, trail: &Trail) -> Law
     })?;
     equal!(differ, sizes.hidden_information, "whether views differ, against hidden_information");
     Ok(())
+}
+
+/// In a game that sets up the pieces of its start, a position that is set up shows the pieces that were placed, and the same player is to move.
+pub(super) fn placed_pieces_give_the_position<G: Game>(game: &G, trail: &Trail) -> Law {
+    let pieces = |state: &G::State| match game.turn(state) {
+        Turn::Player(player) => PlacedPieces::of(&game.view(state, Viewer::All), player),
+        Turn::Chance | Turn::Over => None,
+    };
+    let set_up = |placed: &PlacedPieces| {
+        let cells = placed.pieces()?;
+        game.set_up(SetUp { cells: &cells, player: placed.player })
+    };
+    if pieces(&game.init()).is_none_or(|start| set_up(&start).is_err()) {
+        return Ok(());
+    }
+    walk(game, trail, |position, _| {
+        let Some(placed) = pieces(&position.state) else { return Ok(()) };
+        // A game may refuse what its rules cannot tell from the pieces.
+        let Ok(again) = set_up(&placed) else { return Ok(()) };
+        equal!(pieces(&again), Some(placed), "the pieces of a position that was set up");
+        Ok(())
+    })
 }

@@ -24,7 +24,7 @@ mod tests;
 pub use moves::{OTHER_LONG, OTHER_SHORT, OWN_LONG, OWN_SHORT, State};
 pub use notation::START_FEN;
 
-use super::placement::Placement;
+use super::set_up::SetUp;
 use super::view::{Spot, View, Viewer};
 use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
 use crate::config::keys::{KeyInfo, Section, section};
@@ -266,9 +266,9 @@ impl Game for Chess {
     }
 
     /// Kings and rooks on their squares of the start have the right to castle; no pawn can be taken en passant.
-    fn set_up(&self, placement: Placement<'_>) -> Result<State> {
-        placement.check(Self::NAME, 64, 12)?;
-        self.from_fen(&notation::fen_of(placement))
+    fn set_up(&self, set_up: SetUp<'_>) -> Result<State> {
+        set_up.check(Self::NAME, 64, 12)?;
+        self.from_fen(&notation::fen_of(set_up))
     }
 
     fn view(&self, s: &State, _viewer: Viewer) -> View {

@@ -5,7 +5,7 @@
 
 pub mod solver;
 
-use super::placement::{Placement, refused};
+use super::set_up::{SetUp, refused};
 use super::view::{Board, Colour, Grid, GridStyle, Piece, Shape, Spot, View, Viewer};
 use super::{ExactSolver, Game, History, ObsShape, Sizes, Turn, board};
 use crate::config::keys::{section, within};
@@ -226,9 +226,9 @@ impl Game for ConnectFour {
         (*self == Self::default()).then_some(include_str!("../../assets/positions/connect_four.jsonl"))
     }
 
-    fn set_up(&self, placement: Placement<'_>) -> Result<State> {
-        let cells = placement.stones(Self::NAME, (self.rows * self.columns) as usize)?;
-        placement.check_turn(Self::NAME, [cells[0].len(), cells[1].len()])?;
+    fn set_up(&self, set_up: SetUp<'_>) -> Result<State> {
+        let cells = set_up.stones(Self::NAME, (self.rows * self.columns) as usize)?;
+        set_up.check_turn(Self::NAME, [cells[0].len(), cells[1].len()])?;
         let stones = [&cells[0], &cells[1]]
             .map(|cells| cells.iter().fold(0u64, |bits, &cell| bits | 1 << self.bit_of(cell)));
         let taken = stones[0] | stones[1];

@@ -17,7 +17,7 @@ mod set_up;
 #[cfg(test)]
 mod tests;
 
-use super::placement::Placement;
+use super::set_up::SetUp;
 use super::view::{
     Board as BoardView, Colour, Grid as GridView, GridStyle, Piece, Shape, Spot, View, Viewer,
 };
@@ -452,8 +452,8 @@ impl Game for Go {
         s.hash
     }
 
-    fn set_up(&self, placement: Placement<'_>) -> Result<State> {
-        set_up::set_up(self, placement)
+    fn set_up(&self, set_up: SetUp<'_>) -> Result<State> {
+        set_up::set_up(self, set_up)
     }
 
     fn view(&self, s: &State, _viewer: Viewer) -> View {

@@ -8,7 +8,7 @@
 //! several times in a row here, and player 0 may end up with white.
 
 use super::board::{self, Cells};
-use super::placement::{Placement, refused};
+use super::set_up::{SetUp, refused};
 use super::view::{Board, Colour, GridStyle, Piece, Shape, Spot, View, Viewer};
 use super::{Game, History, ObsShape, Sizes, Turn};
 use crate::config::keys::{names, section};
@@ -293,17 +293,17 @@ impl Game for Gomoku {
         out[1] = -value;
     }
 
-    fn set_up(&self, placement: Placement<'_>) -> Result<State> {
+    fn set_up(&self, set_up: SetUp<'_>) -> Result<State> {
         if self.opening != Opening::None {
             return Err(refused(
                 Self::NAME,
                 "with the opening swap2 the choice of colours is part of it; play its moves",
             ));
         }
-        let cells = placement.stones(Self::NAME, self.num_cells() as usize)?;
-        placement.check_turn(Self::NAME, [cells[0].len(), cells[1].len()])?;
+        let cells = set_up.stones(Self::NAME, self.num_cells() as usize)?;
+        set_up.check_turn(Self::NAME, [cells[0].len(), cells[1].len()])?;
         let placed = (cells[0].len() + cells[1].len()) as u32;
-        let mut s = State { placed, to_play: placement.player, ..self.init() };
+        let mut s = State { placed, to_play: set_up.player, ..self.init() };
         for (stones, cells) in s.stones.iter_mut().zip(&cells) {
             cells.iter().for_each(|&cell| stones.insert(cell));
         }

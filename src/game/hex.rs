@@ -12,7 +12,7 @@
 mod set_up;
 
 use super::board::{self, Cells};
-use super::placement::Placement;
+use super::set_up::SetUp;
 use super::view::{Board, Colour, Grid, GridStyle, Piece, Shape, Spot, View, Viewer};
 use super::{Game, History, ObsShape, Sizes, Turn};
 use crate::config::keys::section;
@@ -294,8 +294,8 @@ impl Game for Hex {
         player ^ u8::from(symmetry >= 2)
     }
 
-    fn set_up(&self, placement: Placement<'_>) -> Result<State> {
-        set_up::set_up(self, placement)
+    fn set_up(&self, set_up: SetUp<'_>) -> Result<State> {
+        set_up::set_up(self, set_up)
     }
 
     /// `X` the first player (top to bottom), `O` the second (left to right).

@@ -8,9 +8,9 @@
 
 mod built_in; // the list of the built-in games
 mod description; // a view with its actions
-pub mod placement; // positions that people set up
 mod result; // who won, in words
 mod rules; // the trait of games
+pub mod set_up; // positions that people set up
 mod settings; // a game's settings
 mod sizes; // the sizes that fix every array, and targets of training
 mod solver; // exact solvers

@@ -11,7 +11,7 @@
 mod set_up;
 
 use super::board;
-use super::placement::Placement;
+use super::set_up::SetUp;
 use super::view::{Board, Colour, GridStyle, Piece, Shape, Spot, View, Viewer};
 use super::{Game, History, ObsShape, Sizes, Target, Turn, ownership};
 use crate::config::keys::{names, section};
@@ -296,8 +296,8 @@ impl Game for Othello {
         s.discs.iter().map(|discs| discs.count_ones() as f32).collect()
     }
 
-    fn set_up(&self, placement: Placement<'_>) -> Result<State> {
-        set_up::set_up(self, placement)
+    fn set_up(&self, set_up: SetUp<'_>) -> Result<State> {
+        set_up::set_up(self, set_up)
     }
 
     fn view(&self, s: &State, _viewer: Viewer) -> View {

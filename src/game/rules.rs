@@ -1,6 +1,6 @@
 //! The trait of games.
 
-use super::placement::Placement;
+use super::set_up::SetUp;
 use super::sizes::{Sizes, Target};
 use super::solver::ExactSolver;
 use super::source::{CudaSource, NamedText};
@@ -104,7 +104,7 @@ pub trait Game: Clone + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`Error::Unsupported`] or [`Error::Config`] with the reason why such a position cannot come about.
-    fn set_up(&self, _placement: Placement<'_>) -> Result<Self::State> {
+    fn set_up(&self, _set_up: SetUp<'_>) -> Result<Self::State> {
         let why = "its positions are reached by its moves alone, since they are more than pieces on a board";
         Err(Error::unsupported(format!("setting up a position of {}", Self::NAME), why))
     }

@@ -1,6 +1,6 @@
 //! Tic-tac-toe: three in a row on a 3x3 board. Actions are cells, row-major (0 top left), as in pgx and OpenSpiel.
 
-use super::placement::{Placement, refused};
+use super::set_up::{SetUp, refused};
 use super::view::{Board, Colour, GridStyle, Piece, Shape, Spot, View, Viewer};
 use super::{ExactSolver, Game, History, ObsShape, Sizes, Turn, board};
 use crate::config::keys::section;
@@ -146,9 +146,9 @@ impl Game for TicTacToe {
         Some(include_str!("../../assets/positions/tic_tac_toe.jsonl"))
     }
 
-    fn set_up(&self, placement: Placement<'_>) -> Result<State> {
-        let cells = placement.stones(Self::NAME, 9)?;
-        placement.check_turn(Self::NAME, [cells[0].len(), cells[1].len()])?;
+    fn set_up(&self, set_up: SetUp<'_>) -> Result<State> {
+        let cells = set_up.stones(Self::NAME, 9)?;
+        set_up.check_turn(Self::NAME, [cells[0].len(), cells[1].len()])?;
         let state = State {
             cells: [&cells[0], &cells[1]].map(|cells| cells.iter().fold(0, |bits, cell| bits | 1 << cell)),
         };

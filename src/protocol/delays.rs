@@ -7,10 +7,10 @@ use std::time::Duration;
 const PLAYERS: usize = 2;
 /// The longest delay that a clock can tell: a larger difference is a change of the clock by hand.
 const LONGEST: Duration = Duration::from_secs(5);
-/// Overheads that a measured delay counts as.
-const MARGIN: u32 = 2;
-/// Times its own value to which the overhead grows at most.
-const MOST: u32 = 10;
+/// The overhead is this many times the worst measured delay.
+const SAFETY_FACTOR: u32 = 2;
+/// The overhead grows to at most this many times the configured one.
+const MAX_FACTOR: u32 = 10;
 
 /// The worst delay of late moves. Each move lets it fade by an eighth, so that one hiccup does not take the time of a whole game.
 #[derive(Clone, Debug, Default)]
@@ -33,9 +33,10 @@ impl Delays {
             return;
         };
         let at_most = before.remaining.saturating_add(before.increment);
-        // A clock that shows more has been set anew.
+        // A clock that shows more, or much less, has been set anew.
         if clock.increment == before.increment
             && let Some(used) = at_most.checked_sub(clock.remaining)
+            && used.saturating_sub(spent) <= LONGEST
         {
             self.note(used.saturating_sub(spent));
         }
@@ -48,9 +49,14 @@ impl Delays {
         }
     }
 
+    /// Forgets what the clocks showed: those of a new game say nothing of the moves of the last one.
+    pub fn forget_clocks(&mut self) {
+        self.last = Default::default();
+    }
+
     /// The overhead of a move, `own` by default: twice the worst delay, if that is more.
     pub fn overhead(&self, own: Duration) -> Duration {
-        own.max((MARGIN * self.worst).min(MOST * own))
+        own.max((SAFETY_FACTOR * self.worst).min(MAX_FACTOR * own))
     }
 }
 
@@ -78,6 +84,13 @@ mod tests {
         delays.moved(0, clock(500), 30 * MS);
         delays.see_clock(0, clock(1000));
         assert_eq!(delays.worst, 40 * MS, "a new game");
+        delays.moved(0, clock(300_000), 30 * MS);
+        delays.see_clock(0, clock(10_000));
+        assert_eq!(delays.worst, 40 * MS, "set anew by hand");
+        delays.moved(0, clock(1000), 30 * MS);
+        delays.forget_clocks();
+        delays.see_clock(0, clock(500));
+        assert_eq!(delays.worst, 40 * MS, "a new game with less time");
     }
 
     #[test]

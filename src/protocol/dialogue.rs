@@ -120,9 +120,20 @@ pub struct Dialogue {
     /// The end of the search in progress by its time limit.
     until: Option<Instant>,
     delays: Delays,
-    /// The start of the search in progress, and the player and clock that it is for, if a clock runs.
-    timed: (Instant, Option<(u8, TimeLeft)>),
+    /// The search in progress, if a clock runs.
+    timed: Option<TimedSearch>,
     out: Box<dyn Write + Send>,
+}
+
+/// A search while a clock runs.
+#[derive(Clone, Copy, Debug)]
+struct TimedSearch {
+    /// The arrival of the line that asked for it.
+    start: Instant,
+    /// The player whose clock runs.
+    player: u8,
+    /// What the clock showed.
+    clock: TimeLeft,
 }
 
 /// What the engine of a dialogue is made of.
@@ -163,7 +174,7 @@ pub fn converse(
         arrived: Instant::now(),
         until: None,
         delays: Delays::default(),
-        timed: (Instant::now(), None),
+        timed: None,
         out: output,
     };
     let mut protocol = make(&mut dialogue)?;
@@ -291,9 +302,9 @@ impl Session<'_> {
         if let Some(until) = dialogue.until.take() {
             dialogue.delays.note(until.elapsed());
         }
-        let (start, clock) = (dialogue.timed.0, dialogue.timed.1.take());
+        let timed = dialogue.timed.take();
         self.protocol.found(self.dialogue, found)?;
-        if let Some((player, clock)) = clock {
+        if let Some(TimedSearch { start, player, clock }) = timed {
             self.dialogue.delays.moved(player, clock, start.elapsed());
         }
         Ok(())
@@ -308,6 +319,12 @@ impl Dialogue {
     pub fn say(&mut self, line: &str) -> Result<()> {
         let written = self.out.write_all(format!("{line}\n").as_bytes()).and_then(|()| self.out.flush());
         written.map_err(|e| Error::io("writing", "stdout", e))
+    }
+
+    /// Begins a game at `position`.
+    pub fn begin_game(&mut self, position: Position) {
+        self.position = position;
+        self.delays.forget_clocks();
     }
 
     /// Searches the position; the result goes to [`Protocol::found`].
@@ -325,7 +342,7 @@ impl Dialogue {
     pub fn search_among(&mut self, position: Position, goal: Goal, moves: Vec<u16>) {
         self.until = goal.time.and_then(|time| self.arrived.checked_add(time));
         let interval = goal.interval.unwrap_or(Duration::MAX);
-        self.timed = (self.arrived, goal.clock);
+        self.timed = goal.clock.map(|(player, clock)| TimedSearch { start: self.arrived, player, clock });
         self.is_pondering = false;
         let (simulations, until) = (goal.simulations, self.until);
         self.player.search(Search { position, moves, simulations, until, interval });

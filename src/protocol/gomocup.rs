@@ -76,7 +76,7 @@ impl Gomocup {
             return dialogue.say(&line);
         }
         self.has_board = true;
-        dialogue.position = dialogue.position.back(usize::MAX);
+        dialogue.begin_game(dialogue.position.back(usize::MAX));
         dialogue.say("OK")
     }
 
@@ -213,7 +213,7 @@ impl Gomocup {
             "START" => self.start(dialogue, first)?,
             "RECTSTART" => dialogue.say("ERROR rectangular boards are not supported")?,
             "RESTART" => {
-                dialogue.position = dialogue.position.back(usize::MAX);
+                dialogue.begin_game(dialogue.position.back(usize::MAX));
                 dialogue.say("OK")?;
             }
             "BEGIN" if dialogue.position.actions().is_empty() => self.think(dialogue)?,

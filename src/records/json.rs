@@ -2,7 +2,7 @@
 
 use crate::batch::Playthrough;
 use crate::error::{Error, Result};
-use crate::game::placement::PlacedPieces;
+use crate::game::set_up::PlacedPieces;
 use crate::game::{Turn, without_minus_zero};
 use crate::registry::Registry;
 use serde::{Deserialize, Serialize};
@@ -104,7 +104,7 @@ mod tests {
             (play.actions(), play.state(), Some(placed))
         );
         let error = read(&text.replace("0.1", "0x1"), &registry).err().expect("refused").to_string();
-        assert!(error.contains("go"), "{error}");
+        assert!(error.contains("piece 33"), "{error}");
     }
 
     #[test]

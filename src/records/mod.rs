@@ -1,8 +1,8 @@
 //! Games as text files that people and other programs read and write: vecaz's own JSON for every game, SGF (Smart Game Format 4) for Go,
 //! Gomoku, Othello and Hex, PGN and FEN for chess, the text of backgammon matches (`.mat`).
 //!
-//! Input: a game in progress, or a text. Output: a text, or the game with its actions. Positions that were set up by hand are refused,
-//! but for the FEN of chess. Knows no network.
+//! Input: a game in progress, or a text. Output: a text, or the game with its actions. A game may begin at a position that was set
+//! up: `placed` in JSON, `AB`, `AW` and `PL` in SGF, FEN in PGN. Knows no network.
 
 mod players; // what a record says of the players
 mod json; // vecaz's own

@@ -4,6 +4,7 @@ use super::players::Players;
 use crate::batch::{ErasedRules, Playthrough};
 use crate::error::{Error, Result};
 use crate::game::Turn;
+use crate::game::chess::START_FEN;
 use crate::registry::Registry;
 use std::fmt::Write;
 
@@ -38,9 +39,7 @@ pub fn write(play: &Playthrough, players: &Players) -> String {
     }
     let start = play.after(0);
     let fen = start.game().notation(start.state()).map(|(_, fen)| fen);
-    let standard = Playthrough::new(start.game().clone()).game().keys();
-    let is_standard = standard.iter().filter(|key| key.name == "fen").all(|key| key.value == key.default);
-    if let Some(fen) = fen.as_ref().filter(|_| !is_standard) {
+    if let Some(fen) = fen.as_ref().filter(|fen| *fen != START_FEN) {
         let _ = writeln!(text, "[SetUp \"1\"]\n[FEN \"{fen}\"]");
     }
     text.push('\n');
@@ -206,6 +205,7 @@ fn words(text: &str) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::game::set_up::PlacedPieces;
     use crate::rng::{Key, Purpose};
 
     #[test]
@@ -225,6 +225,19 @@ mod tests {
             assert_eq!((again.actions(), again.state()), (play.actions(), play.state()), "{text}");
             assert_eq!(text.contains("20... "), !options.is_empty());
         }
+    }
+
+    #[test]
+    fn a_game_from_placed_pieces_has_their_fen() {
+        let registry = Registry::built_in();
+        let chess = registry.game(CHESS, &toml::Table::new()).expect("valid");
+        let cells = format!("{}b{}5{}3", ".".repeat(4), ".".repeat(55), ".".repeat(2));
+        let mut play = Playthrough::set_up(chess, &PlacedPieces { cells, player: 0 }).expect("a position");
+        play.step_text("O-O").expect("legal");
+        let text = write(&play, &Players::default());
+        assert!(text.contains("[FEN \"4k3/8/8/8/8/8/8/4K2R w K - 0 1\"]"), "{text}");
+        let again = read(&text, &registry).unwrap_or_else(|e| panic!("{e}: {text}"));
+        assert_eq!((again.actions(), again.state()), (play.actions(), play.state()), "{text}");
     }
 
     #[test]

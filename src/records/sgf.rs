@@ -5,8 +5,9 @@ use super::sgf_tree::{Node, main_line};
 use crate::batch::{ErasedRules, Playthrough};
 use crate::error::{Error, Result};
 use crate::game::Turn;
-use crate::game::placement::PlacedPieces;
+use crate::game::set_up::PlacedPieces;
 use crate::registry::Registry;
+use crate::words::count;
 use std::fmt::Write;
 
 /// Games with their numbers in the property GM.
@@ -15,6 +16,8 @@ const GAMES: [(&str, &str); 4] = [("go", "1"), ("othello", "2"), ("gomoku", "4")
 const WRITTEN: [&str; 4] = ["size", "komi", "max_plies", "swap"];
 /// Values of a move of Hex that takes the first stone over.
 const SWAPS: [&str; 3] = ["swap-pieces", "swap-sides", "swap"];
+/// The properties that set up a position, with the letters of their stones in [`PlacedPieces`].
+const SETUP: [(&str, char); 3] = [("AB", '0'), ("AW", '1'), ("AE", '.')];
 /// The moves of a line of the file.
 const MOVES_PER_LINE: usize = 10;
 
@@ -71,8 +74,8 @@ pub fn write(play: &Playthrough, players: &Players) -> Result<String> {
 
 /// Writes the stones that were set up, and who is to move.
 fn write_placed(text: &mut String, game: &dyn ErasedRules, placed: &PlacedPieces) -> Result<()> {
+    let pieces = placed.pieces()?;
     for (piece, property) in (0..).zip(["AB", "AW"]) {
-        let pieces = placed.pieces()?;
         let cells = (0..).zip(&pieces).filter(|(_, found)| **found == Some(piece)).map(|(cell, _)| cell);
         let points: Vec<String> = cells.filter_map(|cell| point_of_cell(game, cell)).collect();
         if !points.is_empty() {
@@ -91,33 +94,55 @@ fn point_of_cell(game: &dyn ErasedRules, cell: u16) -> Option<String> {
     }
 }
 
-/// The position that the first node sets up, if it does.
-fn placed(game: &dyn ErasedRules, root: &Node, nodes: &[Node]) -> Result<Option<PlacedPieces>> {
-    let stones = [root.values("AB"), root.values("AW")];
-    if stones.iter().all(|points| points.is_empty()) {
+/// The position that the first node sets up, if it does; `start` is the start of its game. A value is a point, or two corners of a rectangle.
+fn placed(start: &Playthrough, root: &Node, nodes: &[Node]) -> Result<Option<PlacedPieces>> {
+    // On an empty board of Go white may begin.
+    let has_mover = start.game().name() == "go" && root.value("PL").is_some();
+    if !has_mover && SETUP.iter().all(|(name, _)| root.values(name).is_empty()) {
         return Ok(None);
     }
-    let cells = side(game).unwrap_or_default();
-    let mut letters = vec!['.'; usize::from(cells * cells)];
-    for (points, letter) in stones.iter().zip(['0', '1']) {
-        for value in *points {
-            let wrong = || {
-                Error::unsupported(
-                    "reading this file as SGF",
-                    format!("it sets up a stone at {value:?}, which is no point"),
-                )
+    let side = side(start.game().as_ref()).unwrap_or_default();
+    let mut letters = vec![None; usize::from(side * side)];
+    for (name, letter) in SETUP {
+        for value in root.values(name) {
+            let wrong = |what: &str| {
+                let what = format!("{name} has {value:?}, which {what}");
+                Error::unsupported("reading this file as SGF", what)
             };
-            let cell = (0..cells * cells).find(|&cell| {
-                point_of_cell(game, cell).is_some_and(|point| point.eq_ignore_ascii_case(value))
-            });
-            letters[usize::from(cell.ok_or_else(wrong)?)] = letter;
+            let corner = |text: &str| {
+                let cell = action(start, text).filter(|&cell| cell < side * side)?;
+                Some([cell % side, cell / side])
+            };
+            let (first, last) = value.split_once(':').unwrap_or((value, value));
+            let corners = corner(first).zip(corner(last));
+            let corners = corners.filter(|(first, last)| first[0] <= last[0] && first[1] <= last[1]);
+            let ([left, top], [right, bottom]) = corners.ok_or_else(|| wrong("is no point of the board"))?;
+            for cell in (top..=bottom).flat_map(|row| row * side + left..=row * side + right) {
+                // This also bounds the number of values.
+                if letters[usize::from(cell)].replace(letter).is_some() {
+                    return Err(wrong("has a point that was given before"));
+                }
+            }
         }
     }
-    // Without PL the first move tells, else black begins.
+    // Without PL the first move tells, else black begins, but for a handicap.
     let first = nodes.iter().flat_map(|node| &node.0).find(|(name, _)| name == "B" || name == "W");
-    let to_move = root.value("PL").or(first.map(|(name, _)| name.as_str())).unwrap_or("B");
+    let has_handicap =
+        root.value("HA").is_some_and(|stones| stones.parse::<u32>().is_ok_and(|stones| stones > 0));
+    let to_move = root.value("PL").or(first.map(|(name, _)| name.as_str()));
+    let to_move = to_move.unwrap_or(if has_handicap { "W" } else { "B" });
     let player = u8::from(to_move.eq_ignore_ascii_case("w") || to_move.eq_ignore_ascii_case("white"));
-    Ok(Some(PlacedPieces { cells: letters.into_iter().collect(), player }))
+    let cells = letters.into_iter().map(|letter| letter.unwrap_or('.')).collect();
+    Ok(Some(PlacedPieces { cells, player }))
+}
+
+/// True if these stones of Hex tell that a swap was played.
+fn is_swapped(placed: &PlacedPieces) -> bool {
+    let [black, white] = ['0', '1'].map(|letter| placed.cells.matches(letter).count());
+    match placed.player {
+        0 => white == black + 1,
+        _ => white == black && black > 0,
+    }
 }
 
 /// A text as a value.
@@ -164,11 +189,11 @@ pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
     let number = root.value("GM").unwrap_or("1");
     let named = GAMES.iter().find(|(_, known)| *known == number);
     let (name, _) = named.ok_or_else(|| wrong(format!("GM is {number}, expected 1, 2, 4 or 11")))?;
-    let sets_up = |node: &&Node| !node.values("AB").is_empty() || !node.values("AW").is_empty();
-    if let Some(node) = nodes[1..].iter().find(sets_up) {
-        let stones = node.values("AB").len() + node.values("AW").len();
+    let num_set_up = |node: &Node| SETUP.iter().map(|(name, _)| node.values(name).len()).sum::<usize>();
+    if let Some(points) = nodes[1..].iter().map(num_set_up).find(|&points| points > 0) {
         return Err(wrong(format!(
-            "it sets up {stones} stones (AB, AW) within the game, expected them before it"
+            "it sets up {} (AB, AW, AE) within the game, expected them before it",
+            count(points, "point")
         )));
     }
     let mut options = options(name, root)?;
@@ -178,9 +203,14 @@ pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
     if *name == "hex" && nodes.iter().any(is_swap) {
         options.insert("swap".into(), true.into());
     }
-    let game = registry.game(name, &options)?;
-    let mut play = match placed(game.as_ref(), root, &nodes)? {
-        Some(placed) => Playthrough::set_up(game, &placed)?,
+    let mut game = registry.game(name, &options)?;
+    let placed = placed(&Playthrough::new(game.clone()), root, &nodes)?;
+    if *name == "hex" && placed.as_ref().is_some_and(is_swapped) {
+        options.insert("swap".into(), true.into());
+        game = registry.game(name, &options)?;
+    }
+    let mut play = match &placed {
+        Some(placed) => Playthrough::set_up(game, placed)?,
         None => Playthrough::new(game),
     };
     for node in &nodes {
@@ -288,8 +318,11 @@ mod tests {
         for (name, options, cells, player) in [
             ("go", "size = 5", "0.1......................", 1),
             ("go", "size = 5", ".....0....0....0.........", 1),
+            ("go", "size = 5", ".........................", 1),
             ("gomoku", "size = 5", "01.10....................", 0),
             ("hex", "size = 4", "0..1............", 0),
+            ("hex", "size = 4\nswap = true", "10..............", 1),
+            ("hex", "size = 4\nswap = true", "011.............", 0),
             ("othello", "size = 6", "..............01....10..0...........", 1),
         ] {
             let registry = Registry::built_in();
@@ -298,13 +331,36 @@ mod tests {
             let mut play = Playthrough::set_up(game, &placed).unwrap_or_else(|e| panic!("{e}"));
             play.step(play.legal()[0]).expect("legal");
             let text = write(&play, &Players::default()).expect("a record");
-            assert!(text.contains("AB["), "{text}");
+            assert_eq!(text.contains("AB["), cells.contains('0'), "{text}");
             let again = read(&text, &registry).unwrap_or_else(|e| panic!("{e}: {text}"));
             assert_eq!((again.actions(), again.state()), (play.actions(), play.state()), "{text}");
         }
-        // A handicap game: without PL white's first move tells who is to move.
-        let play = read("(;SZ[9]HA[2]AB[cg][gc];W[ee])", &Registry::built_in()).expect("a game");
+    }
+
+    #[test]
+    fn positions_are_read_as_other_programs_set_them_up() {
+        let read = |text: &str| read(text, &Registry::built_in()).unwrap_or_else(|e| panic!("{e}: {text}"));
+        // A handicap game: without PL white's first move tells who is to move, and without a move white is.
+        let play = read("(;SZ[9]HA[2]AB[cg][gc];W[ee])");
         assert_eq!((play.names(), play.turn()), (vec!["E5".to_string()], Turn::Player(0)));
+        for (text, player) in [
+            ("(;SZ[9]HA[2]AB[cg][gc])", 1),
+            ("(;SZ[9]HA[0]AB[cg][gc])", 0),
+            ("(;SZ[9]HA[2]PL[B]AB[cg][gc])", 0),
+        ] {
+            assert_eq!(read(text).turn(), Turn::Player(player), "{text}");
+        }
+        // A rectangle, and points that are empty.
+        let play = read("(;SZ[5]AB[aa:bc]AW[ee]AE[cc])");
+        assert_eq!(play.placed().expect("a position").cells, "00...00...00............1");
+    }
+
+    /// Many values are refused at the first that comes again, not compared one by one.
+    #[test]
+    fn many_stones_are_refused_at_once() {
+        for values in ["[ss]".repeat(250_000), "[aa:ss]".repeat(100_000), "[]".repeat(500_000)] {
+            assert!(read(&format!("(;AB{values})"), &Registry::built_in()).is_err());
+        }
     }
 
     #[test]
@@ -325,7 +381,12 @@ mod tests {
         for (text, part) in [
             ("(;GM[3])", "GM is 3"),
             ("(;AB[zz])", "no point"),
+            ("(;AB[bb:aa])", "no point"),
+            ("(;SZ[9]AB[])", "no point"),
+            ("(;SZ[9]AB[aa]AW[aa])", "given before"),
+            ("(;SZ[9]AB[aa:cc][bb])", "given before"),
             ("(;SZ[9];AB[aa])", "within the game"),
+            ("(;SZ[9]AB[aa];AE[aa])", "1 point (AB, AW, AE) within the game"),
             ("(;SZ[5]AB[ba][ab]AW[aa])", "have no liberty"),
             ("(;SZ[x])", "SZ"),
             ("(;SZ[99])", "size"),

@@ -101,7 +101,7 @@ impl Subject {
         interval: Duration,
         report: &mut (dyn FnMut(&Value) + Send),
     ) -> Served<Value> {
-        let _place = site.engines.place()?;
+        let _slot = site.engines.search_slot()?;
         let task = Task { table: self.table.clone(), role: Role::Analysis, network: self.network.clone() };
         let mut borrowed = site.engines.take(task, &self.game, &site.catalogue)?;
         let found = borrowed.with(|engine| {

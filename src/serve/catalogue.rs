@@ -6,14 +6,15 @@ use super::options::{game_options, json_options};
 use super::refusal::{Refusal, Served};
 use super::run_folder::ServedRun;
 use crate::backend::AnyGame;
-use crate::config::{DEFAULT_GAME, Layers};
+use crate::config::DEFAULT_GAME;
 use crate::engine::Settings;
 use crate::error::Result;
 use crate::net::{IoShape, Network, UniformNet};
 use crate::registry::Registry;
 use crate::run::folder::is_run;
 use crate::run::memory::engine_mib;
-use crate::source::Source;
+use crate::source::{Source, built_in_layers};
+use crate::weights::EvaluatedPositions;
 use crate::words::count;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -255,10 +256,9 @@ impl Catalogue {
         if info.game.is_none() {
             let (obs_len, num_actions, num_players) = (sizes.obs.len(), sizes.num_actions, sizes.num_players);
             let network = Box::new(UniformNet(IoShape { obs_len, num_actions, num_players }));
-            let layers = self.registry.config(game.name()).map_or(Ok(Layers::default()), |text| {
-                Layers::default().text(text, "built-in").map(Layers::on_cpu)
-            })?;
-            let settings = Settings { threads: self.threads, ..Settings::new(&layers.resolve()?, &sizes) };
+            let mut config = built_in_layers(&self.registry, game.name())?.on_cpu().resolve()?;
+            EvaluatedPositions::Decisions.fit(&mut config);
+            let settings = Settings { threads: self.threads, ..Settings::new(&config, &sizes) };
             return Ok(Prepared { id, game: key, network, settings, label: info.label.clone() });
         }
         if info.game.as_deref() != Some(game.name()) {

@@ -1,7 +1,10 @@
-//! The engines of the tables. One that is not in use keeps its trees, so that the next search on its table continues them.
+//! The engines of the tables. One that is not in use keeps its trees, so that the next search on its table continues them. It goes with its
+//! table, or when its seat changes.
 
 use super::catalogue::Catalogue;
 use super::refusal::{Refusal, Served};
+use super::seat::Seat;
+use super::tables::Tables;
 use crate::backend::AnyGame;
 use crate::engine::Engine;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,11 +38,12 @@ pub enum Role {
 }
 
 /// The engines of all tables.
-#[derive(Default)]
 pub struct Engines {
+    tables: Arc<Tables>,
+    /// Locked before the tables, never while one of them is locked.
     idle: Mutex<Vec<(Task, Engine)>>,
-    searches: AtomicUsize,
-    pondering: AtomicUsize,
+    searches: Arc<AtomicUsize>,
+    pondering: Arc<AtomicUsize>,
 }
 
 /// An engine in use, which goes back to the idle ones when it is dropped.
@@ -49,45 +53,43 @@ pub struct BorrowedEngine {
     held: Option<(Task, Engine)>,
 }
 
-/// The place of a search among those that run at once.
-pub struct SearchPlace(Arc<Engines>);
+/// The slot of a search among those that run at once, free again when it is dropped.
+pub struct SearchSlot(Arc<AtomicUsize>);
 
-impl Drop for SearchPlace {
-    fn drop(&mut self) {
-        self.0.searches.fetch_sub(1, Ordering::Relaxed);
+impl SearchSlot {
+    /// One more of the `used` slots; None if `limit` are used.
+    fn take(used: &Arc<AtomicUsize>, limit: usize) -> Option<Self> {
+        let taken = used.fetch_add(1, Ordering::Relaxed);
+        let slot = Self(used.clone());
+        (taken < limit).then_some(slot)
     }
 }
 
-/// The place of a search on the time of a person.
-pub struct PonderPlace(Arc<Engines>);
-
-impl Drop for PonderPlace {
+impl Drop for SearchSlot {
     fn drop(&mut self) {
-        self.0.pondering.fetch_sub(1, Ordering::Relaxed);
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Engines {
-    /// A place for one more search on the time of a person; None if enough run.
-    pub fn ponder_place(self: &Arc<Self>) -> Option<PonderPlace> {
-        let taken = self.pondering.fetch_add(1, Ordering::Relaxed);
-        let place = PonderPlace(self.clone());
-        (taken < MAX_PONDERING).then_some(place)
+    /// The engines of `tables`, none at first.
+    pub fn new(tables: Arc<Tables>) -> Self {
+        Self { tables, idle: Mutex::default(), searches: Arc::default(), pondering: Arc::default() }
     }
 
-    /// A place for one more search.
+    /// A slot for one more search on the time of a person; None if enough run.
+    pub fn ponder_slot(&self) -> Option<SearchSlot> {
+        SearchSlot::take(&self.pondering, MAX_PONDERING)
+    }
+
+    /// A slot for one more search.
     ///
     /// # Errors
     /// 503 if too many run.
-    pub fn place(self: &Arc<Self>) -> Served<SearchPlace> {
-        let taken = self.searches.fetch_add(1, Ordering::Relaxed);
-        let place = SearchPlace(self.clone());
-        match taken < MAX_SEARCHES {
-            true => Ok(place),
-            false => {
-                Err(Refusal::busy(format!("{MAX_SEARCHES} searches run already; end one of them first")))
-            }
-        }
+    pub fn search_slot(&self) -> Served<SearchSlot> {
+        SearchSlot::take(&self.searches, MAX_SEARCHES).ok_or_else(|| {
+            Refusal::busy(format!("{MAX_SEARCHES} searches run already; end one of them first"))
+        })
     }
 
     /// The engine of `task` in `game`, which is made if there is none.
@@ -113,10 +115,28 @@ impl Engines {
         Ok(BorrowedEngine { engines: self.clone(), held: Some(held) })
     }
 
-    /// Drops the idle engines of a table.
+    /// Drops the idle engines of a table that it does not need any more: all of a table that was removed. To be called after the removal of a
+    /// table and after a change of its seats.
     pub fn forget(&self, table: &str) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.retain(|(task, _)| task.table != table);
+        let is_gone = |(task, _): &mut (Task, Engine)| task.table == table && !self.is_needed(task);
+        let gone: Vec<(Task, Engine)> = idle.extract_if(.., is_gone).collect();
+        // Trees take time to free.
+        drop(idle);
+        drop(gone);
+    }
+
+    /// True if the table is there, and the seat still has this network.
+    fn is_needed(&self, task: &Task) -> bool {
+        let Ok(seated) = self.tables.get(&task.table) else { return false };
+        match task.role {
+            Role::Analysis => true,
+            Role::Seat(player) => {
+                let table = seated.peek();
+                let engine = table.seats().get(usize::from(player)).and_then(Seat::engine);
+                engine.is_some_and(|engine| engine.network == task.network)
+            }
+        }
     }
 }
 
@@ -138,9 +158,87 @@ impl Drop for BorrowedEngine {
         // After a panic the trees are in an unknown state.
         let Some(held) = self.held.take().filter(|_| !std::thread::panicking()) else { return };
         let mut idle = self.engines.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() >= KEPT {
-            idle.remove(0);
+        // Under the lock: who removes the table or changes its seats forgets its idle engines after that.
+        let gone = if self.engines.is_needed(&held.0) {
+            let oldest = (idle.len() >= KEPT).then(|| idle.remove(0));
+            idle.push(held);
+            oldest
+        } else {
+            Some(held)
+        };
+        drop(idle);
+        drop(gone);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::Playthrough;
+    use crate::config::Config;
+    use crate::engine::Settings;
+    use crate::net::{IoShape, UniformNet};
+    use crate::protocol::dialogue::Ponder;
+    use crate::registry::any_game;
+    use crate::serve::seat::{EngineSeat, Strength};
+    use crate::serve::table::Table;
+
+    /// An engine that comes back after its table was removed, or its seat given to another network, is not kept.
+    #[test]
+    fn engines_go_with_their_tables_and_seats() {
+        let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+        let sizes = game.sizes();
+        let shape = IoShape {
+            obs_len: sizes.obs.len(),
+            num_actions: sizes.num_actions,
+            num_players: sizes.num_players,
+        };
+        let settings = Settings { threads: 1, memory_mib: 64, ..Settings::new(&Config::default(), &sizes) };
+        let seat = |network: &str| {
+            Seat::Engine(EngineSeat {
+                network: network.into(),
+                label: network.into(),
+                strength: Strength::default(),
+                ponder: Ponder::Never,
+            })
+        };
+        let tables = Arc::new(Tables::default());
+        let engines = Arc::new(Engines::new(tables.clone()));
+        for id in ["a", "b"] {
+            let play = Playthrough::new(game.clone());
+            let table = Table::new(game.clone(), play, vec![seat("old"), seat("old")], 1);
+            assert!(tables.add(id.into(), table).is_ok());
         }
-        idle.push(held);
+        let borrow = |table: &str, role, network: &str| {
+            let engine = Engine::new(game.clone(), &UniformNet(shape), settings).expect("an engine");
+            let task = Task { table: table.into(), role, network: network.into() };
+            BorrowedEngine { engines: engines.clone(), held: Some((task, engine)) }
+        };
+        let idle = || {
+            let idle = engines.idle.lock().expect("no panic");
+            idle.iter().map(|(task, _)| (task.table.clone(), task.role)).collect::<Vec<_>>()
+        };
+        let of = |table: &str, role| (table.to_string(), role);
+        let late = borrow("a", Role::Seat(0), "old");
+        drop(borrow("a", Role::Analysis, "any"));
+        drop(borrow("b", Role::Seat(0), "old"));
+        drop(borrow("b", Role::Seat(1), "old"));
+        assert_eq!(
+            idle(),
+            [of("a", Role::Analysis), of("b", Role::Seat(0)), of("b", Role::Seat(1))],
+            "engines of tables are kept"
+        );
+        assert!(tables.remove("a").is_ok());
+        engines.forget("a");
+        drop(late);
+        assert_eq!(idle(), [of("b", Role::Seat(0)), of("b", Role::Seat(1))], "the table a was removed");
+        let late = borrow("b", Role::Seat(0), "old");
+        let changed = tables
+            .get("b")
+            .is_ok_and(|table| table.change(|table| table.set_seats(vec![seat("new"), seat("old")])).is_ok());
+        assert!(changed);
+        engines.forget("b");
+        drop(late);
+        assert_eq!(idle(), [of("b", Role::Seat(1))], "the first seat has another network");
     }
 }

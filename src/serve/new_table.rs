@@ -1,5 +1,6 @@
 //! New tables: from a game, a network, another table, a stored game or a file.
 
+use super::catalogue::EngineParts;
 use super::refusal::{Refusal, Served};
 use super::seat::{EngineSeat, Seat, SeatRequest, Strength};
 use super::site::{Site, random_seed, secret};
@@ -7,7 +8,8 @@ use super::table::Table;
 use super::tables::Seated;
 use crate::backend::AnyGame;
 use crate::batch::{Playthrough, play_list};
-use crate::game::placement::PlacedPieces;
+use crate::config::Algorithm;
+use crate::game::set_up::PlacedPieces;
 use crate::protocol::dialogue::Ponder;
 use crate::records;
 use serde::Deserialize;
@@ -166,8 +168,8 @@ fn branch_of(site: &Site, branch: &Branch) -> Served<Origin> {
 /// The seats of `game`, people in those that `wanted` does not have. `[P]`
 ///
 /// # Errors
-/// 400 for too many seats, a network that does not fit the game, a strength out of range, and pondering with hidden information; 404 for an
-/// unknown network.
+/// 400 for too many seats, a network that does not fit the game, a strength out of range, and pondering with hidden information or by the
+/// algorithm afterstate; 404 for an unknown network.
 pub fn make_seats(site: &Site, game: &Arc<dyn AnyGame>, wanted: &[SeatRequest]) -> Served<Vec<Seat>> {
     let players = game.sizes().num_players;
     if wanted.len() > players {
@@ -176,10 +178,17 @@ pub fn make_seats(site: &Site, game: &Arc<dyn AnyGame>, wanted: &[SeatRequest]) 
     let seat = |wanted: Option<&SeatRequest>| match wanted {
         None | Some(SeatRequest::Human) => Ok(Seat::Human { key: secret(KEY_BYTES)? }),
         Some(SeatRequest::Engine { network, simulations, seconds, ponder }) => {
-            let label = site.catalogue.parts(network, game.as_ref())?.label;
+            let EngineParts { label, settings, .. } = site.catalogue.parts(network, game.as_ref())?;
             let strength = Strength::of_engine(*simulations, *seconds)?;
-            if *ponder && game.sizes().hidden_information {
-                let what = "ponder: with hidden information nothing of a search serves the next move, so that there is nothing to think of";
+            let why = match settings.params.algorithm {
+                _ if game.sizes().hidden_information => Some("with hidden information"),
+                Algorithm::Afterstate => Some("by the algorithm afterstate"),
+                Algorithm::Puct | Algorithm::Gumbel => None,
+            };
+            if let Some(why) = why.filter(|_| *ponder) {
+                let what = format!(
+                    "ponder: {why} nothing of a search serves the next move, so that there is nothing to think of"
+                );
                 return Err(Refusal::bad(what));
             }
             let ponder = if *ponder { Ponder::Always } else { Ponder::Never };

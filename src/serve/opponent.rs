@@ -1,6 +1,6 @@
 //! Engines that play at tables, each search in a thread of its own, and think on the time of people where their seat says so.
 
-use super::engines::{Role, SearchPlace, Task};
+use super::engines::{Role, SearchSlot, Task};
 use super::refusal::Served;
 use super::site::Site;
 use super::table::Searched;
@@ -15,9 +15,9 @@ use std::time::Duration;
 /// The interval of progress reports.
 const INTERVAL: Duration = Duration::from_millis(500);
 /// The longest search on the time of a person.
-const MOST_PONDERING: Duration = Duration::from_secs(600);
-/// The interval at which a search looks for a free place.
-const PLACE_INTERVAL: Duration = Duration::from_millis(20);
+const PONDERING_LIMIT: Duration = Duration::from_secs(600);
+/// The interval at which a search looks for a free slot.
+const SLOT_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Has the engine move that is to move at this table, and those after it, or think while a person does. To be called after every change of
 /// a table.
@@ -39,7 +39,7 @@ pub fn drive(site: &Arc<Site>, seated: &Arc<Seated>) {
 
 /// Searches the position of the person to move for the engine that comes next, whose tree then serves its reply.
 fn ponder(site: &Arc<Site>, seated: &Arc<Seated>) -> Served<()> {
-    let Some(_place) = site.engines.ponder_place() else { return Ok(()) };
+    let Some(_slot) = site.engines.ponder_slot() else { return Ok(()) };
     let stop = Stop::default();
     let mut table = seated.lock();
     let Some((player, engine)) = table.waiting_ponderer().map(|(player, engine)| (player, engine.clone()))
@@ -57,7 +57,7 @@ fn ponder(site: &Arc<Site>, seated: &Arc<Seated>) -> Served<()> {
     let mut borrowed = site.engines.take(task, &game, &site.catalogue)?;
     borrowed.with(|search| {
         search.set_position(&play)?;
-        search.analyse(&Limit::time(MOST_PONDERING).or_stop(&stop)).map(drop)
+        search.analyse(&Limit::time(PONDERING_LIMIT).or_stop(&stop)).map(drop)
     })
 }
 
@@ -88,7 +88,7 @@ fn play_on(site: &Arc<Site>, seated: &Arc<Seated>, first: Option<Stop>) {
 
 /// Searches and plays one move, unless the search is no longer wanted.
 fn move_once(site: &Arc<Site>, seated: &Seated, stop: &Stop) -> Served<()> {
-    let Some(_place) = wait_for_place(site, stop) else { return Ok(()) };
+    let Some(_slot) = wait_for_slot(site, stop) else { return Ok(()) };
     let table = seated.lock();
     let Some((player, engine)) = table.thinking().filter(|_| table.awaits(stop)).and_then(|thinking| {
         let seat = &table.seats()[usize::from(thinking.player)];
@@ -119,13 +119,13 @@ fn move_once(site: &Arc<Site>, seated: &Seated, stop: &Stop) -> Served<()> {
     seated.change(|table| if table.awaits(stop) { table.reply(action, searched) } else { Ok(()) })
 }
 
-/// A place among the searches; None if the search is no longer wanted.
-fn wait_for_place(site: &Arc<Site>, stop: &Stop) -> Option<SearchPlace> {
+/// A slot among the searches; None if the search is no longer wanted.
+fn wait_for_slot(site: &Arc<Site>, stop: &Stop) -> Option<SearchSlot> {
     while stop.cause().is_none() {
-        if let Ok(place) = site.engines.place() {
-            return Some(place);
+        if let Ok(slot) = site.engines.search_slot() {
+            return Some(slot);
         }
-        thread::sleep(PLACE_INTERVAL);
+        thread::sleep(SLOT_INTERVAL);
     }
     None
 }

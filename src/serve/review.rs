@@ -77,7 +77,7 @@ impl Review {
 
     fn run(&self, site: &Arc<Site>, feed: &Feed) -> Served<()> {
         let start = Instant::now();
-        let _place = site.engines.place()?;
+        let _slot = site.engines.search_slot()?;
         let parts = site.catalogue.parts(&self.network, self.game.as_ref())?;
         let turns = self.play.turns();
         let decisions: Vec<usize> =

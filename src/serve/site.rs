@@ -14,7 +14,7 @@ pub struct Site {
     /// Games, networks, runs.
     pub catalogue: Catalogue,
     /// The tables.
-    pub tables: Tables,
+    pub tables: Arc<Tables>,
     /// The engines of the tables.
     pub engines: Arc<Engines>,
     /// Runs with workers on other machines.
@@ -24,7 +24,9 @@ pub struct Site {
 impl Site {
     /// A site without tables.
     pub fn new(catalogue: Catalogue, clusters: Vec<Cluster>) -> Arc<Self> {
-        Arc::new(Self { catalogue, tables: Tables::default(), engines: Arc::default(), clusters })
+        let tables = Arc::new(Tables::default());
+        let engines = Arc::new(Engines::new(tables.clone()));
+        Arc::new(Self { catalogue, tables, engines, clusters })
     }
 }
 

@@ -11,7 +11,7 @@ use crate::backend::AnyGame;
 use crate::batch::Playthrough;
 use crate::config::KeyInfo;
 use crate::game::Turn;
-use crate::game::placement::PlacedPieces;
+use crate::game::set_up::PlacedPieces;
 use crate::game::view::Viewer;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -55,8 +55,8 @@ struct SetUpRequest {
     placed: Option<PlacedPieces>,
 }
 
-/// `POST /api/set_up`: the board with its kinds of pieces, and why the game refuses the placed ones, if it does. Without placed pieces those of
-/// the game's start.
+/// `POST /api/set_up`: the view of the game's start with the kinds of pieces, the placed pieces or those of the start, and why the game refuses
+/// them, if it does.
 ///
 /// # Errors
 /// 400 for a game whose positions cannot be set up, and wrong options.

@@ -80,9 +80,9 @@ pub fn state(id: &str, table: &Table, claim: Claim<'_>, ply: Option<usize>) -> S
         "result": returns.as_ref().map(|returns| result_text(returns, game.sizes().zero_sum, name_of)),
         "scores": over.then(|| without_minus_zero(game.scores(play.state()))),
         "returns": returns,
-        // A position that was set up, before the first action.
-        "placed": present.placed(),
         "notation": notation.map(|(name, text)| json!({ "name": name, "text": text })),
+        // A position that was set up, before the first action. Its pieces are all of them, hidden ones too.
+        "placed": (!table.has_secrets()).then(|| present.placed()).flatten(),
         // The seed and the rules give all deals.
         "seed": (!table.has_secrets()).then(|| table.seed()),
         "view": view,

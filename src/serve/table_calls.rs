@@ -182,6 +182,7 @@ pub fn seats(site: &Arc<Site>, call: &Call) -> Served<Reply> {
         table.viewer(request.claim())?;
         table.set_seats(seats)
     })?;
+    site.engines.forget(&seated.id);
     drive(site, &seated);
     let table = seated.lock();
     let mut reply = state::state(&seated.id, &table, request.claim(), None)?;

@@ -1,5 +1,5 @@
 // Eight browsers at once analyse for a while: 60 analyses a minute, all answered, and the server's memory stays flat. Then the first paint, and the
-// review of a game of Hex. `MINUTES` (default 0.5) is the time; node tests/browser/load.mjs is started by load.sh.
+// review of a game of Hex. `MINUTES` (default 0.5) is the time; node tests/browser/load.mjs is started by long.sh.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # What takes longer than a default test, in Chromium: tests/browser/long.sh VECAZ [RUN...]
 #
-#   MINUTES=15  time in which eight browsers analyse (60 analyses a minute, memory flat), after the first paint and a review of Hex 13 x 13
-#   SHOTS=dir   instead: pictures of every page at 1280, 768 and 390 px, dark and light
+#   MINUTES=0.5  time in which eight browsers analyse (60 analyses a minute, memory flat), after the first paint and a review of Hex 13 x 13
+#   SHOTS=dir    instead: pictures of every page at 1280, 768 and 390 px, dark and light
 #
 # Needs what run.sh needs. A run of Hex 13 x 13 among RUN is what the review is made with.
 set -euo pipefail

@@ -45,6 +45,13 @@ export async function checkSetUp(page) {
   assert.equal((await look(page)).plies, 0);
   await ask("DELETE", `/api/tables/${table}`);
 
+  // A link with pieces that the board does not have says so, and the start is shown.
+  const damaged = encodeURIComponent(JSON.stringify({ cells: "z".repeat(16), player: 0 }));
+  await page.goto(`${ADDRESS}/#/setup?game=hex&options=${options}&placed=${damaged}`);
+  await page.waitForSelector("text=its pieces are not those of this board");
+  await page.waitForSelector('.status >> text="This position can be played."');
+  assert.equal(await page.locator(".board .piece").count(), 0);
+
   // A game whose positions are more than pieces says so.
   await page.goto(`${ADDRESS}/#/setup?game=blob`);
   await page.waitForSelector(".empty >> text=No position can be set up here.");

@@ -3,7 +3,8 @@
 use crate::nim::{Nim, State};
 use vecaz::Result;
 use vecaz::contract::{self, BrokenLaw};
-use vecaz::game::view::{View, Viewer};
+use vecaz::game::set_up::SetUp;
+use vecaz::game::view::{Board, Colour, Grid, GridStyle, Piece, Shape, View, Viewer};
 use vecaz::game::{Game, History, Sizes, Turn};
 
 /// The defect of a [`Broken`] game.
@@ -21,19 +22,22 @@ enum Defect {
     StepPanics,
     /// Two actions have one name.
     EqualNames,
+    /// All stones are back in a position that is set up.
+    StonesComeBack,
 }
 
 /// Nim with a defect, whose number is the constant.
 #[derive(Clone)]
 struct Broken<const DEFECT: usize>(Nim);
 
-const DEFECTS: [Defect; 6] = [
+const DEFECTS: [Defect; 7] = [
     Defect::MaxLegalTooSmall,
     Defect::NeverOver,
     Defect::ReturnOutOfRange,
     Defect::EmptyObservation,
     Defect::StepPanics,
     Defect::EqualNames,
+    Defect::StonesComeBack,
 ];
 
 impl<const DEFECT: usize> Broken<DEFECT> {
@@ -115,7 +119,23 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
     }
 
     fn view(&self, state: &State, viewer: Viewer) -> View {
-        self.0.view(state, viewer)
+        if !self.has(Defect::StonesComeBack) {
+            return self.0.view(state, viewer);
+        }
+        let heap = |_: usize, column: usize| Piece::of(column < state.stones() as usize, false);
+        let pieces = Piece::pair([Shape::Disc; 2], ["stone", "none"]);
+        let all = self.0.init().stones() as usize;
+        View::new(
+            Board::Grid(Grid::labelled(GridStyle::Squares, [1, all], |_| false, pieces, heap)),
+            &Colour::ALL,
+        )
+    }
+
+    fn set_up(&self, set_up: SetUp<'_>) -> Result<State> {
+        match self.has(Defect::StonesComeBack) {
+            true => Ok(self.0.init()),
+            false => self.0.set_up(set_up),
+        }
     }
 
     fn action_name(&self, state: &State, action: u16) -> String {
@@ -136,6 +156,7 @@ fn a_broken_law_is_named_with_the_actions_that_lead_to_it() {
         (broken_law::<3>(), "observations_are_finite_and_complete", "not written or not finite"),
         (broken_law::<4>(), "play_is_legal_and_ends", "panic: no stone may be taken from 12"),
         (broken_law::<5>(), "names_are_read_back", "the name \"take 1\""),
+        (broken_law::<6>(), "placed_pieces_give_the_position", "the pieces of a position that was set up"),
     ] {
         assert_eq!(found.law, law, "{found}");
         assert!(found.what.contains(part), "{part}: {found}");

@@ -16,7 +16,7 @@ pub fn closed_by(size: usize, direction: usize, slot: usize) -> u128 {
 }
 
 impl Ways {
-    /// The ways between horizontal and vertical walls, given by the cells of their middles.
+    /// The ways between horizontal and vertical walls, given as sets of wall slots.
     pub fn new(size: usize, walls: [u64; 2]) -> Self {
         let last_column = (0..size).fold(0, |set, row| set | 1 << (row * size + size - 1));
         let first_rows = |rows: usize| (1 << (rows * size)) - 1;

@@ -2,7 +2,7 @@
 
 use super::board::{self, KING, PAWN, QUEEN, ROOK, bit, flip_square, squares};
 use super::moves::{OTHER_LONG, OTHER_SHORT, OWN_LONG, OWN_SHORT, State};
-use crate::game::placement::Placement;
+use crate::game::set_up::SetUp;
 use crate::game::view::{Board, Colour, Grid, GridStyle, Piece, Shape, Spot, View};
 use bytemuck::Zeroable;
 
@@ -251,9 +251,9 @@ pub fn view(s: &State) -> View {
 }
 
 /// The FEN of placed pieces, which have the castling rights of kings and rooks at home.
-pub fn fen_of(placement: Placement<'_>) -> String {
+pub fn fen_of(set_up: SetUp<'_>) -> String {
     let letter = |cell: usize| {
-        let piece = placement.cells.get(cell).copied().flatten()?;
+        let piece = set_up.cells.get(cell).copied().flatten()?;
         let letter = *LETTERS.get(usize::from(piece % 6))?;
         Some(if piece < 6 { letter.to_ascii_uppercase() } else { letter })
     };
@@ -266,7 +266,7 @@ pub fn fen_of(placement: Placement<'_>) -> String {
     };
     let castling: String = rights.iter().filter(|right| is_right(right)).map(|(right, ..)| *right).collect();
     let castling = if castling.is_empty() { "-" } else { &castling };
-    format!("{} {} {castling} - 0 1", ranks.join("/"), if placement.player == 0 { "w" } else { "b" })
+    format!("{} {} {castling} - 0 1", ranks.join("/"), if set_up.player == 0 { "w" } else { "b" })
 }
 
 /// A square of a cell that counts from a8 along the ranks.

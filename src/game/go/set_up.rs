@@ -4,17 +4,17 @@ use super::points::{Grid, Points, with_words};
 use super::{Go, NOWHERE, State, key};
 use crate::error::Result;
 use crate::game::Game;
-use crate::game::placement::{Placement, refused};
+use crate::game::set_up::{SetUp, refused};
 use bytemuck::Zeroable;
 
-/// The position of `placement`, in which every group has a liberty. No earlier position is known, so superko bars none.
+/// The position of `set_up`, in which every group has a liberty. No earlier position is known, so superko bars none.
 ///
 /// # Errors
 /// [`crate::Error::Unsupported`] with the reason.
-pub fn set_up(go: &Go, placement: Placement<'_>) -> Result<State> {
-    let cells = placement.stones(Go::NAME, usize::from(go.points()))?;
+pub fn set_up(go: &Go, set_up: SetUp<'_>) -> Result<State> {
+    let cells = set_up.stones(Go::NAME, usize::from(go.points()))?;
     // The parity of the plies says who is to move.
-    let mut state = State { last: NOWHERE, plies: placement.player.into(), ..Zeroable::zeroed() };
+    let mut state = State { last: NOWHERE, plies: set_up.player.into(), ..Zeroable::zeroed() };
     for (player, cells) in cells.iter().enumerate() {
         for &cell in cells {
             state.stones[player][cell / 64] |= 1 << (cell % 64);

@@ -3,27 +3,27 @@
 use super::{Hex, State};
 use crate::error::Result;
 use crate::game::board::Cells;
-use crate::game::placement::{Placement, refused};
+use crate::game::set_up::{SetUp, refused};
 use crate::game::{Game, board};
 
-/// The position of `placement`, in which nobody has connected. Where the swap may have been played, the second player may have one
+/// The position of `set_up`, in which nobody has connected. Where the swap may have been played, the second player may have one
 /// stone more.
 ///
 /// # Errors
 /// [`crate::Error::Unsupported`] with the reason.
-pub fn set_up(hex: &Hex, placement: Placement<'_>) -> Result<State> {
-    let stones = placement.stones(Hex::NAME, (hex.size * hex.size) as usize)?;
+pub fn set_up(hex: &Hex, set_up: SetUp<'_>) -> Result<State> {
+    let stones = set_up.stones(Hex::NAME, (hex.size * hex.size) as usize)?;
     let counts = [stones[0].len(), stones[1].len()];
-    // A swap turns the first stone over: the second player then has as many stones after each own move as the first one otherwise.
+    // After a swap the counts differ: the second player has one stone more when the first is to move, and as many when the second is.
     let is_swapped = hex.swap && {
-        let mover = usize::from(placement.player);
+        let mover = usize::from(set_up.player);
         counts[1 - mover] == counts[mover] + usize::from(mover == 0) && counts[1] > 0
     };
     if !is_swapped {
-        placement.check_turn(Hex::NAME, counts)?;
+        set_up.check_turn(Hex::NAME, counts)?;
     }
     let plies = (counts[0] + counts[1] + usize::from(is_swapped)) as u32;
-    let mut state = State { plies, to_play: placement.player.into(), ..hex.init() };
+    let mut state = State { plies, to_play: set_up.player.into(), ..hex.init() };
     for (player, cells) in stones.iter().enumerate() {
         cells.iter().for_each(|&cell| state.stones[player].insert(cell));
     }

@@ -125,7 +125,7 @@ impl Gtp {
             }
             "boardsize" => Some(self.boardsize(dialogue, arguments)),
             "clear_board" => {
-                dialogue.position = dialogue.position.back(usize::MAX);
+                dialogue.begin_game(dialogue.position.back(usize::MAX));
                 self.before.clear();
                 ok("")
             }
@@ -154,7 +154,7 @@ impl Gtp {
         if size != self.board.size {
             return Err("unacceptable size".into());
         }
-        dialogue.position = dialogue.position.back(usize::MAX);
+        dialogue.begin_game(dialogue.position.back(usize::MAX));
         self.before.clear();
         Ok(String::new())
     }

@@ -90,11 +90,10 @@ impl UciOpponent {
     }
 }
 
-/// The words of the start of a game, which an opening may have set.
+/// The words of the start of a game, which an opening or a person may have set.
 fn start_of(position: &Playthrough) -> String {
-    let options = position.game().options();
-    match options.get("fen").and_then(toml::Value::as_str) {
-        Some(fen) if fen != START_FEN => format!("fen {fen}"),
+    match position.game().notation(position.start()) {
+        Some((_, fen)) if fen != START_FEN => format!("fen {fen}"),
         _ => "startpos".into(),
     }
 }

@@ -228,7 +228,7 @@ impl Protocol for Uci {
             "isready" => dialogue.say("readyok")?,
             "setoption" => self.set_option(dialogue, rest)?,
             "ucinewgame" => {
-                dialogue.position = Position::new(&dialogue.game_with("fen", START_FEN)?);
+                dialogue.begin_game(Position::new(&dialogue.game_with("fen", START_FEN)?));
                 self.is_refused = false;
             }
             "position" => self.set_position(dialogue, rest)?,

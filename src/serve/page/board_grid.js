@@ -5,14 +5,14 @@ import { drawPiece } from "./pieces.js";
 
 /** The side of a square. */
 const CELL = 100;
-/** The width of a row or column between places: a border, walls, lines. */
+/** The width of a row or column between cells: a border, walls, lines. */
 const GAP = 26;
 const HEX_RADIUS = 56;
 const HEX_WIDTH = HEX_RADIUS * Math.sqrt(3);
 
 const sizeOf = (grid) => [Math.ceil(grid.cells.length / Math.max(1, grid.columns.length)), grid.columns.length];
 
-/** The edges of columns or rows as they are seen. Those without a label lie between places. */
+/** The edges of columns or rows as they are seen. Those without a label lie between cells. */
 function edgesOf(labels, count, flipped) {
   const widths = Array.from({ length: count }, (_, index) => (labels[index] === "" ? GAP : CELL));
   if (flipped) widths.reverse();
@@ -42,11 +42,11 @@ export class GridSurface {
     this.xs = edgesOf(grid.columns, this.columns, this.flipped);
     this.ys = edgesOf(grid.rows, this.rows, this.flipped);
     [this.width, this.height] = [this.xs[this.columns], this.ys[this.rows]];
-    // A place covers this radius.
+    // A cell covers this radius.
     this.radius = this.hexagonal ? HEX_WIDTH / 2 : CELL / 2;
     this.pieceScale =
       { checkered: 0.96, lines: 1.06, hexagons: 0.8, drop: 0.92, squares: 0.86 }[grid.style] * (this.radius / 50);
-    // Labels are as large on boards of many places as on those of few.
+    // Labels are as large on boards of many cells as on those of few.
     this.labelSize = 26 * Math.max(0.5, Math.min(1.8, Math.max(this.width, this.height) / CELL / 9));
     this.targets = new Map();
     this.pieces = new Map();
@@ -121,7 +121,7 @@ export class GridSurface {
     return svg("polygon", { points: this.corners(row, column).join(" "), ...attributes });
   }
 
-  /** True for a border, a wall or a line between places. */
+  /** True for a border, a wall or a line between cells. */
   isBetween(place) {
     const { columns, rows } = this.grid;
     return columns[place % this.columns] === "" || rows[Math.floor(place / this.columns)] === "";
@@ -244,7 +244,7 @@ export class GridSurface {
     this.targets.set(key, { key, element });
   }
 
-  /** The label of a place: "e4", or column and row where rows have no labels. */
+  /** The label of a cell: "e4", or column and row where rows have no labels. */
   nameOf(key) {
     const place = Number(key.slice(1));
     const [row, column] = [Math.floor(place / this.columns), place % this.columns];
@@ -254,7 +254,7 @@ export class GridSurface {
     return `column ${columns[column]}, row ${this.rows - row} from below`;
   }
 
-  /** The name of what lies between places, by the places beside it: "between a1 and b1", "at the border of a1". */
+  /** The name of what lies between cells, by the cells beside it: "between a1 and b1", "at the border of a1". */
   nameBetween(row, column) {
     const { columns, rows } = this.grid;
     const near = [-1, 0, 1].flatMap((down) => [-1, 0, 1].map((right) => [row + down, column + right]));
@@ -268,7 +268,7 @@ export class GridSurface {
     return piece === null ? "free" : view.board.pieces[piece].name;
   }
 
-  /** The target that is meant by a click: in a rack, the place of that column where a piece can come to lie. */
+  /** The target that is meant by a click: in a rack, the cell of that column where a piece can come to lie. */
   resolve(key, open) {
     if (this.grid.style !== "drop" || open.has(key)) return key;
     const column = Number(key.slice(1)) % this.columns;
@@ -301,7 +301,7 @@ export class GridSurface {
     });
   }
 
-  /** What lies between places fills its row or column. */
+  /** What lies between cells fills its row or column. */
   drawBar(place, piece, colours) {
     const [row, column] = this.rowAndColumn(place);
     const [width, height] = [this.xs[column + 1] - this.xs[column], this.ys[row + 1] - this.ys[row]];

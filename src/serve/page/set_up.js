@@ -13,6 +13,13 @@ import { capital, gameName, optionsText } from "./wording.js";
 const letterOf = (piece) => (piece === null ? "." : piece.toString(36));
 const pieceOf = (letter) => (letter === "." ? null : Number.parseInt(letter, 36));
 
+/** True for a character for each cell of the board, each of one of its pieces, and a player. A link may say anything. */
+const fits = (placed, { cells, pieces }) =>
+  typeof placed.cells === "string" &&
+  placed.cells.length === cells.length &&
+  [...placed.cells].every((letter) => letter === "." || pieceOf(letter) < pieces.length) &&
+  [0, 1].includes(placed.player);
+
 /** The address of this screen for a game, and for pieces that are there already. */
 export const setUpHash = ({ game, options, placed }) =>
   hashOf("setup", "", { game, options: JSON.stringify(options), placed: placed ? JSON.stringify(placed) : null });
@@ -63,6 +70,7 @@ export class SetUpScreen {
         ),
       ),
     );
+    this.allow(false);
     this.load(parameters);
   }
 
@@ -94,7 +102,9 @@ export class SetUpScreen {
     this.first = found.placed;
     this.title.replaceChildren("Set up ", gameName(this.game), " ", html("small", {}, optionsText(this.options)));
     this.drawPalette();
-    await this.set(placed?.cells?.length === this.first.cells.length ? placed : this.first);
+    const isDamaged = placed && !fits(placed, this.view.board);
+    if (isDamaged) show("The link to this position is damaged: its pieces are not those of this board.");
+    await this.set(placed && !isDamaged ? placed : this.first);
   }
 
   /** A radio button with a picture or a word. */
@@ -130,20 +140,26 @@ export class SetUpScreen {
     this.set({ ...this.placed, cells: this.placed.cells.slice(0, cell) + now + this.placed.cells.slice(cell + 1) });
   }
 
+  /** Lets the position be played, or not. */
+  allow(isPlayable) {
+    for (const control of [this.play, this.analyse]) control.disabled = !isPlayable;
+  }
+
   /** Shows a position, and what the game says of it. */
   async set(placed) {
     this.placed = placed;
     note("setup", "", { game: this.game, options: JSON.stringify(this.options), placed: JSON.stringify(placed) });
     this.draw();
-    const turn = (this.checks = (this.checks ?? 0) + 1);
+    this.allow(false);
+    const check = (this.checks = (this.checks ?? 0) + 1);
     const found = await attempt(() =>
       request("POST", "/api/set_up", { game: this.game, options: this.options, placed }),
     );
-    if (!found || this.closed || turn !== this.checks) return;
+    if (!found || this.closed || check !== this.checks) return;
     this.refusal = found.refusal;
     setText(this.verdict, found.refusal ?? "This position can be played.");
     this.verdict.dataset.kind = found.refusal ? "refused" : "wait";
-    for (const control of [this.play, this.analyse]) control.disabled = Boolean(found.refusal);
+    this.allow(!found.refusal);
   }
 
   draw() {

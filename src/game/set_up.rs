@@ -9,14 +9,14 @@ const KINDS: u32 = 36;
 
 /// Pieces placed on the grid of [`Game::view`](super::Game::view).
 #[derive(Clone, Copy, Debug)]
-pub struct Placement<'a> {
+pub struct SetUp<'a> {
     /// The index of the piece on each cell in the grid's list of pieces. `[rows * columns]`
     pub cells: &'a [Option<u8>],
     /// The player to move.
     pub player: u8,
 }
 
-/// A placement as text, for files and links.
+/// A [`SetUp`] as text, for files and links.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlacedPieces {
@@ -55,7 +55,7 @@ impl PlacedPieces {
     }
 }
 
-impl Placement<'_> {
+impl SetUp<'_> {
     /// The cells of each of two players, on a board of `num_cells` cells with one kind of piece each. `[P]`
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl Placement<'_> {
     /// Checks the sizes, for a board with `num_pieces` kinds of pieces.
     ///
     /// # Errors
-    /// As [`Placement::stones`].
+    /// As [`SetUp::stones`].
     pub fn check(&self, game: &str, num_cells: usize, num_pieces: u8) -> Result<()> {
         if self.cells.len() != num_cells {
             let why = format!("it has {} cells, and the board has {num_cells}", self.cells.len());
