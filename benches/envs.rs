@@ -2,7 +2,7 @@
 //!
 //!     cargo bench --bench envs -- hex --envs 128 --threads 1 --seconds 1
 //!
-//! One line of JSON with two rates: `step` samples actions and steps; `observe` also writes the masks and the observations. With one thread
+//! One line of JSON with two rates: `step_rate` samples actions and steps; `observe_rate` also writes the masks and the observations. With one thread
 //! the seconds are those of its processor time, where the system tells it (Linux), so that other programs on the machine count little.
 
 use clap::Parser;
@@ -79,5 +79,11 @@ fn main() {
         });
         (only, whole)
     });
-    println!("{}", serde_json::json!({ "step": only, "observe": whole }));
+    println!(
+        "{}",
+        serde_json::json!({
+            "game": args.game, "options": args.options, "envs": n, "threads": args.threads,
+            "step_rate": only, "observe_rate": whole,
+        })
+    );
 }

@@ -52,7 +52,7 @@ def python_rates(game, options, num_envs, threads, seconds):
         envs.legal_actions()
         envs.observe()
 
-    return {"step": rate(envs, threads, seconds, step), "observe": rate(envs, threads, seconds, whole)}
+    return {"step_rate": rate(envs, threads, seconds, step), "observe_rate": rate(envs, threads, seconds, whole)}
 
 
 def rust_rates(program, game, options, num_envs, threads, seconds):
@@ -81,8 +81,9 @@ def main():
                     case = (game, options, num_envs, threads, args.seconds)
                     rounds.append((rust_rates(args.program, *case), python_rates(*case)))
                 for loop in ["step", "observe"]:
-                    rust, python = (statistics.median(one[i][loop] for one in rounds) for i in (0, 1))
-                    ratios = sorted(python[loop] / rust[loop] for rust, python in rounds)
+                    key = f"{loop}_rate"
+                    rust, python = (statistics.median(one[i][key] for one in rounds) for i in (0, 1))
+                    ratios = sorted(python[key] / rust[key] for rust, python in rounds)
                     spread = f"{statistics.median(ratios):.3f} ({ratios[0]:.3f}, {ratios[-1]:.3f})"
                     print(f"| {game} | {num_envs} | {threads} | {loop} | {rust:.3e} | {python:.3e} | {spread} |", flush=True)
 

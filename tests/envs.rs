@@ -184,7 +184,14 @@ fn the_next_game_starts_when_it_is_asked_for() {
     let mut sampled = [0; N];
     next.sample(&mut sampled);
     assert_eq!(sampled, [-1; N]);
-    next.step(&[99; N], &mut rewards, &mut ended).expect("not read");
+    let few: [bool; N] = std::array::from_fn(|env| env < 3);
+    let of_few = Actions { actions: &[99; N], chosen: Some(&few) };
+    next.step_chosen(of_few, &mut rewards, &mut ended).expect("not read");
+    assert_eq!((rewards, ended), ([0.0; 2 * N], [false; N]), "a game ends once");
+    assert_eq!(next.players(), [0, 0, 0, -1, -1, -1, -1]);
+    let others = few.map(|few| !few);
+    let of_others = Actions { actions: &[99; N], chosen: Some(&others) };
+    next.step_chosen(of_others, &mut rewards, &mut ended).expect("not read");
     assert_eq!((rewards, ended), ([0.0; 2 * N], [false; N]));
     assert_eq!((next.players(), next.position(0).game, next.legal(0).len()), (&[0; N][..], 1, 9));
 

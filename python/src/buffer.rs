@@ -4,8 +4,9 @@ use numpy::{Element, PyArray1, PyArrayDyn, PyArrayMethods};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
-/// An array of NumPy whose memory Rust allocated. Python holds `view`, whose shape and flags it may change without harm; `array` is ours.
-/// NumPy cannot resize either, since neither owns the memory.
+/// An array of NumPy whose memory Rust allocated. Python holds `view` and, as its base, the flat array that it was made of. It may change the
+/// shape, dtype and flags of both without harm, since Rust writes through `array`, which Python never gets. NumPy cannot resize any of the
+/// three: none owns the memory.
 pub struct Buffer<T> {
     array: Py<PyArrayDyn<T>>,
     view: Py<PyArrayDyn<T>>,
@@ -33,12 +34,13 @@ impl<T: Element + Copy + Default> Buffer<T> {
         self.view.bind(py).clone()
     }
 
-    /// Calls `work` with the elements.
+    /// The elements, to be overwritten.
     ///
     /// # Errors
-    /// `RuntimeError` where another extension module in Rust holds the array.
-    pub fn write<R>(&self, py: Python<'_>, work: impl FnOnce(&mut [T]) -> R) -> PyResult<R> {
-        let mut array = self.array.bind(py).try_readwrite()?;
-        Ok(work(array.as_slice_mut()?))
+    /// None: the array is contiguous and aligned.
+    pub fn elements<'a>(&'a mut self, py: Python<'a>) -> PyResult<&'a mut [T]> {
+        // SAFETY: the array is that of `zeros`, with its dtype, shape and memory: nothing else has a reference to it. It is borrowed mutably, so
+        // that Rust makes no other slice of this memory meanwhile. Python's views of it are only for the calls between two writes.
+        Ok(unsafe { self.array.bind(py).as_slice_mut() }?)
     }
 }

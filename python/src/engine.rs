@@ -1,15 +1,17 @@
-//! `vecaz.Engine`: a player and analyst of one position. The Python layer names the arguments and makes objects of the results.
+//! `vecaz.Engine`: a player and analyst of one position. The Python layer makes objects of the results of an analysis.
 
-use crate::errors::{exception, wrong};
+use crate::dict::dict;
+use crate::errors::{Raised, exception, wrong};
 use crate::interrupt::interruptible;
-use crate::options::{registry, table};
-use crate::python_network::{PythonNetwork, Raised};
+use crate::options::{assignments, registry, table};
+use crate::python_network::{PythonNetwork, SharedFunction};
 use crate::resource::Resource;
 use crate::threads::num_threads;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyList};
+use pyo3::pyclass::{PyTraverseError, PyVisit};
+use pyo3::types::{PyBool, PyDict, PyList, PyMapping, PyTuple};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use vecaz::batch::Playthrough;
 use vecaz::config::Layers;
@@ -18,8 +20,9 @@ use vecaz::game::Turn;
 use vecaz::game::view::Viewer;
 use vecaz::net::{IoShape, Network, UniformNet};
 use vecaz::registry::{AnyGame, Registry};
-use vecaz::source::Source;
+use vecaz::source::{Source, built_in_layers};
 use vecaz::stop::Stop;
+use vecaz::weights::EvaluatedPositions;
 
 /// The most MiB of trees.
 const MAX_MEMORY_MIB: usize = 1 << 24;
@@ -27,16 +30,18 @@ const MAX_MEMORY_MIB: usize = 1 << 24;
 const MAX_SIMULATIONS: u64 = 1 << 40;
 
 /// An engine at one position.
-#[pyclass(frozen, module = "vecaz._vecaz", name = "Engine")]
+#[pyclass(frozen, subclass, module = "vecaz._vecaz", name = "Engine")]
 pub struct PyEngine {
     state: Resource<State>,
+    /// The function in place of a network; none where there is a network.
+    function: SharedFunction,
     game: Arc<dyn AnyGame>,
     label: String,
 }
 
 struct State {
     engine: Engine,
-    /// The exception of a network in Python.
+    /// The exception of the function.
     raised: Raised,
 }
 
@@ -87,12 +92,10 @@ impl Parts {
         threads: usize,
     ) -> vecaz::Result<Self> {
         let game = registry.game(name, options)?;
-        let layers = match registry.config(name) {
-            Some(text) => Layers::default().text(text, name)?,
-            None => Layers::default(),
-        };
-        let config =
-            set.iter().try_fold(layers.on_cpu(), |layers, assignment| layers.set(assignment))?.resolve()?;
+        let mut config = built_in_layers(registry, name)?.on_cpu().resolve()?;
+        EvaluatedPositions::Decisions.fit(&mut config);
+        let layers = Layers::default().config(&config)?;
+        let config = set.iter().try_fold(layers, |layers, assignment| layers.set(assignment))?.resolve()?;
         let sizes = game.sizes();
         let shape = IoShape {
             obs_len: sizes.obs.len(),
@@ -107,19 +110,20 @@ impl Parts {
 #[pymethods]
 impl PyEngine {
     #[new]
-    #[pyo3(signature = (source, options, evaluate, settings, threads, memory_mib, seed))]
-    #[allow(clippy::too_many_arguments, reason = "the Python layer names them")]
+    #[pyo3(signature = (source=None, *, evaluate=None, settings=None, threads=0, memory_mib=512, seed=1, **options))]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn new(
         py: Python<'_>,
         source: Option<PathBuf>,
-        options: &Bound<'_, PyDict>,
         evaluate: Option<Bound<'_, PyAny>>,
-        settings: Vec<String>,
+        settings: Option<Bound<'_, PyMapping>>,
         threads: usize,
         memory_mib: usize,
         seed: u64,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let (registry, table) = (registry()?, table(options)?);
+        let (registry, settings) = (registry()?, assignments(settings.as_ref())?);
+        let table = options.map_or_else(|| Ok(toml::Table::new()), table)?;
         num_threads(threads)?;
         if !(1..=MAX_MEMORY_MIB).contains(&memory_mib) {
             return Err(wrong("memory_mib", memory_mib, format!("1 to {MAX_MEMORY_MIB}")));
@@ -144,48 +148,51 @@ impl PyEngine {
             None => Parts::of_file(source.as_deref(), &registry, &settings, threads),
         });
         let Parts { game, mut network, settings, mut label } = made.map_err(exception)?;
-        let mut raised = Raised::default();
-        if let Some(function) = evaluate {
-            if !function.is_callable() {
-                return Err(wrong("evaluate", function.get_type().name()?, "a function"));
+        let (mut function, raised) = (SharedFunction::default(), Raised::default());
+        if let Some(evaluate) = evaluate {
+            if !evaluate.is_callable() {
+                return Err(wrong("evaluate", evaluate.get_type().name()?, "a function"));
             }
-            let python = PythonNetwork::new(function, network.shape());
-            (raised, label) = (python.raised(), "a function of Python".into());
-            network = Box::new(python);
+            (function, label) = (SharedFunction::new(evaluate), "a function of Python".into());
+            network = Box::new(PythonNetwork::new(function.clone(), network.shape(), raised.clone()));
         }
         let settings = Settings { memory_mib, seed, ..settings };
         let rules = game.clone();
         let engine = py.detach(move || Engine::new(rules, network.as_ref(), settings)).map_err(exception)?;
-        Ok(Self { state: Resource::new("the engine", State { engine, raised }), game, label })
+        Ok(Self { state: Resource::new("the engine", State { engine, raised }), function, game, label })
     }
 
+    /// The name of the game.
     #[getter]
     fn game(&self) -> &'static str {
         self.game.name()
     }
 
+    /// Its network in messages.
     #[getter]
     fn label(&self) -> &str {
         &self.label
     }
 
+    /// A.
     #[getter]
     fn num_actions(&self) -> usize {
         self.game.sizes().num_actions
     }
 
+    /// P.
     #[getter]
     fn num_players(&self) -> usize {
         self.game.sizes().num_players
     }
 
-    /// The actions so far.
+    /// The actions and outcomes so far.
     #[getter]
     fn actions(&self) -> PyResult<Vec<u16>> {
         Ok(self.state.hold()?.engine.playthrough().actions().to_vec())
     }
 
-    /// The player to move; None at chance nodes and after the end.
+    /// The player to move; None where chance is, and once the game is over.
     #[getter]
     fn player(&self) -> PyResult<Option<u8>> {
         Ok(match self.state.hold()?.engine.playthrough().turn() {
@@ -194,17 +201,19 @@ impl PyEngine {
         })
     }
 
+    /// True where an outcome of chance is next: `play` it.
     #[getter]
     fn is_chance(&self) -> PyResult<bool> {
         Ok(self.state.hold()?.engine.playthrough().turn() == Turn::Chance)
     }
 
+    /// True once the game is over.
     #[getter]
     fn is_over(&self) -> PyResult<bool> {
         Ok(self.state.hold()?.engine.playthrough().turn() == Turn::Over)
     }
 
-    /// The returns of a finished game, else None.
+    /// The result of every player in [-1, 1] once the game is over, before that None: [P].
     #[getter]
     fn returns(&self) -> PyResult<Option<Vec<f32>>> {
         let state = self.state.hold()?;
@@ -212,27 +221,33 @@ impl PyEngine {
         Ok((play.turn() == Turn::Over).then(|| play.game().returns(play.state())))
     }
 
-    /// The legal actions with their names.
-    fn legal(&self) -> PyResult<Vec<(u16, String)>> {
+    /// The legal actions, or outcomes of chance, with their names.
+    fn legal_actions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let state = self.state.hold()?;
         let play = state.engine.playthrough();
-        Ok(play
-            .legal()
-            .into_iter()
-            .map(|action| (action, play.game().action_name(play.state(), action)))
-            .collect())
+        let legal = PyDict::new(py);
+        for action in play.legal() {
+            legal.set_item(action, play.game().action_name(play.state(), action))?;
+        }
+        Ok(legal)
     }
 
-    /// Probabilities of the outcomes of a chance node, in the order of `legal`.
-    fn chance_probs(&self) -> PyResult<Vec<f32>> {
+    /// The outcomes of chance with their probabilities; empty where a player is to move.
+    fn chance_probabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let state = self.state.hold()?;
         let play = state.engine.playthrough();
-        Ok(match play.turn() {
-            Turn::Chance => play.game().chance_probs(play.state(), &play.legal()),
-            Turn::Player(_) | Turn::Over => Vec::new(),
-        })
+        let probabilities = PyDict::new(py);
+        if play.turn() == Turn::Chance {
+            let outcomes = play.legal();
+            let found = play.game().chance_probs(play.state(), &outcomes);
+            for (outcome, probability) in outcomes.into_iter().zip(found) {
+                probabilities.set_item(outcome, probability)?;
+            }
+        }
+        Ok(probabilities)
     }
 
+    /// The position as text, as `player` sees it, or with all that is hidden.
     #[pyo3(signature = (player=None))]
     fn text(&self, player: Option<i64>) -> PyResult<String> {
         let players = self.game.sizes().num_players;
@@ -246,6 +261,9 @@ impl PyEngine {
         Ok(vecaz::view::text(&self.state.hold()?.engine.playthrough().view(viewer)))
     }
 
+    /// Plays an action, or deals an outcome, by its number or name.
+    ///
+    /// Raises ValueError if it is not legal, with the legal ones.
     fn play(&self, action: &Bound<'_, PyAny>) -> PyResult<()> {
         let text = action_of(action)?.text();
         let mut state = self.state.hold()?;
@@ -254,15 +272,23 @@ impl PyEngine {
         state.engine.play(found).map_err(exception)
     }
 
-    fn set_position(&self, actions: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
-        let texts =
-            actions.iter().map(|action| Ok(action_of(action)?.text())).collect::<PyResult<Vec<_>>>()?;
+    /// Sets the position after `actions` from the start of the game. If it continues the present one, the tree is kept.
+    fn set_position(&self, actions: &Bound<'_, PyAny>) -> PyResult<()> {
+        let actions = actions.try_iter()?;
+        let texts = actions.map(|action| Ok(action_of(&action?)?.text())).collect::<PyResult<Vec<_>>>()?;
         let mut play = Playthrough::new(self.game.clone());
         texts.iter().try_for_each(|text| play.step_text(text)).map_err(exception)?;
         self.state.hold()?.engine.set_position(&play).map_err(exception)
     }
 
-    #[pyo3(signature = (simulations, seconds))]
+    /// Sets the start of the game.
+    fn reset(&self) -> PyResult<()> {
+        let start = Playthrough::new(self.game.clone());
+        self.state.hold()?.engine.set_position(&start).map_err(exception)
+    }
+
+    /// The analysis as a dict of the fields of `vecaz.Analysis`.
+    #[pyo3(name = "_analyse", signature = (simulations, seconds))]
     fn analyse<'py>(
         &self,
         py: Python<'py>,
@@ -273,15 +299,36 @@ impl PyEngine {
         let limit = limit(simulations, seconds)?.or_stop(&stop);
         let mut state = self.state.hold()?;
         let State { engine, raised } = &mut *state;
-        let found = interruptible(py, &stop, || engine.analyse(&limit));
-        if let Some(raised) = raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            return Err(raised);
-        }
-        analysis(py, &found?.map_err(exception)?)
+        let interrupted = interruptible(py, &stop, || engine.analyse(&limit));
+        let raised = raised.take();
+        let found = interrupted?;
+        raised.map_or(Ok(()), Err)?;
+        analysis(py, &found.map_err(exception)?)
     }
 
+    /// Frees the trees; every later use is an error.
     fn close(&self) -> PyResult<()> {
-        self.state.close().map(drop)
+        drop(self.state.close()?);
+        drop(self.function.take());
+        Ok(())
+    }
+
+    fn __enter__(this: Bound<'_, Self>) -> Bound<'_, Self> {
+        this
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.close()
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.function.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        drop(self.state.close());
+        drop(self.function.take());
     }
 
     fn __repr__(&self) -> String {
@@ -319,30 +366,32 @@ fn limit(simulations: Option<u64>, seconds: Option<f64>) -> PyResult<Limit> {
 fn analysis<'py>(py: Python<'py>, found: &Analysis) -> PyResult<Bound<'py, PyDict>> {
     let moves = PyList::empty(py);
     for found in &found.moves {
-        let entry = PyDict::new(py);
-        entry.set_item("action", found.action)?;
-        entry.set_item("name", &found.name)?;
-        entry.set_item("visits", found.visits)?;
-        entry.set_item("prior", found.prior)?;
-        entry.set_item("policy", found.policy)?;
-        entry.set_item("value", found.value)?;
-        entry.set_item("line", &found.line)?;
-        entry.set_item("line_names", &found.line_names)?;
-        moves.append(entry)?;
+        moves.append(dict!(
+            py,
+            action = found.action,
+            name = &found.name,
+            visits = found.visits,
+            prior = found.prior,
+            policy = found.policy,
+            value = found.value,
+            line = PyTuple::new(py, &found.line)?,
+            line_names = PyTuple::new(py, &found.line_names)?,
+        ))?;
     }
-    let out = PyDict::new(py);
-    out.set_item("player", found.player)?;
-    out.set_item("value", &found.value)?;
-    out.set_item("outcome", found.outcome)?;
-    out.set_item("proven", found.proven)?;
-    out.set_item("visits", found.visits)?;
-    out.set_item("simulations", found.simulations)?;
-    out.set_item("evaluations", found.evaluations)?;
-    out.set_item("seconds", found.seconds)?;
-    out.set_item("nodes", found.nodes)?;
-    out.set_item("end", end_name(found.end))?;
-    out.set_item("moves", moves)?;
-    Ok(out)
+    Ok(dict!(
+        py,
+        player = found.player,
+        value = PyTuple::new(py, &found.value)?,
+        outcome = found.outcome.map(|[win, draw, loss]| (win, draw, loss)),
+        proven = found.proven,
+        visits = found.visits,
+        simulations = found.simulations,
+        evaluations = found.evaluations,
+        seconds = found.seconds,
+        nodes = found.nodes,
+        end = end_name(found.end),
+        moves = moves,
+    ))
 }
 
 fn end_name(end: EndCause) -> &'static str {

@@ -3,11 +3,10 @@
 use crate::buffer::Buffer;
 use crate::errors::{exception, wrong};
 use crate::network::PyNetwork;
-use crate::numpy_input::{Kind, read};
+use crate::numpy_input::{Kind, read, read_bools};
 use crate::options::game;
 use crate::resource::Resource;
 use crate::search::{self, SearchArguments, SearchOutput};
-use crate::step_buffer::StepBuffer;
 use crate::threads::{num_threads, pool};
 use crate::trees::Trees;
 use numpy::PyArrayDyn;
@@ -22,7 +21,7 @@ use vecaz::registry::AnyGame;
 
 /// The most environments.
 const MAX_ENVS: usize = 1 << 20;
-/// Environments that one thread steps: with fewer, waking another costs more than it saves.
+/// Environments that one thread steps: with fewer, waking another costs more than it saves, and so does giving up the interpreter's lock.
 const ENVS_PER_THREAD: usize = 256;
 
 /// N environments of one game, stepped together. Made by `vecaz.make`.
@@ -44,16 +43,17 @@ pub struct State {
     pub seed: u64,
     /// Trees of the last search.
     pub trees: Option<Trees>,
-    /// A copy of the actions. `[N]`
-    actions: Vec<i64>,
-    /// Where games ended. `[N]`
-    ended: Vec<bool>,
     buffers: Buffers,
 }
 
 /// The arrays that Python sees.
 struct Buffers {
-    step: StepBuffer,
+    /// `[N, P]`
+    rewards: Buffer<f32>,
+    /// `[N]`
+    terminated: Buffer<bool>,
+    /// `[N]`
+    players: Buffer<i8>,
     /// `[N]`
     sampled: Buffer<i64>,
     /// `[N, channels, height, width]`, made by the first observation.
@@ -62,27 +62,28 @@ struct Buffers {
     mask: Option<Buffer<bool>>,
 }
 
+impl Buffers {
+    fn show_players(&mut self, py: Python<'_>, envs: &Envs) -> PyResult<()> {
+        self.players.elements(py)?.copy_from_slice(envs.players());
+        Ok(())
+    }
+}
+
 impl State {
-    /// Calls `work` without the interpreter's lock, where there are several shards in the pool.
+    /// Calls `work`: without the interpreter's lock for more than [`ENVS_PER_THREAD`] environments, and where they have several shards in the
+    /// pool.
     fn install<R: Send>(
         pool: &ThreadPool,
         envs: &mut Envs,
         py: Python<'_>,
         work: impl FnOnce(&mut Envs) -> R + Send,
     ) -> R {
+        if envs.len() <= ENVS_PER_THREAD {
+            return work(envs);
+        }
         py.detach(|| match envs.num_shards() {
             0 | 1 => work(envs),
             _ => pool.install(|| work(envs)),
-        })
-    }
-
-    /// Shows the players to move, and that no game ended.
-    fn show_players(&mut self, py: Python<'_>) -> PyResult<()> {
-        self.ended.fill(false);
-        let players = self.envs.players();
-        self.buffers.step.write(py, &mut self.ended, |rewards, _, show| {
-            rewards.fill(0.0);
-            show(players);
         })
     }
 }
@@ -124,15 +125,16 @@ impl PyEnvs {
                 envs
             })
         });
-        let buffers = Buffers {
-            step: StepBuffer::zeros(py, num_envs, sizes.num_players)?,
+        let mut buffers = Buffers {
+            rewards: Buffer::zeros(py, &[num_envs, sizes.num_players])?,
+            terminated: Buffer::zeros(py, &[num_envs])?,
+            players: Buffer::zeros(py, &[num_envs])?,
             sampled: Buffer::zeros(py, &[num_envs])?,
             obs: None,
             mask: None,
         };
-        let ended = vec![false; num_envs];
-        let mut state = State { envs, pool, seed, trees: None, actions: Vec::new(), ended, buffers };
-        state.show_players(py)?;
+        buffers.show_players(py, &envs)?;
+        let state = State { envs, pool, seed, trees: None, buffers };
         Ok(Self { state: Resource::new("the environments", state), game, sizes, num_envs })
     }
 
@@ -172,43 +174,46 @@ impl PyEnvs {
         self.sizes.hidden_information
     }
 
-    /// The player to move in each environment, -1 where the game is over: int8 [N], overwritten by steps and resets.
+    /// The player to move in each environment, -1 where the game is over: int8 [N], overwritten by steps, resets and restarts.
     #[getter]
     fn players<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<i8>>> {
-        Ok(self.state.hold()?.buffers.step.views.players.bind(py).clone())
+        Ok(self.state.hold()?.buffers.players.view(py))
     }
 
-    /// What the last step returned first: float32 [N, P].
+    /// What the last step returned first, zeros after `reset`: float32 [N, P].
     #[getter]
     fn rewards<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f32>>> {
-        Ok(self.state.hold()?.buffers.step.views.rewards.bind(py).clone())
+        Ok(self.state.hold()?.buffers.rewards.view(py))
     }
 
-    /// What the last step returned second: bool [N].
+    /// What the last step returned second, False after `reset`: bool [N].
     #[getter]
     fn terminated<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<bool>>> {
-        Ok(self.state.hold()?.buffers.step.views.terminated.bind(py).clone())
+        Ok(self.state.hold()?.buffers.terminated.view(py))
     }
 
-    /// Starts the games of `seed` in all environments; without it, those of the seed after the last one.
+    /// Starts the games of `seed` in all environments; without it, those of the seed after the last one. Sets `rewards` to zeros and
+    /// `terminated` to False.
     #[pyo3(signature = (seed=None))]
     fn reset(&self, py: Python<'_>, seed: Option<u64>) -> PyResult<()> {
         let mut state = self.state.hold()?;
         let seed = seed.unwrap_or(state.seed.wrapping_add(1));
-        let State { envs, pool, .. } = &mut *state;
+        let State { envs, pool, buffers, .. } = &mut *state;
         State::install(pool, envs, py, |envs| envs.reset(seed));
+        buffers.rewards.elements(py)?.fill(0.0);
+        buffers.terminated.elements(py)?.fill(false);
+        buffers.show_players(py, envs)?;
         state.seed = seed;
-        state.show_players(py)
+        Ok(())
     }
 
-    /// Starts the next game in the environments that `chosen`, bool [N], marks.
+    /// Starts the next game in the environments that `chosen`, bool [N], marks. `rewards` and `terminated` stay those of the last step.
     fn restart(&self, py: Python<'_>, chosen: &Bound<'_, PyAny>) -> PyResult<()> {
-        let mut mask: Vec<bool> = Vec::new();
-        read("environments to restart", chosen, Kind::Bools, &[&[self.num_envs]], &mut mask)?;
+        let chosen = read_bools("environments to restart", chosen, self.num_envs)?;
         let mut state = self.state.hold()?;
-        let State { envs, pool, .. } = &mut *state;
-        State::install(pool, envs, py, |envs| envs.restart(&mask)).map_err(exception)?;
-        state.show_players(py)
+        let State { envs, pool, buffers, .. } = &mut *state;
+        State::install(pool, envs, py, |envs| envs.restart(&chosen)).map_err(exception)?;
+        buffers.show_players(py, envs)
     }
 
     /// Plays `actions`, integers [N], and deals chance until a player is to move. With `chosen`, bool [N], only the environments that it marks are
@@ -226,22 +231,16 @@ impl PyEnvs {
         chosen: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Stepped<'py>> {
         let mut state = self.state.hold()?;
-        let State { envs, pool, actions: copy, ended, buffers, .. } = &mut *state;
-        copy.clear();
-        read("actions", actions, Kind::Integers, &[&[self.num_envs]], copy)?;
-        let mut mask: Vec<bool> = Vec::new();
-        if let Some(chosen) = chosen {
-            read("environments to step", chosen, Kind::Bools, &[&[self.num_envs]], &mut mask)?;
-        }
-        let actions = Actions { actions: copy, chosen: chosen.is_some().then_some(&mask[..]) };
-        let stepped = buffers.step.write(py, ended, |rewards, ended, show| {
-            State::install(pool, envs, py, |envs| envs.step_chosen(actions, rewards, ended))?;
-            show(envs.players());
-            Ok(())
-        });
-        stepped?.map_err(exception)?;
-        let views = &buffers.step.views;
-        Ok((views.rewards.bind(py).clone(), views.terminated.bind(py).clone()))
+        let State { envs, pool, buffers, .. } = &mut *state;
+        let actions: Vec<i64> = read("actions", actions, Kind::Integers, &[&[self.num_envs]])?;
+        let chosen =
+            chosen.map(|chosen| read_bools("environments to step", chosen, self.num_envs)).transpose()?;
+        let actions = Actions { actions: &actions, chosen: chosen.as_deref() };
+        let (rewards, ended) = (buffers.rewards.elements(py)?, buffers.terminated.elements(py)?);
+        State::install(pool, envs, py, |envs| envs.step_chosen(actions, rewards, ended))
+            .map_err(exception)?;
+        buffers.show_players(py, envs)?;
+        Ok((buffers.rewards.view(py), buffers.terminated.view(py)))
     }
 
     /// A uniformly random legal action of each environment, -1 where the game is over: int64 [N], overwritten by the next call. The draws
@@ -249,7 +248,8 @@ impl PyEnvs {
     fn sample_actions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<i64>>> {
         let mut state = self.state.hold()?;
         let State { envs, pool, buffers, .. } = &mut *state;
-        buffers.sampled.write(py, |actions| State::install(pool, envs, py, |envs| envs.sample(actions)))?;
+        let actions = buffers.sampled.elements(py)?;
+        State::install(pool, envs, py, |envs| envs.sample(actions));
         Ok(buffers.sampled.view(py))
     }
 
@@ -261,7 +261,8 @@ impl PyEnvs {
             Some(mask) => mask,
             empty => empty.insert(Buffer::zeros(py, &[self.num_envs, self.sizes.num_actions])?),
         };
-        mask.write(py, |mask| State::install(pool, envs, py, |envs| envs.write_legal(mask)))?;
+        let elements = mask.elements(py)?;
+        State::install(pool, envs, py, |envs| envs.write_legal(elements));
         Ok(mask.view(py))
     }
 
@@ -279,7 +280,8 @@ impl PyEnvs {
                 empty.insert(Buffer::zeros(py, &[self.num_envs, shape.channels, shape.height, shape.width])?)
             }
         };
-        obs.write(py, |obs| State::install(pool, envs, py, |envs| envs.observe(player, obs)))?;
+        let elements = obs.elements(py)?;
+        State::install(pool, envs, py, |envs| envs.observe(player, elements));
         Ok(obs.view(py))
     }
 

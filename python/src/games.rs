@@ -1,5 +1,6 @@
 //! `vecaz.games`: what can be played.
 
+use crate::dict::dict;
 use crate::errors::exception;
 use crate::options::registry;
 use pyo3::prelude::*;
@@ -13,22 +14,23 @@ pub fn games(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     for name in registry.names() {
         let game = registry.game(name, &toml::Table::new()).map_err(exception)?;
         let sizes = game.sizes();
-        let entry = PyDict::new(py);
-        entry.set_item("name", name)?;
-        entry.set_item("num_players", sizes.num_players)?;
-        entry.set_item("num_actions", sizes.num_actions)?;
-        entry.set_item("observation_shape", (sizes.obs.channels, sizes.obs.height, sizes.obs.width))?;
-        entry.set_item("max_plies", sizes.max_plies)?;
-        entry.set_item("has_chance", sizes.num_chance > 0)?;
-        entry.set_item("hidden_information", sizes.hidden_information)?;
-        entry.set_item("zero_sum", sizes.zero_sum)?;
         let options = PyDict::new(py);
         for key in game.keys() {
             options
                 .set_item(key.name, format!("{}: {}, default {}", key.meaning, key.values, key.default))?;
         }
-        entry.set_item("options", options)?;
-        list.append(entry)?;
+        list.append(dict!(
+            py,
+            name = name,
+            num_players = sizes.num_players,
+            num_actions = sizes.num_actions,
+            observation_shape = (sizes.obs.channels, sizes.obs.height, sizes.obs.width),
+            max_plies = sizes.max_plies,
+            has_chance = sizes.num_chance > 0,
+            hidden_information = sizes.hidden_information,
+            zero_sum = sizes.zero_sum,
+            options = options,
+        ))?;
     }
     Ok(list)
 }

@@ -1,5 +1,6 @@
 //! Long work that Ctrl-C ends.
 
+use crate::threads::STACK;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -24,7 +25,8 @@ pub fn interruptible<T: Send>(py: Python<'_>, stop: &Stop, work: impl FnOnce() -
                 let _running = running;
                 work()
             };
-            let worker = thread::Builder::new().name("vecaz".into()).spawn_scoped(scope, work);
+            let builder = thread::Builder::new().name("vecaz".into()).stack_size(STACK);
+            let worker = builder.spawn_scoped(scope, work);
             let worker = worker.map_err(|e| PyRuntimeError::new_err(format!("a thread: {e}")))?;
             let mut raised = None;
             while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {

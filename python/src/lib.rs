@@ -1,9 +1,10 @@
 //! vecaz for Python: the compiled half of the package `vecaz`, whose other half is `python/package/vecaz`.
 //!
-//! Every class here is thin: it checks what came from Python, releases the interpreter's lock, and calls the library. Objects are used by
+//! Every class here is thin: it checks what came from Python, releases the interpreter's lock for all but short work, and calls the library. Objects are used by
 //! one thread at a time and by the process that made them; anything else is an exception.
 
 mod buffer;
+mod dict;
 mod engine;
 mod envs;
 mod errors;
@@ -15,7 +16,6 @@ mod options;
 mod python_network;
 mod resource;
 mod search;
-mod step_buffer;
 mod threads;
 mod training;
 mod trees;

@@ -2,19 +2,29 @@
 
 use crate::errors::exception;
 use crate::numpy_input::{Kind, read};
-use crate::options::registry;
+use crate::options::{assignments, registry};
 use crate::resource::Resource;
 use numpy::{PyArray1, PyArrayDyn, PyArrayMethods};
 use pyo3::prelude::*;
+use pyo3::types::PyMapping;
 use std::path::PathBuf;
+use vecaz::game::ObsShape;
 use vecaz::net::{IoShape, Network};
 use vecaz::source::Source;
 
-/// A network from a file: logits and values of observations.
+/// The network of a run, a checkpoint or a file, as a function of observations: `network(obs) -> (logits [M, A], values [M, P])`, with `obs`
+/// `[M, F]` or `[M, channels, height, width]`.
+///
+/// Values are in seats relative to the observer: entry k is for player (observer + k) mod P. `vecaz.search` calls it without Python.
+///
+/// Args:
+///     path: None for the network of Connect Four that vecaz brings along.
+///     settings: configuration keys, such as `{"net.precision": "bf16"}`.
 #[pyclass(frozen, module = "vecaz", name = "Network")]
 pub struct PyNetwork {
     network: Resource<Box<dyn Network>>,
     shape: IoShape,
+    obs: ObsShape,
     game: &'static str,
     label: String,
 }
@@ -25,28 +35,31 @@ type Outputs<'py> = (Bound<'py, PyArrayDyn<f32>>, Bound<'py, PyArrayDyn<f32>>);
 #[pymethods]
 impl PyNetwork {
     #[new]
-    #[pyo3(signature = (path, settings))]
-    fn new(py: Python<'_>, path: Option<PathBuf>, settings: Vec<String>) -> PyResult<Self> {
-        let registry = registry()?;
+    #[pyo3(signature = (path=None, *, settings=None))]
+    fn new(py: Python<'_>, path: Option<PathBuf>, settings: Option<Bound<'_, PyMapping>>) -> PyResult<Self> {
+        let (registry, settings) = (registry()?, assignments(settings.as_ref())?);
         let made = py.detach(|| {
             let source = Source::open(path.as_deref(), &registry, &settings)?;
             Ok::<_, vecaz::Error>((source.network()?, source))
         });
         let (network, source) = made.map_err(exception)?;
-        let (shape, game) = (network.shape(), source.game.name());
-        Ok(Self { network: Resource::new("the network", network), shape, game, label: source.label })
+        let (shape, obs, game) = (network.shape(), source.game.sizes().obs, source.game.name());
+        Ok(Self { network: Resource::new("the network", network), shape, obs, game, label: source.label })
     }
 
+    /// The name of the game.
     #[getter]
     fn game(&self) -> &'static str {
         self.game
     }
 
+    /// Observations `[M, F]` or `[M, channels, height, width]` -> logits `[M, A]`, values `[M, P]` in seats relative to the observer.
     fn __call__<'py>(&self, py: Python<'py>, obs: &Bound<'py, PyAny>) -> PyResult<Outputs<'py>> {
         let IoShape { obs_len, num_actions, num_players } = self.shape;
+        let ObsShape { channels, height, width } = self.obs;
         let rows = obs.len().unwrap_or(0);
-        let mut input: Vec<f32> = Vec::new();
-        read("observations", obs, Kind::Floats, &[&[rows, obs_len]], &mut input)?;
+        let shapes: [&[usize]; 2] = [&[rows, obs_len], &[rows, channels, height, width]];
+        let input: Vec<f32> = read("observations", obs, Kind::Floats, &shapes)?;
         let mut network = self.network.hold()?;
         let network = network.as_mut();
         let (mut logits, mut values) = (vec![0.0; rows * num_actions], vec![0.0; rows * num_players]);

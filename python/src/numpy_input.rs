@@ -15,7 +15,7 @@ pub enum Kind {
     Integers,
     /// Floats of any size.
     Floats,
-    /// Bools.
+    /// Bools, which [`read_bools`] reads.
     Bools,
 }
 
@@ -38,7 +38,7 @@ impl Kind {
     }
 }
 
-/// Copies the elements of `value`, an array or what `numpy.asarray` makes one of, to `out`. Its shape is one of `shapes`; returns which.
+/// The numbers of `value`, an array or what `numpy.asarray` makes one of, whose shape is one of `shapes`.
 ///
 /// # Errors
 /// `ValueError` with the found and the expected dtype or shape; those of `numpy.asarray`.
@@ -47,8 +47,29 @@ pub fn read<T: Element + Copy>(
     value: &Bound<'_, PyAny>,
     kind: Kind,
     shapes: &[&[usize]],
-    out: &mut Vec<T>,
-) -> PyResult<usize> {
+) -> PyResult<Vec<T>> {
+    copied(&checked(what, value, kind, shapes)?)
+}
+
+/// The bools of `value`, of shape `[len]`. In an array of NumPy their bytes may be others than 0 and 1, which no bool of Rust may be.
+///
+/// # Errors
+/// Those of [`read`].
+pub fn read_bools(what: &str, value: &Bound<'_, PyAny>, len: usize) -> PyResult<Vec<bool>> {
+    let py = value.py();
+    let array = checked(what, value, Kind::Bools, &[&[len]])?;
+    let bytes = array.call_method1(intern!(py, "view"), (intern!(py, "u1"),))?;
+    let bytes: Vec<u8> = copied(&bytes.cast_into::<PyUntypedArray>()?)?;
+    Ok(bytes.into_iter().map(|byte| byte != 0).collect())
+}
+
+/// `value` as an array of one of these shapes, of a dtype of this kind.
+fn checked<'py>(
+    what: &str,
+    value: &Bound<'py, PyAny>,
+    kind: Kind,
+    shapes: &[&[usize]],
+) -> PyResult<Bound<'py, PyUntypedArray>> {
     let py = value.py();
     let array = match value.cast::<PyUntypedArray>() {
         Ok(array) => array.clone(),
@@ -58,28 +79,30 @@ pub fn read<T: Element + Copy>(
         }
     };
     let found = array.shape();
-    let Some(index) = shapes.iter().position(|&shape| shape == found) else {
+    if !shapes.contains(&found) {
         let expected: Vec<String> = shapes.iter().map(|shape| shown(shape)).collect();
         return Err(wrong(what, format!("shape {}", shown(found)), expected.join(" or ")));
-    };
-    let letter = array.dtype().kind();
-    if !kind.letters().as_bytes().contains(&letter) {
+    }
+    if !kind.letters().as_bytes().contains(&array.dtype().kind()) {
         return Err(wrong(
             what,
             format!("dtype {}", array.dtype()),
             format!("{} of shape {}", kind.name(), shown(found)),
         ));
     }
-    let array = match array.cast::<PyArrayDyn<T>>() {
-        Ok(array) if array.is_c_contiguous() => array.clone(),
-        _ => contiguous(&array)?,
-    };
-    *out = array.to_vec()?;
-    Ok(index)
+    Ok(array)
 }
 
-/// A contiguous copy of another number format or layout.
-fn contiguous<'py, T: Element>(array: &Bound<'py, PyUntypedArray>) -> PyResult<Bound<'py, PyArrayDyn<T>>> {
+/// The elements, row by row, as numbers of the type `T`.
+fn copied<T: Element + Copy>(array: &Bound<'_, PyUntypedArray>) -> PyResult<Vec<T>> {
+    Ok(match array.cast::<PyArrayDyn<T>>() {
+        Ok(array) if array.is_c_contiguous() && array.is_aligned() => array.to_vec()?,
+        _ => converted::<T>(array)?.to_vec()?,
+    })
+}
+
+/// A contiguous and aligned copy of another number format or layout.
+fn converted<'py, T: Element>(array: &Bound<'py, PyUntypedArray>) -> PyResult<Bound<'py, PyArrayDyn<T>>> {
     let py = array.py();
     let keywords = PyDict::new(py);
     keywords.set_item(intern!(py, "order"), "C")?;

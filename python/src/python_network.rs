@@ -1,12 +1,13 @@
 //! A function of Python as a network.
 
-use crate::errors::wrong;
+use crate::errors::{Raised, wrong};
 use crate::numpy_input::{Kind, read};
-use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
+use pyo3::pyclass::{PyTraverseError, PyVisit};
 use std::sync::{Arc, Mutex, PoisonError};
+use vecaz::Error;
 use vecaz::net::{IoShape, Network};
-use vecaz::{Error, Result};
 
 /// What stands for the logit -inf of an action that the function excludes.
 const EXCLUDED: f32 = -1e30;
@@ -22,33 +23,35 @@ pub struct Outputs {
     pub values: Vec<f32>,
 }
 
-/// Calls `function` with `obs [rows, F]` and checks what it returns: `(logits [rows, A], values [rows, P])`, or values `[rows]` of the player
-/// to move in games for two or one.
+/// Calls `function` with `obs [rows, F]`, of which those from `leaves` on are padding. Checks what it returns, `(logits [rows, A],
+/// values [rows, P])`, or values `[rows]` of the player to move in games for two or one. Returns the rows of the leaves.
 ///
 /// # Errors
 /// The exception that the function raises; `ValueError` for other shapes, dtypes or numbers.
 pub fn evaluate<'py>(
     function: &Bound<'py, PyAny>,
     obs: Bound<'py, PyArray2<f32>>,
-    rows: usize,
+    leaves: usize,
     shape: IoShape,
-    out: &mut Outputs,
-) -> PyResult<()> {
+) -> PyResult<Outputs> {
+    let rows = obs.shape()[0];
     let found = function.call1((obs,))?;
-    let Ok((logits, values)) = found.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() else {
+    let (Ok(2), Ok(logits), Ok(values)) = (found.len(), found.get_item(0), found.get_item(1)) else {
         return Err(wrong("evaluate", found.get_type().name()?, "a pair (logits, values)"));
     };
     let IoShape { num_actions, num_players, .. } = shape;
-    out.logits.clear();
-    read("logits", &logits, Kind::Floats, &[&[rows, num_actions]], &mut out.logits)?;
-    out.values.clear();
+    let mut logits: Vec<f32> = read("logits", &logits, Kind::Floats, &[&[rows, num_actions]])?;
     let shapes: [&[usize]; 2] = [&[rows, num_players], &[rows]];
     let shapes = if num_players <= 2 { &shapes[..] } else { &shapes[..1] };
-    if read("values", &values, Kind::Floats, shapes, &mut out.values)? == 1 && num_players == 2 {
-        out.values = out.values.iter().flat_map(|&value| [value, -value]).collect();
+    let mut values: Vec<f32> = read("values", &values, Kind::Floats, shapes)?;
+    if num_players == 2 && values.len() == rows {
+        values = values.iter().flat_map(|&value| [value, -value]).collect();
     }
-    check_logits(&mut out.logits, num_actions)?;
-    check_values(&mut out.values, num_players)
+    logits.truncate(leaves * num_actions);
+    values.truncate(leaves * num_players);
+    check_logits(&mut logits, num_actions)?;
+    check_values(&mut values, num_players)?;
+    Ok(Outputs { logits, values })
 }
 
 fn check_logits(logits: &mut [f32], num_actions: usize) -> PyResult<()> {
@@ -74,26 +77,52 @@ fn check_values(values: &mut [f32], num_players: usize) -> PyResult<()> {
     Ok(())
 }
 
+/// The function of an engine, which the engine and all forks of its network share: together they hold one reference, which the engine shows to
+/// Python's garbage collector. The mutex is locked only by threads that have the interpreter's lock, and without running Python meanwhile.
+#[derive(Clone, Default)]
+pub struct SharedFunction(Arc<Mutex<Option<Py<PyAny>>>>);
+
+impl SharedFunction {
+    /// The only reference that vecaz keeps.
+    pub fn new(function: Bound<'_, PyAny>) -> Self {
+        Self(Arc::new(Mutex::new(Some(function.unbind()))))
+    }
+
+    /// Removes the function.
+    pub fn take(&self) -> Option<Py<PyAny>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Shows the function to the garbage collector. A function that is not shown counts as used.
+    ///
+    /// # Errors
+    /// Those of the collector.
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self.0.try_lock() {
+            Ok(function) => visit.call(&*function),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// A reference for one call.
+    fn bind<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let function = shared.as_ref().map(|function| function.bind(py).clone());
+        function.ok_or_else(|| wrong("the engine", "one that is closed", "an open one"))
+    }
+}
+
 /// A function of Python behind the interface of networks, which takes the interpreter's lock for its call.
 pub struct PythonNetwork {
-    function: Arc<Py<PyAny>>,
+    function: SharedFunction,
     shape: IoShape,
-    /// The exception that the function raised last.
     raised: Raised,
 }
 
-/// The exception that ended a search.
-pub type Raised = Arc<Mutex<Option<PyErr>>>;
-
 impl PythonNetwork {
-    /// `function` for a game of these sizes.
-    pub fn new(function: Bound<'_, PyAny>, shape: IoShape) -> Self {
-        Self { function: Arc::new(function.unbind()), shape, raised: Raised::default() }
-    }
-
-    /// Where an exception of the function is kept.
-    pub fn raised(&self) -> Raised {
-        self.raised.clone()
+    /// `function` for a game of these sizes. What it raises is kept in `raised`.
+    pub fn new(function: SharedFunction, shape: IoShape, raised: Raised) -> Self {
+        Self { function, shape, raised }
     }
 }
 
@@ -102,16 +131,15 @@ impl Network for PythonNetwork {
         self.shape
     }
 
-    fn forward(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()> {
-        let mut out = Outputs::default();
+    fn forward(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> vecaz::Result<()> {
         let evaluated = Python::attach(|py| {
             let rows = obs.len() / self.shape.obs_len;
             let obs = PyArray1::from_slice(py, obs).reshape([rows, self.shape.obs_len])?;
-            evaluate(self.function.bind(py), obs, rows, self.shape, &mut out)
+            evaluate(&self.function.bind(py)?, obs, rows, self.shape)
         });
-        evaluated.map_err(|raised| {
+        let out = evaluated.map_err(|raised| {
             let error = Error::Unsupported { what: "evaluate".into(), why: raised.to_string() };
-            *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(raised);
+            self.raised.set(raised);
             error
         })?;
         logits.copy_from_slice(&out.logits);

@@ -108,7 +108,7 @@ fn begin(
     let threads = pool.current_num_threads().min(envs.len().div_ceil(envs_per_thread));
     let network = network.fork();
     let make = move || {
-        let mut trees = match kept.filter(|trees| trees.fit(arguments)) {
+        let mut trees = match kept.filter(|trees| trees.fit(arguments, envs.len(), threads)) {
             Some(mut trees) => {
                 trees.set_network(network.as_ref()).map_err(exception)?;
                 trees
@@ -170,7 +170,7 @@ pub fn by_function(
             let rows = if arguments.pad { most } else { leaves };
             let obs = PyArray2::<f32>::zeros(py, [rows, shape.obs_len], false);
             trees.copy_observations(obs.readwrite().as_slice_mut()?);
-            evaluate(function, obs, rows, shape, &mut outputs)?;
+            outputs = evaluate(function, obs, leaves, shape)?;
         }
     }
     end(py, game, state, trees)

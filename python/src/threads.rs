@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// Bytes of a thread's stack: that of a main thread, on which the program runs.
-const STACK: usize = 8 << 20;
+pub const STACK: usize = 8 << 20;
 /// The most threads.
 const MAX_THREADS: usize = 1024;
 

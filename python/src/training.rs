@@ -1,13 +1,13 @@
 //! `vecaz.train`: a run, as `vecaz run` makes it, with a call for every epoch.
 
-use crate::errors::exception;
+use crate::errors::{Raised, exception};
 use crate::interrupt::interruptible;
-use crate::options::registry;
+use crate::options::{assignments, registry};
 use crate::threads::{num_threads, pool};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use pyo3::types::PyMapping;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
 use vecaz::Error;
 use vecaz::cli::ConfigArgs;
 use vecaz::cli::run::{RunArgs, start};
@@ -19,27 +19,29 @@ use vecaz::stop::Stop;
 /// The folder of the run, its finished epochs, and whether it reached its limit.
 type Outcome = (PathBuf, u64, bool);
 
-/// Runs or resumes a run: `config` is a file or a built-in name, `game` the game, `set` assignments `section.key=value` over both.
+/// Runs or resumes a run: `config` is a file or a built-in name, `keys` and then `settings` are laid over it.
 #[pyfunction]
-#[pyo3(signature = (config, game, set, out, resume, verbose, on_epoch))]
+#[pyo3(signature = (config, keys, settings, out, resume, verbose, on_epoch))]
 #[allow(clippy::too_many_arguments, reason = "the Python layer names them")]
 pub fn train(
     py: Python<'_>,
     config: Option<PathBuf>,
-    game: Option<String>,
-    set: Vec<String>,
+    keys: Option<Bound<'_, PyMapping>>,
+    settings: Option<Bound<'_, PyMapping>>,
     out: Option<PathBuf>,
     resume: Option<PathBuf>,
     verbose: bool,
     on_epoch: Option<Py<PyAny>>,
 ) -> PyResult<Outcome> {
     let (registry, stop) = (registry()?, Stop::default());
-    let args = arguments(ConfigArgs { game, config, set }, out, resume);
+    let mut set = assignments(keys.as_ref())?;
+    set.extend(assignments(settings.as_ref())?);
+    let args = arguments(ConfigArgs { game: None, config, set }, out, resume);
     let settings = py.detach(|| args.run_layers(&registry)?.resolve()).map_err(exception)?;
     let (pool, threads) = (pool(settings.run.threads)?, num_threads(settings.run.threads)?);
     let verbosity = if verbose { Verbosity::Normal } else { Verbosity::Quiet };
-    let calls = Calls { function: on_epoch.map(Arc::new), stop: stop.clone(), raised: Arc::default() };
-    let raised = calls.raised.clone();
+    let raised = Raised::default();
+    let calls = Calls { function: on_epoch, stop: stop.clone(), raised: raised.clone() };
     let work = || {
         pool.install(|| {
             let mut progress = Progress::new(verbosity);
@@ -49,11 +51,11 @@ pub fn train(
             outcome(&run, ended)
         })
     };
-    let ended = interruptible(py, &stop, work);
-    if let Some(raised) = raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        return Err(raised);
-    }
-    ended?.map_err(exception)
+    let interrupted = interruptible(py, &stop, work);
+    let raised = raised.take();
+    let ended = interrupted?;
+    raised.map_or(Ok(()), Err)?;
+    ended.map_err(exception)
 }
 
 /// The arguments of `vecaz run`.
@@ -88,11 +90,11 @@ fn outcome(run: &Run, ended: vecaz::Result<()>) -> vecaz::Result<Outcome> {
 
 /// The calls of a function of Python after every epoch.
 struct Calls {
-    function: Option<Arc<Py<PyAny>>>,
+    function: Option<Py<PyAny>>,
     /// Requested when the function returns False or raises.
     stop: Stop,
     /// The exception that it raised.
-    raised: Arc<Mutex<Option<PyErr>>>,
+    raised: Raised,
 }
 
 impl Calls {
@@ -104,7 +106,7 @@ impl Calls {
                 Ok(true) => {}
                 Ok(false) => self.stop.cancel(),
                 Err(raised) => {
-                    *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(raised);
+                    self.raised.set(raised);
                     self.stop.cancel();
                 }
             }

@@ -97,9 +97,11 @@ impl Trees {
         Ok(Self { game: game.clone(), shards, per_shard, determinisations, config: arguments.config.clone() })
     }
 
-    /// True if these are the trees of such a search.
-    pub fn fit(&self, arguments: &SearchArguments) -> bool {
-        self.config == arguments.config && self.determinisations == arguments.settings.determinisations
+    /// True if these are the trees of such a search of `num_envs` environments on `threads` threads.
+    pub fn fit(&self, arguments: &SearchArguments, num_envs: usize, threads: usize) -> bool {
+        self.per_shard == num_envs.div_ceil(threads)
+            && self.config == arguments.config
+            && self.determinisations == arguments.settings.determinisations
     }
 
     /// Replaces the network.

@@ -96,7 +96,7 @@ def test_gymnasium_steps_the_agent_alone(game, options, seat):
         assert not reward[~terminated].any(), "rewards come at the end"
         assert not terminated[over].any() or game == "blob", "a new game has begun"
         over, games, total = terminated, games + terminated.sum(), total + reward.sum()
-    assert games > 0 or game == "backgammon"
+    assert games > 0
     envs.close()
 
 

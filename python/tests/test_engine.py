@@ -1,5 +1,8 @@
 """The engine: analysis, moves, networks and functions."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -89,10 +92,38 @@ def test_an_exception_of_the_function_comes_out():
 def test_names_and_numbers_are_actions():
     engine = vecaz.Engine("chess")
     engine.set_position(["e2e4", "e7e5"])
-    assert engine.legal_actions()[engine.actions[0]] if engine.actions[0] in engine.legal_actions() else True
-    assert len(engine.legal_actions()) == 29
-    engine.play(np.int64(next(iter(engine.legal_actions()))))
-    assert len(engine.actions) == 3 and "text" not in engine.text()[:4]
+    legal = engine.legal_actions()
+    assert len(legal) == 29 and {"g1f3", "e1e2"} <= set(legal.values())
+    engine.play(np.int64(next(action for action, name in legal.items() if name == "g1f3")))
+    by_number = vecaz.Engine("chess")
+    by_number.set_position(iter(engine.actions))
+    assert len(engine.actions) == 3 and by_number.text() == engine.text() and "g1f3" not in by_number.legal_actions().values()
+
+
+def test_it_can_be_a_base_class():
+    class Loud(vecaz.Engine):
+        def best(self):
+            return self.analyse(simulations=20).best.name
+
+    with Loud("tic_tac_toe", seed=3) as engine:
+        engine.set_position([0, 1, 3, 4])
+        assert engine.best() == engine.legal_actions()[6]
+
+
+def test_an_engine_whose_function_holds_it_is_collected():
+    class Player:
+        def __init__(self):
+            self.engine = vecaz.Engine("tic_tac_toe", evaluate=self.evaluate)
+
+        def evaluate(self, obs):
+            return np.zeros((len(obs), 9), np.float32), np.zeros(len(obs), np.float32)
+
+    player = Player()
+    player.engine.analyse(simulations=10)
+    gone = weakref.ref(player)
+    del player
+    gc.collect()
+    assert gone() is None
 
 
 @pytest.mark.parametrize(

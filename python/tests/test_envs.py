@@ -76,6 +76,12 @@ def test_arrays_are_views_that_the_next_call_overwrites():
     obs.shape = (-1,)
     obs.flags.writeable = False
     assert envs.observe().shape == again.shape
+    # Nor can what it does with the array below it.
+    below = again.base
+    with pytest.raises(ValueError):
+        below.resize(3, refcheck=False)
+    below.dtype = np.int8
+    assert envs.observe().dtype == np.float32
     envs.close()
     assert obs[0] == again.flat[0], "the memory lives as long as a view"
 
@@ -126,8 +132,9 @@ def test_the_next_game_starts_when_it_is_asked_for():
     rewards, terminated = envs.step([99] * 3)
     assert not rewards.any() and terminated.all()
     envs.restart(np.array([False, True, False]))
-    assert list(envs.players) == [-1, 0, -1]
-    envs.step([99, 5, 99], np.array([False, True, False]))
+    assert list(envs.players) == [-1, 0, -1] and envs.terminated.all(), "what the last step returned stays"
+    # True of another byte than 1, as a view of other numbers has.
+    envs.step([99, 5, 99], np.array([0, 2, 0], np.uint8).view(bool))
     assert list(envs.players) == [-1, 1, -1] and envs.action_name(1, 0) != ""
 
 
@@ -135,8 +142,17 @@ def test_any_integers_are_actions():
     for dtype in [np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64, np.uint64]:
         envs = vecaz.make("hex", num_envs=3, size=5)
         envs.step(np.array([1, 2, 3], dtype))
-        envs.step(np.array([[1, 0], [2, 0], [3, 0]], dtype)[:, 0] + dtype(1))
+        envs.step(np.array([[2, 0], [3, 0], [4, 0]], dtype)[:, 0])
         assert [envs.legal_list(env)[:4] for env in range(3)] == [[0, 3, 4, 5], [0, 1, 4, 5], [0, 1, 2, 5]]
+
+
+def test_arrays_need_no_alignment():
+    bytes_of = bytearray(1) + np.array([1, 2, 3]).tobytes()
+    misaligned = np.frombuffer(bytes_of, np.int64, offset=1)
+    assert not misaligned.flags.aligned
+    envs = vecaz.make("hex", num_envs=3, size=5)
+    envs.step(misaligned)
+    assert [envs.legal_list(env)[:3] for env in range(3)] == [[0, 2, 3], [0, 1, 3], [0, 1, 2]]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +182,7 @@ def test_wrong_actions_are_named_and_nothing_is_stepped(actions, message):
         (lambda: vecaz.make("shogi"), "unknown game shogi; the games are tic_tac_toe"),
         (lambda: vecaz.make("hex", sise=5), "sise"),
         (lambda: vecaz.make("hex", size=99), "game.size.*got 99"),
-        (lambda: vecaz.make("hex", size=None), "size: found NoneType, expected a bool, a number or a text"),
+        (lambda: vecaz.make("hex", size=None), "size: found NoneType, expected a bool, a number, a text or a list of them"),
         (lambda: vecaz.make("hex", size=2**70), "size: found 1180591620717411303424, expected a whole number of 64 bits"),
         (lambda: vecaz.make("hex", num_envs=0), "num_envs: found 0, expected 1 to 1048576"),
         (lambda: vecaz.make("hex", num_envs=2**30), "num_envs: found 1073741824"),

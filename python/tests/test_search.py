@@ -63,10 +63,30 @@ def test_a_network_gives_the_same_trees_from_python():
 
     by_python = vecaz.search(envs, call, simulations=60)
     assert np.array_equal(native.visits, by_python.visits) and np.array_equal(native.value, by_python.value)
-    assert len(set(native.action)) >= 1 and all(shape[1] == np.prod(envs.observation_shape) for shape in batches)
+    assert all(shape[1] == np.prod(envs.observation_shape) for shape in batches)
     assert max(shape[0] for shape in batches) == 6 and len(batches) <= 61, "one batch a pass"
     again = vecaz.search(envs, network, simulations=60)
     assert np.array_equal(native.visits, again.visits)
+
+
+def test_threads_do_not_change_the_trees():
+    found = []
+    for threads in [1, 2, 3]:
+        envs = vecaz.make("connect_four", num_envs=200, seed=1, threads=threads)
+        envs.step(np.arange(200) % 7)
+        batches = []
+
+        def call(obs):
+            batches.append(len(obs))
+            score = obs.reshape(len(obs), -1) @ np.linspace(-1, 1, obs[0].size, dtype=np.float32)
+            return np.outer(score, np.arange(7)).astype(np.float32) / 50, np.tanh(score / 20)
+
+        found.append(vecaz.search(envs, call, simulations=16, noise=True, seed=4))
+        assert max(batches) == 200, "the leaves of all threads are one batch"
+        kept = vecaz.search(envs, call, simulations=16, noise=True, seed=4)
+        assert np.array_equal(kept.visits, found[-1].visits), "with the arrays of the search before"
+    for other in found[1:]:
+        assert np.array_equal(found[0].visits, other.visits) and np.array_equal(found[0].value, other.value)
 
 
 def test_values_steer_the_search_from_the_viewpoint_of_the_mover():

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Mapping, Union
 
 from . import _vecaz
-from ._vecaz import Envs
-from .engine import Analysis, Engine, Move, Network
+from ._vecaz import Envs, Network
+from .engine import Analysis, Engine, Move
 from .search import SearchResult, search
 from .training import TrainingResult, load_metrics, train
 

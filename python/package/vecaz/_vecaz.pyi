@@ -1,9 +1,17 @@
 """The compiled half of the package. Shapes: N environments, A actions, P players, F numbers of one observation, M observations."""
 
-from typing import Any, Callable, Mapping, Optional, Sequence
+import os
+from typing import Any, Callable, Iterable, Mapping, Optional, TypeVar, Union
 
 import numpy as np
 import numpy.typing as npt
+
+Self = TypeVar("Self")
+Path = Union[str, os.PathLike[str]]
+Action = Union[int, str]
+"""An action by its number or its name."""
+Evaluate = Callable[[npt.NDArray[np.float32]], tuple[Any, Any]]
+"""Observations `[M, F]` -> logits `[M, A]` and values `[M, P]`, or `[M]` of the player to move in games for one or two."""
 
 class Envs:
     """N environments of one game, stepped together. Made by `vecaz.make`.
@@ -81,25 +89,30 @@ class Envs:
     def __exit__(self, *exception: object) -> None: ...
 
 class Network:
-    """A network of vecaz as a function of observations."""
+    """The network of a run, a checkpoint or a file, as a function of observations."""
 
-    def __init__(self, path: Optional[str], settings: Sequence[str]) -> None: ...
+    def __new__(
+        cls: type[Self], path: Optional[Path] = None, *, settings: Optional[Mapping[str, Any]] = None
+    ) -> Self: ...
     @property
     def game(self) -> str: ...
     def __call__(self, obs: npt.ArrayLike) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """Observations `[M, F]` -> logits `[M, A]`, values `[M, P]` in seats relative to the observer."""
+        """Observations `[M, F]` or `[M, channels, height, width]` -> logits `[M, A]`, values `[M, P]` in seats relative to the observer."""
 
 class Engine:
-    def __init__(
-        self,
-        source: Optional[str],
-        options: Mapping[str, Any],
-        evaluate: Optional[Callable[..., Any]],
-        settings: Sequence[str],
-        threads: int,
-        memory_mib: int,
-        seed: int,
-    ) -> None: ...
+    """A player and analyst of one position, without the objects of `vecaz.Engine`."""
+
+    def __new__(
+        cls: type[Self],
+        source: Optional[Path] = None,
+        *,
+        evaluate: Optional[Evaluate] = None,
+        settings: Optional[Mapping[str, Any]] = None,
+        threads: int = 0,
+        memory_mib: int = 512,
+        seed: int = 1,
+        **options: Union[bool, int, float, str],
+    ) -> Self: ...
     @property
     def game(self) -> str: ...
     @property
@@ -118,21 +131,24 @@ class Engine:
     def is_over(self) -> bool: ...
     @property
     def returns(self) -> Optional[list[float]]: ...
-    def legal(self) -> list[tuple[int, str]]: ...
-    def chance_probs(self) -> list[float]: ...
+    def legal_actions(self) -> dict[int, str]: ...
+    def chance_probabilities(self) -> dict[int, float]: ...
     def text(self, player: Optional[int] = None) -> str: ...
-    def play(self, action: int | str) -> None: ...
-    def set_position(self, actions: list[int | str]) -> None: ...
-    def analyse(self, simulations: Optional[int], seconds: Optional[float]) -> dict[str, Any]: ...
+    def play(self, action: Action) -> None: ...
+    def set_position(self, actions: Iterable[Action]) -> None: ...
+    def reset(self) -> None: ...
+    def _analyse(self, simulations: Optional[int], seconds: Optional[float]) -> dict[str, Any]: ...
     def close(self) -> None: ...
+    def __enter__(self: Self) -> Self: ...
+    def __exit__(self, *exception: object) -> None: ...
 
 def games() -> list[dict[str, Any]]: ...
 def train(
-    config: Optional[str],
-    game: Optional[str],
-    set: Sequence[str],
-    out: Optional[str],
-    resume: Optional[str],
+    config: Optional[Path],
+    keys: Optional[Mapping[str, Any]],
+    settings: Optional[Mapping[str, Any]],
+    out: Optional[Path],
+    resume: Optional[Path],
     verbose: bool,
     on_epoch: Optional[Callable[[dict[str, Any]], Any]],
 ) -> tuple[str, int, bool]: ...

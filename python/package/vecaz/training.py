@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Callable, Mapping, Optional, Union
 
 from . import _vecaz
-from .engine import assignments
 
 Metrics = dict[str, Any]
 """The metrics of one epoch, as a line of `metrics.jsonl`."""
@@ -56,15 +55,8 @@ def train(
     """
     if resume is not None and out is not None:
         raise ValueError("out: found a folder, expected none with resume: the run goes on in its own")
-    name: Optional[str] = None
-    keys: list[str] = []
-    if isinstance(config, Mapping):
-        keys = assignments(config)
-    elif config is not None:
-        name = os.fspath(config)
-    keys += assignments(settings)
-    folder = [None if path is None else os.fspath(path) for path in (out, resume)]
-    path, epochs, finished = _vecaz.train(name, None, keys, folder[0], folder[1], verbose, on_epoch)
+    name, keys = (None, config) if isinstance(config, Mapping) else (config, None)
+    path, epochs, finished = _vecaz.train(name, keys, settings, out, resume, verbose, on_epoch)
     return TrainingResult(Path(path), epochs, finished)
 
 
