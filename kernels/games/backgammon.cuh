@@ -199,6 +199,8 @@ VZ_DEVICE f32 rest_number(const State& s, View view, int i) {
 
 } // namespace backgammon
 
+#include "games/backgammon_features.cuh"
+
 VZ_DEVICE int game_turn(const State& s) {
     if (s.phase == backgammon::PHASE_MOVE) return s.mover;
     return s.phase == backgammon::PHASE_OVER ? TURN_OVER : TURN_CHANCE;
@@ -235,8 +237,13 @@ VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out
         if (i < 24 * 8) {
             const int n = backgammon::seen(s, view, 2 + i / 8);
             x = backgammon::point_unit(i % 8 < 4 ? n : -n, i % 4);
-        } else {
+        } else if (i < backgammon::FEATURES_AT) {
             x = backgammon::rest_number(s, view, i - 24 * 8);
+        } else if (i < backgammon::FEATURES_AT + backgammon::SIDE_LEN) {
+            x = backgammon::feature(s, view, i - backgammon::FEATURES_AT);
+        } else {
+            const View other = view == View::MOVER ? View::OTHER : View::MOVER;
+            x = backgammon::feature(s, other, i - backgammon::FEATURES_AT - backgammon::SIDE_LEN);
         }
         out[i] = Out(x);
     }

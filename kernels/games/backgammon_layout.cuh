@@ -27,6 +27,9 @@ constexpr u32 POINTS = 0x03FFFFFCu; // Places 2..=25.
 constexpr u32 OUTSIDE = 0x000FFFFCu; // Places 2..=19, from where no checker may be left when bearing off.
 constexpr u32 BAR_BIT = 2u; // The bit of the index `BAR`.
 
+constexpr int SIDE_LEN = 12; // Numbers of each side with `network_sees = "features"`.
+constexpr int FEATURES_AT = 211; // The first of them; without them, the end of the observation.
+
 // One position.
 struct State {
     // Checkers in the mover's direction of travel, the mover's positive, the other player's negative: index 1 is the

@@ -15,6 +15,7 @@
 //!
 //! The board is stored from the mover's view and reversed at the end of a turn.
 
+mod features;
 mod look;
 mod moves;
 #[cfg(test)]
@@ -23,10 +24,11 @@ mod text;
 
 use super::view::{Spot, View, Viewer};
 use super::{Game, History, ObsShape, Sizes, Turn};
-use crate::config::keys::section;
+use crate::config::keys::{names, section};
 use crate::device_struct::{device_constants, device_struct};
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
+use features::{FEATURES_AT, SIDE_LEN};
 use moves::Movers;
 
 device_constants! {
@@ -65,9 +67,6 @@ device_constants! {
     const PHASE_OVER: u8 = 4;
 }
 
-/// F: elements of one observation; see [`Backgammon::observe`].
-const OBS_LEN: usize = 24 * 8 + 4 + 2 + 10 + 2 + 1;
-
 const fn rolls() -> [[u8; 2]; NUM_ROLLS] {
     let mut out = [[0; 2]; NUM_ROLLS];
     let (mut n, mut a) = (0, 1);
@@ -90,6 +89,16 @@ const START: [i8; BOARD_LEN] =
 const SHORT_START: [i8; BOARD_LEN] =
     [0, 0, 0, -1, -3, 0, 2, -3, 0, -3, -2, 0, 0, -1, 1, 0, 0, 2, 3, 0, 3, -2, 0, 3, 1, 0, 0, 0];
 
+names! {
+    /// What an observation has.
+    Sight {
+        /// The checkers on each point.
+        Points = "points",
+        /// Contact, shots, escapes and primes too.
+        Features = "features",
+    }
+}
+
 section! {
     /// The settings of backgammon.
     Backgammon {
@@ -97,6 +106,8 @@ section! {
         short_game: bool = false,
         /// Every roll is a double, each with probability 1/6, the first roll too.
         simple_doubles: bool = false,
+        /// What the network observes: the checkers on each point, or also what players look at (contact, shots, escapes, primes).
+        network_sees: Sight = Sight::Features,
         /// Plies (chance outcomes count) after which a game ends as a draw. Of 60,000 random games the mean was 302 and the longest
         /// 1,215.
         ply_limit: u32 [100..=1_000_000] = 20_000,
@@ -203,6 +214,16 @@ impl State {
     }
 }
 
+impl Backgammon {
+    /// F.
+    fn obs_len(&self) -> usize {
+        match self.network_sees {
+            Sight::Points => FEATURES_AT,
+            Sight::Features => FEATURES_AT + 2 * SIDE_LEN,
+        }
+    }
+}
+
 /// The board from the other player's viewpoint.
 fn turned(board: &[i8; BOARD_LEN]) -> [i8; BOARD_LEN] {
     std::array::from_fn(|index| -board[BOARD_LEN - 1 - index])
@@ -218,8 +239,12 @@ impl Game for Backgammon {
     const NAME: &'static str = "backgammon";
     const CONFIGS: &'static [super::NamedText] = super::configs!("backgammon", "backgammon_mcts");
     const CUDA_SOURCE: Option<super::CudaSource> = super::embedded_cuda_source!("backgammon");
-    const VARIANTS: &'static [&'static str] =
-        &["short_game = true", "simple_doubles = true", "short_game = true\nsimple_doubles = true"];
+    const VARIANTS: &'static [&'static str] = &[
+        "short_game = true",
+        "simple_doubles = true",
+        "short_game = true\nsimple_doubles = true",
+        "network_sees = 'points'",
+    ];
 
     super::options_by_section!();
 
@@ -237,7 +262,7 @@ impl Game for Backgammon {
             max_legal: 30,
             num_chance: NUM_ROLLS,
             max_chance_run: 1,
-            obs: ObsShape { channels: OBS_LEN, height: 1, width: 1 },
+            obs: ObsShape { channels: self.obs_len(), height: 1, width: 1 },
             max_plies: self.ply_limit as usize,
             ..Sizes::default()
         }
@@ -310,12 +335,13 @@ impl Game for Backgammon {
         }
     }
 
-    /// 211 elements from `player`'s viewpoint. `[F]`
+    /// 211 elements, or 235 with `network_sees = "features"`, from `player`'s viewpoint. `[F]`
     ///
     /// For each point from the player's 24-point to the 1-point, own checkers then the other player's, four elements each:
     /// n >= 1, n >= 2, n >= 3, max(n - 3, 0) / 2 (TD-Gammon, Tesauro 1992); then on the bar, own then other: n >= 1, n / 2;
     /// borne off, own then other: n / 15; whether a 1, 2, .., 6 is left to play; whether 1, 2, 3, 4 dice are left; pips to
-    /// go, own then other, / 167; whether it is the player's turn. This includes all of pgx's observation.
+    /// go, own then other, / 167; whether it is the player's turn. This includes all of pgx's observation. Then the features of
+    /// both sides, own then other: see [`features::write_side`].
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
         let board = s.seen_by(player);
         let is_at_least = |n: i8, least: i8| f32::from(u8::from(n >= least));
@@ -346,6 +372,9 @@ impl Game for Backgammon {
         rest[16] = pips(&board) as f32 / 167.0;
         rest[17] = pips(&turned(&board)) as f32 / 167.0;
         rest[18] = f32::from(u8::from(player == s.mover));
+        if self.network_sees == Sight::Features {
+            features::write_both(&board, &mut rest[19..]);
+        }
     }
 
     fn returns(&self, s: &State, out: &mut [f32]) {

@@ -222,8 +222,8 @@ impl NetFile {
             format!("{name} ({})", options.join(", "))
         };
         let net = &self.header.net;
-        let (trained, expected) = (&self.header.options, game.options());
-        if self.header.game == game.name() && *trained == expected {
+        let (trained, expected) = (self.options_in(game), game.options());
+        if self.header.game == game.name() && trained == expected {
             expect_sizes(game, net)?;
             return Ok(net.clone());
         }
@@ -233,7 +233,7 @@ impl NetFile {
                 options.remove(*size);
                 options
             };
-            self.header.game == game.name() && others(trained) == others(&expected)
+            self.header.game == game.name() && others(&trained) == others(&expected)
         });
         match net.for_sizes(&game.sizes()).filter(|_| size.is_some()) {
             Some(spec) => Ok(spec),
@@ -248,6 +248,20 @@ impl NetFile {
                 expected: describe(game.name(), &expected),
             }),
         }
+    }
+
+    /// The options of `game` that the network was trained with. Those that its program did not know yet have their defaults.
+    fn options_in(&self, game: &dyn ErasedRules) -> toml::Table {
+        let mut options = self.header.options.clone();
+        for key in game.keys().iter().filter(|_| self.header.game == game.name()) {
+            if let Ok(toml::Value::Table(default)) =
+                toml::from_str(&format!("{} = {}", key.name, key.default))
+                && !options.contains_key(key.name)
+            {
+                options.extend(default);
+            }
+        }
+        options
     }
 
     /// Runs the self-check on `network`. Returns the largest difference from the stored outputs, relative where they exceed 1.

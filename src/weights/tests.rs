@@ -166,6 +166,18 @@ fn another_game_is_refused() {
     assert!(NetFile::new(&*smaller, &file.header.net, weights, 0).is_err());
 }
 
+/// A network of an earlier program, whose game had fewer options: those that are missing have their defaults.
+#[test]
+fn a_game_that_has_new_options_takes_older_networks() {
+    let mut file = file("backgammon", Arch::Mlp);
+    assert!(file.header.options.remove("network_sees").is_some());
+    file.spec_for(&*game("backgammon")).expect("its game");
+    let points = "network_sees = 'points'".parse().expect("TOML");
+    let other = any_game("backgammon", &points).expect("valid");
+    let error = file.spec_for(&*other).expect_err("other observations").to_string();
+    assert!(error.starts_with("the network's game: found backgammon"), "{error}");
+}
+
 #[test]
 fn an_edge_network_serves_any_number_of_vertices_and_no_other_rules() {
     let clique = |n: i64, k: i64| {

@@ -9,7 +9,7 @@ use crate::device_struct::device_constants;
 device_constants! {
     fn device_constants;
     /// Places 2..=25.
-    const POINTS: u32 = 0x03FF_FFFC;
+    pub(super) const POINTS: u32 = 0x03FF_FFFC;
     /// Places 2..=19, from where no checker may be left when bearing off.
     const OUTSIDE: u32 = 0x000F_FFFC;
     /// The bit of the index [`BAR`].

@@ -5,7 +5,8 @@ use crate::view::draw;
 
 #[test]
 fn generated_header_is_up_to_date() {
-    let definitions = [device_constants(), moves::device_constants(), State::definition()];
+    let definitions =
+        [device_constants(), moves::device_constants(), features::device_constants(), State::definition()];
     check_device_header::<Backgammon>("", &definitions);
 }
 
@@ -192,7 +193,7 @@ fn observation_is_the_players_own_view() {
     let s = State::to_roll(board(&[(25, 1), (6, 5), (13, 2)], &other), 1).expect("a position");
     let s = play(&g, &s, "4-2");
     let seen = |s: &State, player| {
-        let mut out = vec![f32::NAN; OBS_LEN];
+        let mut out = vec![f32::NAN; g.sizes().obs.len()];
         g.observe(s, player, &mut out);
         out
     };

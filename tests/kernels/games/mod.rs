@@ -67,7 +67,8 @@ games! {
     backgammon:
         "",
         "simple_doubles = true",
-        "short_game = true\nply_limit = 120";
+        "short_game = true\nply_limit = 120",
+        "network_sees = 'points'";
     blob:
         "",
         "players = 3\ncards = 13\ntrump = 'none'",
