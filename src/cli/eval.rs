@@ -119,7 +119,7 @@ pub struct EvalArgs {
     /// How an external program plays.
     #[command(flatten)]
     pub opponent: OpponentArgs,
-    /// Write the games of the match: as SGF for Go, Hex, Gomoku and Othello, as PGN for chess
+    /// Write the games of the match: as SGF for Go, Hex, Gomoku and Othello, as PGN for chess, as match text (.mat) for backgammon
     #[arg(long, value_name = "FILE", conflicts_with_all = ["positions", "ladder"])]
     pub record: Option<PathBuf>,
     /// Threads, 0 for all cores

@@ -68,11 +68,27 @@ impl Format {
         })
     }
 
-    /// The game as a text in this format, with the names of the `players`, none if they have no names.
+    /// What a file of games in this format begins with.
+    pub fn head(self) -> &'static str {
+        match self {
+            Self::Mat => match_text::HEAD,
+            Self::Vecaz | Self::Sgf | Self::Pgn | Self::Fen => "",
+        }
+    }
+
+    /// The game as a file in this format, with the names of the `players`, none if they have no names.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for what the format does not have.
     pub fn write(self, play: &Playthrough, players: &Players) -> Result<String> {
+        Ok(self.head().to_string() + &self.write_game(play, players)?)
+    }
+
+    /// The game as it stands in a file after [`Format::head`] and other games.
+    ///
+    /// # Errors
+    /// As [`Format::write`].
+    pub fn write_game(self, play: &Playthrough, players: &Players) -> Result<String> {
         match self {
             Self::Vecaz => json::write(play),
             Self::Sgf => sgf::write(play, players),

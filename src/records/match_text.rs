@@ -18,13 +18,18 @@ const LONGEST_NAME: usize = 24;
 /// The names of two players without names.
 const NAMES: [&str; 2] = ["player 0", "player 1"];
 
+/// What a file begins with: no match to some points, but games for money.
+pub const HEAD: &str = " 0 point match\n\n";
+/// Options of backgammon that change no rule.
+const NO_RULES: [&str; 2] = ["ply_limit", "network_sees"];
+
 /// True for backgammon by its usual rules.
 pub fn has_format(game: &dyn ErasedRules) -> bool {
-    let usual = |key: &crate::config::KeyInfo| key.name == "ply_limit" || key.value == key.default;
+    let usual = |key: &crate::config::KeyInfo| NO_RULES.contains(&key.name) || key.value == key.default;
     game.name() == BACKGAMMON && game.keys().iter().all(usual)
 }
 
-/// The game as a file, with the names of the `players` if they have any.
+/// The game as it stands in a file after [`HEAD`] and the games before it, with the names of the `players` if they have any.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for a game with other rules.
@@ -40,7 +45,8 @@ pub fn write(play: &Playthrough, players: &Players) -> Result<String> {
         name.chars().take(LONGEST_NAME).map(|c| if c == ':' { '-' } else { c }).collect()
     };
     let (first, second) = (format!("{} : 0", name_of(0)), name_of(1));
-    let mut text = format!(" 0 point match\n\n Game 1\n {first:<width$}{second} : 0\n", width = SECOND - 1);
+    let round = players.round.unwrap_or(1);
+    let mut text = format!(" Game {round}\n {first:<width$}{second} : 0\n", width = SECOND - 1);
     let mut turns = turns(play).into_iter().peekable();
     let mut number = 1;
     while turns.peek().is_some() {
@@ -61,6 +67,7 @@ pub fn write(play: &Playthrough, players: &Players) -> Result<String> {
             let _ = writeln!(text, "{:indent$}Wins {points} point{ending}", "");
         }
     }
+    text.push('\n');
     Ok(text)
 }
 
@@ -151,7 +158,8 @@ mod tests {
                 let mut rng = Key::new(seed, Purpose::Evaluation).with(play.actions().len() as u64).stream();
                 play.step(legal[rng.below(legal.len())]).expect("legal");
             }
-            let text = write(&play, &Players::default()).expect("a record");
+            let text = HEAD.to_string() + &write(&play, &Players::default()).expect("a record");
+            assert!(is_match(&text));
             let again = read(&text, &registry).unwrap_or_else(|e| panic!("{e}: {text}"));
             assert_eq!(again.state(), play.state(), "{text}");
             assert!(text.contains("Wins "), "{text}");
