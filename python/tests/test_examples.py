@@ -1,5 +1,6 @@
 """The examples run, and what they claim holds."""
 
+import json
 import runpy
 import subprocess
 import sys
@@ -22,3 +23,17 @@ def test_self_play_learns():
 def test_self_play_prints_its_results():
     done = subprocess.run([sys.executable, EXAMPLES / "self_play.py"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("against random play: ")
+
+
+def test_the_notebook_runs(capsys):
+    notebook = json.loads((EXAMPLES / "first_steps.ipynb").read_text(encoding="utf-8"))
+    assert notebook["nbformat"] == 4
+    names = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            assert not cell["outputs"], "outputs are not stored"
+            exec("".join(cell["source"]), names)
+    printed = capsys.readouterr().out
+    assert "best column: 3" in printed and "proven: True" in printed
+    assert names["run"].finished and names["columns"]["losses.value"][-1] < names["columns"]["losses.value"][0]
+    assert "a draw, as between perfect players: True" in printed
