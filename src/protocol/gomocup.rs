@@ -76,6 +76,12 @@ impl Gomocup {
             return dialogue.say(&line);
         }
         self.has_board = true;
+        self.begin_game(dialogue)
+    }
+
+    /// An empty board and a full clock: managers without `time_left` count on it.
+    fn begin_game(&mut self, dialogue: &mut Dialogue) -> Result<()> {
+        self.limits.left = None;
         dialogue.begin_game(dialogue.position.back(usize::MAX));
         dialogue.say("OK")
     }
@@ -212,10 +218,7 @@ impl Gomocup {
             _ if needs_board && !self.has_board => dialogue.say("ERROR START must come first")?,
             "START" => self.start(dialogue, first)?,
             "RECTSTART" => dialogue.say("ERROR rectangular boards are not supported")?,
-            "RESTART" => {
-                dialogue.begin_game(dialogue.position.back(usize::MAX));
-                dialogue.say("OK")?;
-            }
+            "RESTART" => self.begin_game(dialogue)?,
             "BEGIN" if dialogue.position.actions().is_empty() => self.think(dialogue)?,
             "BEGIN" => dialogue.say("ERROR BEGIN needs an empty board")?,
             "TURN" => self.turn(dialogue, first)?,

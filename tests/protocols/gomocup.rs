@@ -76,6 +76,41 @@ fn facts_of_the_manager_are_taken_over() {
     assert!(is_point(&of_rule("1")[1], 15), "{:?}", of_rule("1"));
 }
 
+/// c-gomoku-cli: an opening by `BOARD`, then moves, the clock before each, and a second game by another `START` without a clock.
+#[test]
+fn a_dialogue_with_c_gomoku_cli() {
+    let mut client = Client::start(Gomocup, parts("gomoku", "size = 15"));
+    let facts = "INFO timeout_turn 120\nINFO timeout_match 10000\nINFO max_depth 9\nINFO max_node 1000\n\
+                 INFO max_memory 367001600\nINFO thread_num 1";
+    client.send("ABOUT");
+    assert!(client.line().starts_with("name=\"vecaz\", version=\""));
+    client.send("START 15");
+    assert_eq!(client.line(), "OK");
+    for line in ["INFO rule 0", facts, "INFO time_left 10000", "BOARD", "7,7,2", "8,8,1", "6,8,2", "DONE"] {
+        client.send(line);
+    }
+    let mut taken = ["7,7", "8,8", "6,8"].map(str::to_string).to_vec();
+    for left in [9800, 9600, 1] {
+        let reply = client.line();
+        assert!(is_point(&reply, 15) && !taken.contains(&reply), "{reply}");
+        taken.push(reply);
+        let free =
+            (0..15).map(|row| format!("0,{row}")).find(|point| !taken.contains(point)).expect("a free cell");
+        client.send(&format!("INFO time_left {left}"));
+        client.send(&format!("TURN {free}"));
+        taken.push(free);
+    }
+    assert!(is_point(&client.line(), 15));
+    client.send("START 15");
+    assert_eq!(client.line(), "OK");
+    for line in ["INFO rule 1", "INFO timeout_match 0", "INFO time_left 2147483647", "BEGIN"] {
+        client.send(line);
+    }
+    assert!(is_point(&client.line(), 15));
+    client.send("END");
+    client.end();
+}
+
 #[test]
 fn both_sides_by_the_engine_end_a_game() {
     let mut parts = parts("gomoku", "size = 7");

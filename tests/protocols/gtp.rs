@@ -120,7 +120,9 @@ fn a_dialogue_about_hex() {
         parts("hex", "size = 5\nswap = true"),
         &[
             ("boardsize 5", "="),
-            ("play white a1", "? illegal move"),
+            ("boardsize 5 6", "? unacceptable size"),
+            ("boardsize 5 5 5", "? syntax error"),
+            ("boardsize 5 5", "="),
             ("play black a2", "="),
             ("play black b2", "? illegal move"),
             ("play white a2", "? illegal move"),
@@ -140,11 +142,64 @@ fn a_dialogue_about_hex() {
             ("play white e4", "="),
             ("play black a5", "="),
             ("final_score", "= B+"),
-            ("genmove white", "? the game is over"),
+            ("genmove white", "= resign"),
+            ("reg_genmove white", "= resign"),
+            ("genmove black", "? the game is over"),
+            ("play white resign", "="),
+            ("play black a1", "? illegal move"),
+            ("final_score", "= B+"),
             ("undo", "="),
             ("genmove black", "= *"),
         ],
     );
+}
+
+/// HexGui as it connects, then a person's swap, which it tells by a new board with the one stone on it, and the swap taken back.
+#[test]
+fn a_dialogue_with_hexgui() {
+    check(
+        parts("hex", "size = 11\nswap = true"),
+        &[
+            ("name", "= vecaz"),
+            ("version", "= 0.*"),
+            ("hexgui-analyze_commands", "? unknown command"),
+            ("boardsize 11 11", "="),
+            ("clear_board", "="),
+            ("clear_board", "="),
+            ("showboard", "=*"),
+            ("play black b4", "="),
+            ("showboard", "=*"),
+            ("clear_board", "="),
+            ("play white d2", "="),
+            ("play black swap-pieces", "? illegal move"),
+            ("play black d2", "? illegal move"),
+            ("genmove black", "= *"),
+            ("play white d2", "? illegal move"),
+            ("undo", "="),
+            ("clear_board", "="),
+            ("play black b4", "="),
+            ("genmove white", "= *"),
+            ("quit", "="),
+        ],
+    );
+    check(parts("hex", "size = 11"), &[("play white d2", "? illegal move"), ("genmove black", "= *")]);
+}
+
+/// Benzene's match script, which ends a game by a resignation and tells it to the other program.
+#[test]
+fn a_dialogue_with_the_match_script_of_benzene() {
+    let moves = ["a1", "b2", "a2", "b3", "a3"];
+    let mut dialogue = vec![("boardsize 3 3", "="), ("name", "= vecaz"), ("version", "= 0.*")];
+    let plays: Vec<String> =
+        moves.iter().enumerate().map(|(ply, cell)| format!("play {} {cell}", ["b", "w"][ply % 2])).collect();
+    dialogue.extend(plays.iter().map(|play| (play.as_str(), "=")));
+    dialogue.extend([
+        ("genmove w", "= resign"),
+        ("play w resign", "="),
+        ("final_score", "= B+"),
+        ("quit", "="),
+    ]);
+    check(parts("hex", "size = 3"), &dialogue);
 }
 
 #[test]
@@ -175,6 +230,8 @@ fn moves_of_the_engine_are_legal_to_the_end() {
         let answers = answers(parts(game, options), &moves);
         let errors: Vec<&String> = answers.iter().filter(|answer| answer.starts_with('?')).collect();
         assert!(errors.iter().all(|error| *error == "? the game is over"), "{game}: {answers:?}");
+        // In Hex the one who has lost resigns, and the other one has no move.
+        assert_eq!(answers.contains(&"= resign".to_string()), game == "hex", "{answers:?}");
         assert_eq!(errors.is_empty(), passes, "{game}");
         assert!(answers[0].starts_with("= ") && answers.len() == 80, "{game}: {answers:?}");
     }

@@ -139,6 +139,7 @@ impl Gtp {
             "set_free_handicap" => Some(self.free_handicap(dialogue, arguments)),
             "final_score" => Some(self.final_score(dialogue)),
             "final_status_list" => Some(self.final_status_list(dialogue, arguments)),
+            "genmove" | "reg_genmove" if self.has_lost(dialogue, arguments) => ok("resign"),
             "showboard" => {
                 let text = view::text(&dialogue.position.play().view(Viewer::Public));
                 let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -148,11 +149,16 @@ impl Gtp {
         }
     }
 
+    /// `boardsize N`, and `boardsize N N` as Hex's clients say it.
     fn boardsize(&mut self, dialogue: &mut Dialogue, arguments: &[&str]) -> Answer {
-        let [size] = arguments else { return syntax_error() };
-        let size: u32 = size.parse().map_err(|_| "syntax error".to_string())?;
-        if size != self.board.size {
-            return Err("unacceptable size".into());
+        if !(1..=2).contains(&arguments.len()) {
+            return syntax_error();
+        }
+        for side in arguments {
+            let side: u32 = side.parse().map_err(|_| "syntax error".to_string())?;
+            if side != self.board.size {
+                return Err("unacceptable size".into());
+            }
         }
         dialogue.begin_game(dialogue.position.back(usize::MAX));
         self.before.clear();
@@ -175,11 +181,32 @@ impl Gtp {
         if self.board.kind == Kind::Hex && !self.board.is_vertex(vertex) || vertex.is_empty() {
             return syntax_error();
         }
+        if self.board.kind == Kind::Hex && vertex.eq_ignore_ascii_case("resign") {
+            // Benzene's match script tells it; the board stays.
+            return Ok(String::new());
+        }
         let illegal = || "illegal move".to_string();
+        if let Some(actions) = self.board.before_swap(&dialogue.position, player, vertex) {
+            for action in actions {
+                let mut position = dialogue.position.clone();
+                self.play_in(dialogue, &mut position, action).map_err(|_| illegal())?;
+            }
+            return Ok(String::new());
+        }
         let mut position = self.board.turn_of(&dialogue.position, player).ok_or_else(illegal)?;
         let action = self.board.find(position.play(), vertex).ok_or_else(illegal)?;
         self.play_in(dialogue, &mut position, action).map_err(|_| illegal())?;
         Ok(String::new())
+    }
+
+    /// True for a player of Hex whose opponent has connected: Benzene's match script plays on until a program resigns.
+    fn has_lost(&self, dialogue: &Dialogue, arguments: &[&str]) -> bool {
+        let ([colour], Kind::Hex, true) = (arguments, self.board.kind, dialogue.position.is_over()) else {
+            return false;
+        };
+        let play = dialogue.position.play();
+        let returns = play.game().returns(play.state());
+        player_of(colour).is_some_and(|player| returns[usize::from(player)] < 0.0)
     }
 
     /// Plays `action` in `position`, which becomes that of the dialogue.

@@ -131,6 +131,19 @@ impl Board {
         (position.player() == Some(player)).then_some(position)
     }
 
+    /// The first stone and the swap after which the second player's one stone of Hex is at `vertex`: HexGui tells a swap by a new board with
+    /// that stone on it. None for any other move.
+    pub fn before_swap(&self, position: &Position, player: u8, vertex: &str) -> Option<[u16; 2]> {
+        if self.kind != Kind::Hex || player != 1 || !position.actions().is_empty() {
+            return None;
+        }
+        let cell = u32::from(self.find(position.play(), vertex)?);
+        let first = (cell % self.size * self.size + cell / self.size) as u16;
+        let mut position = position.clone();
+        position.step(first).ok()?;
+        Some([first, self.find(position.play(), "swap-pieces")?])
+    }
+
     /// The pass of Go.
     pub fn pass(&self) -> u16 {
         (self.size * self.size) as u16
