@@ -151,7 +151,7 @@ pub fn execute(args: RunArgs, registry: &Registry, verbosity: Verbosity, stop: &
 /// returns their number.
 ///
 /// # Errors
-/// Those of [`RunArgs::layers`], [`saved_layers`], [`check_same_run`], the factory, `start_threads`, [`Run::start`] and [`Run::resume`].
+/// Those of [`RunArgs::layers`], [`saved_layers`], a configuration of another run, the factory, `start_threads`, [`Run::start`] and [`Run::resume`].
 pub fn start(
     args: &RunArgs,
     registry: &Registry,

@@ -341,7 +341,11 @@ impl Game for Backgammon {
     /// n >= 1, n >= 2, n >= 3, max(n - 3, 0) / 2 (TD-Gammon, Tesauro 1992); then on the bar, own then other: n >= 1, n / 2;
     /// borne off, own then other: n / 15; whether a 1, 2, .., 6 is left to play; whether 1, 2, 3, 4 dice are left; pips to
     /// go, own then other, / 167; whether it is the player's turn. This includes all of pgx's observation. Then the features of
-    /// both sides, own then other: see [`features::write_side`].
+    /// both sides, own then other, 12 elements each:
+    /// pips until all checkers have passed the other side's rearmost one, / 100; whether there are any; of 36 rolls, those with which the other side hits
+    /// a blot, / 36; pips so lost over all rolls, / 432; of 36 rolls, those that take the rearmost checker on by both dice, / 36; whether the longest prime in
+    /// front of the other side's rearmost checker has 3, 4, 5, 6 points; the square of the share of points made in the home board; blots, / 4; the rearmost
+    /// checker's pips, / 24.
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
         let board = s.seen_by(player);
         let is_at_least = |n: i8, least: i8| f32::from(u8::from(n >= least));

@@ -118,12 +118,7 @@ impl Side {
     }
 }
 
-/// Writes [`SIDE_LEN`] numbers of the side that counts positive. `[12]`
-///
-/// Pips that its checkers have to go until all have passed the other side's rearmost one, / 100; whether there are any; of 36 rolls, those with
-/// which the other side hits a blot, / 36; pips so lost over all rolls, / 432; of 36 rolls, those that take the rearmost checker on by
-/// both dice, / 36; whether the longest prime in front of the other side's rearmost checker has 3, 4, 5, 6 points; the square of the share of
-/// points made in the home board; blots, / 4; the rearmost checker's pips, / 24.
+/// Writes the features of the side that counts positive, in the order of `Backgammon::observe`. `[12]`
 pub(super) fn write_side(board: &[i8; BOARD_LEN], out: &mut [f32]) {
     let side = Side::of(board);
     let other_rear = 31 - (side.other | 1).leading_zeros() as usize;
