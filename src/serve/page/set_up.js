@@ -32,7 +32,8 @@ export function placedOf(view, player) {
 
 export class SetUpScreen {
   constructor({ parameters }) {
-    this.id = "";
+    // No address continues this screen: every link to it is a position of its own.
+    this.id = null;
     document.title = "Set up a position – vecaz";
     this.game = parameters.get("game");
     this.chosen = 0;
