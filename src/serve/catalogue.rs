@@ -209,6 +209,13 @@ impl Catalogue {
         exact.or_else(resizable).map_or(UNIFORM.into(), |network| network.id.clone())
     }
 
+    /// The games called `name` for which served networks are made, the first network's first.
+    pub fn games_of_networks(&self, name: &str) -> Vec<Arc<dyn AnyGame>> {
+        let of_game = self.networks.iter().filter(|network| network.game.as_deref() == Some(name));
+        let options = of_game.filter_map(|network| network.options.as_ref()?.as_object());
+        options.filter_map(|options| self.game(name, options).ok()).collect()
+    }
+
     /// The game of a table and its options.
     ///
     /// # Errors

@@ -83,6 +83,18 @@ impl Origin {
         Ok(Self { game, play, seats: None })
     }
 
+    /// The game of a record, which need not tell what networks observe: where no served network is made for its options, by those of the first one
+    /// under which it is the same game.
+    fn of_record(site: &Site, play: Playthrough) -> Served<Self> {
+        let games = site.catalogue.games_of_networks(play.game().name());
+        let options = play.game().options();
+        if games.iter().any(|game| game.options() == options) {
+            return Self::at(site, play);
+        }
+        let same = games.into_iter().find_map(|game| play.in_game(game));
+        Self::at(site, same.unwrap_or(play))
+    }
+
     /// The position of `play`, whose rules are those of the registry's game with its options.
     fn at(site: &Site, play: Playthrough) -> Served<Self> {
         let game = site.catalogue.registry().game(play.game().name(), &play.game().options())?;
@@ -128,7 +140,7 @@ fn origin(site: &Site, request: &NewTable) -> Served<Origin> {
             Origin::at(site, play)
         }
         NewTable { record: Some(text), game: None, network: None, from: None, stored: None, .. } => {
-            Origin::at(site, records::read(text, registry)?)
+            Origin::of_record(site, records::read(text, registry)?)
         }
         NewTable { network: Some(id), game: None, from: None, stored: None, record: None, .. } => {
             let network = site.catalogue.network(id)?;

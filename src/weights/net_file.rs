@@ -7,7 +7,7 @@ use super::number_format::NumberFormat;
 use crate::batch::ErasedRules;
 use crate::error::{Error, Result};
 use crate::files::write_atomic;
-use crate::game::MAX_PLAYERS;
+use crate::game::{MAX_PLAYERS, ObsShape};
 use crate::model::{Array, NetSpec, Weights};
 use crate::net::Network;
 use crate::net::candle::checking_network;
@@ -250,13 +250,15 @@ impl NetFile {
         }
     }
 
-    /// The options of `game` that the network was trained with. Those that its program did not know yet have their defaults.
+    /// The stored options. Those of `game` that the network's program did not know yet have their defaults.
     fn options_in(&self, game: &dyn ErasedRules) -> toml::Table {
         let mut options = self.header.options.clone();
-        for key in game.keys().iter().filter(|_| self.header.game == game.name()) {
-            if let Ok(toml::Value::Table(default)) =
-                toml::from_str(&format!("{} = {}", key.name, key.default))
-                && !options.contains_key(key.name)
+        if self.header.game != game.name() {
+            return options;
+        }
+        for key in game.keys() {
+            if !options.contains_key(key.name)
+                && let Ok(default) = toml::from_str::<toml::Table>(&format!("{} = {}", key.name, key.default))
             {
                 options.extend(default);
             }
@@ -339,9 +341,19 @@ pub(super) fn evaluate(net: &NetSpec, weights: &Weights, obs: Vec<f32>) -> Resul
 
 fn expect_sizes(game: &dyn ErasedRules, net: &NetSpec) -> Result<()> {
     let sizes = game.sizes();
-    let expected = (sizes.obs, sizes.num_actions, sizes.num_players);
-    let found = (net.obs, net.num_actions, net.num_players);
-    expect_equal(&format!("the network's sizes for {}", game.name()), found, expected)
+    let text = |obs: ObsShape, num_actions: usize, num_players: usize| {
+        let ObsShape { channels, height, width } = obs;
+        let planes = if height * width == 1 { String::new() } else { format!(" x {height} x {width}") };
+        format!("observations of {channels}{planes} numbers, {num_actions} actions, {num_players} players")
+    };
+    let found = text(net.obs, net.num_actions, net.num_players);
+    let expected = text(sizes.obs, sizes.num_actions, sizes.num_players);
+    match found == expected {
+        true => Ok(()),
+        false => {
+            Err(Error::Mismatch { what: format!("the network's sizes for {}", game.name()), found, expected })
+        }
+    }
 }
 
 /// Refuses sizes that differ from the expected ones.

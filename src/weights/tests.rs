@@ -172,10 +172,21 @@ fn a_game_that_has_new_options_takes_older_networks() {
     let mut file = file("backgammon", Arch::Mlp);
     assert!(file.header.options.remove("network_sees").is_some());
     file.spec_for(&*game("backgammon")).expect("its game");
-    let points = "network_sees = 'points'".parse().expect("TOML");
-    let other = any_game("backgammon", &points).expect("valid");
+    let features = "network_sees = 'features'".parse().expect("TOML");
+    let other = any_game("backgammon", &features).expect("valid");
     let error = file.spec_for(&*other).expect_err("other observations").to_string();
     assert!(error.starts_with("the network's game: found backgammon"), "{error}");
+}
+
+#[test]
+fn other_sizes_of_the_same_game_are_named() {
+    let mut file = file("backgammon", Arch::Mlp);
+    file.header.net.obs.channels = 235;
+    let error = file.spec_for(&*game("backgammon")).expect_err("other sizes").to_string();
+    let sizes = |numbers| format!("observations of {numbers} numbers, 156 actions, 2 players");
+    let expected =
+        format!("the network's sizes for backgammon: found {}, expected {}", sizes(235), sizes(211));
+    assert_eq!(error, expected);
 }
 
 #[test]

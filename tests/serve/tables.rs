@@ -94,6 +94,32 @@ fn a_game_is_saved_and_read_back() {
     assert_eq!(server.refused("POST", "/api/tables", &json!({ "record": "{}" })).0, 400);
 }
 
+/// A match text says nothing of what a network observes: the game is that of the served network, if it is the same by its options.
+#[test]
+fn a_record_is_opened_for_the_network_that_is_served() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run").display().to_string();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_vecaz"));
+    command.args(["run", "--quiet", "--game", "backgammon", "--epochs", "1", "--games", "4", "--out", &run]);
+    for set in ["net.channels=8", "selfplay.samples_per_epoch=50", "train.min_samples=100000", "eval.every=0"]
+    {
+        command.args(["--set", set]);
+    }
+    assert!(command.status().expect("runs").success());
+    let server = Server::start(&[&run, "--threads", "1"]);
+    let text = " 0 point match\n\n Game 1\n a : 0                          b : 0\n  1) 31: 8/5 6/5                  42: 8/4 6/4\n";
+    let state = server.post("/api/tables", &json!({ "record": text }));
+    // The seven plies of the record, and the next roll, which the server deals.
+    assert_eq!((&state["plies"], &state["options"]["network_sees"]), (&json!(8), &json!("features")));
+    // Other rules stay those of the record.
+    let other = json!({ "game": "backgammon", "options": { "short_game": "true" }, "seed": 11 });
+    let saved =
+        server.send("GET", &format!("{}/record", path(&server.post("/api/tables", &other))), "", "").1;
+    let again = server.post("/api/tables", &json!({ "record": saved }));
+    let options = &again["options"];
+    assert_eq!((&options["short_game"], &options["network_sees"]), (&json!(true), &json!("points")));
+}
+
 #[test]
 fn equal_seeds_deal_equal_dice() {
     let server = Server::start(&["--threads", "1"]);

@@ -68,7 +68,7 @@ games! {
         "",
         "simple_doubles = true",
         "short_game = true\nply_limit = 120",
-        "network_sees = 'points'";
+        "network_sees = 'features'";
     blob:
         "",
         "players = 3\ncards = 13\ntrump = 'none'",
