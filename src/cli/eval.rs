@@ -92,8 +92,8 @@ pub struct EvalArgs {
     /// Time limit of the ladder: fewer networks and games, as many as fit
     #[arg(long, value_name = "M", conflicts_with_all = ["against", "positions"])]
     pub minutes: Option<f64>,
-    /// Games of the match, or of each match of a ladder; at most so many with --sprt [default: 100; 10000 with --sprt; with
-    /// --openings those that play each opening once from every seat]
+    /// Games of the match, or of each match of a ladder (there at least two from every seat); at most so many with --sprt
+    /// [default: 100; 10000 with --sprt; with --openings those that play each opening once from every seat]
     #[arg(long, value_name = "N", conflicts_with = "positions")]
     #[arg(value_parser = value_parser!(u64).range(1..=1_000_000))]
     pub games: Option<u64>,

@@ -247,7 +247,7 @@ fn execute(cli: Cli, registry: &Registry, verbosity: Verbosity) -> Result<()> {
         Command::Run(_) | Command::Eval(_) | Command::Report(_) | Command::Serve(_) | Command::Plan(_) => {
             OnSignal::Stop
         }
-        Command::Work(_) => OnSignal::Finish,
+        Command::Work(_) | Command::Tune(_) => OnSignal::Finish,
         _ => OnSignal::Exit,
     })?;
     match cli.command {
@@ -256,7 +256,7 @@ fn execute(cli: Cli, registry: &Registry, verbosity: Verbosity) -> Result<()> {
         Command::Top(args) => top::execute(args),
         Command::BenchScaling(args) => bench_scaling::execute(args, registry),
         Command::Plan(args) => plan::execute(args, registry, &stop),
-        Command::Tune(args) => tune::execute(args, registry),
+        Command::Tune(args) => tune::execute(args, registry, &stop),
         Command::ExportWeights(args) => threads::start_threads(0).and_then(|_| export_weights::execute(args)),
         Command::ImportWeights(args) => {
             threads::start_threads(0).and_then(|_| import_weights::execute(args, registry))

@@ -15,6 +15,7 @@ use crate::run::memory::MemoryPlan;
 use crate::scaling::tuning::{Axis, Meter, Tried, Tuning};
 use crate::scaling::{BenchNetwork, check_memory, simulation_rate};
 use crate::source::Source;
+use crate::stop::Stop;
 use crate::words::count;
 use clap::{Args, value_parser};
 use std::num::NonZero;
@@ -34,7 +35,8 @@ configuration's own values, and measures the best ones again. The configuration 
 `vecaz run --config FILE`. More games at once play with older weights, so an epoch has at least four samples for each of
 them. More than one leaf a pass changes the search (virtual loss), so it is tried only with --leaves. Run it while the
 machine does nothing else. Rates of a trained network differ by its hits in the evaluation cache: --run measures one.
-Games, leaves and polls change which games a run plays; threads and the cache change no result.";
+Games, leaves and polls change which games a run plays; threads and the cache change no result. Ctrl-C ends the search
+after the measurement that is running, and --out gets the fastest so far.";
 
 /// Samples of an epoch for each game at once, at least.
 const SAMPLES_PER_GAME: usize = 4;
@@ -80,11 +82,12 @@ pub struct TuneArgs {
     pub out: Option<PathBuf>,
 }
 
-/// Finds the fastest settings, prints what was measured, and writes the configuration.
+/// Finds the fastest settings, prints what was measured, and writes the configuration. Once `stop` is requested, it takes those so far.
 ///
 /// # Errors
-/// Those of the configuration, of the first measurement, and [`Error::Io`] if the file cannot be written.
-pub fn execute(args: TuneArgs, registry: &Registry) -> Result<()> {
+/// Those of the configuration, of the first measurement, and [`Error::Io`] if the file cannot be written; [`Error::Stopped`] once all is
+/// written.
+pub fn execute(args: TuneArgs, registry: &Registry, stop: &Stop) -> Result<()> {
     if !(args.minutes > 0.0 && args.minutes <= 1e6) {
         return Err(Error::config("--minutes", args.minutes, "more than 0, at most 1000000"));
     }
@@ -116,6 +119,7 @@ pub fn execute(args: TuneArgs, registry: &Registry) -> Result<()> {
         started: Instant::now(),
         measured: 0,
         deadline,
+        stop,
     };
     print(&format!("{}\n", meter.table.header(&COLUMNS)))?;
     let start = own_values(&axes, &config, cores);
@@ -129,7 +133,8 @@ pub fn execute(args: TuneArgs, registry: &Registry) -> Result<()> {
         found.run.threads = 0;
     }
     write_atomic(&out, file_text(&found, best.rate(), cores)?.as_bytes())?;
-    print(&wrap(&summary(&axes, &tried, own, &out), sentence_width()))
+    print(&wrap(&summary(&axes, &tried, own, &out), sentence_width()))?;
+    stop.check()
 }
 
 /// The values to try of each setting, in the order of `with_values`.
@@ -197,6 +202,7 @@ struct SelfPlayMeter<'a> {
     started: Instant,
     measured: u32,
     deadline: Option<Instant>,
+    stop: &'a Stop,
 }
 
 const COLUMNS: [Column; 7] = [
@@ -248,7 +254,8 @@ impl Meter for SelfPlayMeter<'_> {
     fn is_over(&self, more: usize) -> bool {
         let each = self.started.elapsed() / self.measured.max(1);
         let end = Instant::now().checked_add(each.saturating_mul(more as u32));
-        self.deadline.is_some_and(|deadline| end.is_none_or(|end| end > deadline))
+        self.stop.cause().is_some()
+            || self.deadline.is_some_and(|deadline| end.is_none_or(|end| end > deadline))
     }
 }
 

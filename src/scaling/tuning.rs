@@ -48,7 +48,7 @@ pub trait Meter {
     /// Those of a measurement.
     fn measure(&mut self, values: &[u64]) -> Result<Option<f64>>;
 
-    /// True if there is no time for `more` measurements.
+    /// True if there is no time for `more` measurements, or none shall be made any more.
     fn is_over(&self, more: usize) -> bool;
 }
 
@@ -92,7 +92,7 @@ impl<'a> Tuning<'a> {
         }
     }
 
-    /// Measures every combination, the start first, and returns all, the one to take first.
+    /// Measures every combination, the start first, until the meter is over, and returns all that were measured, the one to take first.
     ///
     /// # Errors
     /// Those of the measurements.
@@ -107,6 +107,9 @@ impl<'a> Tuning<'a> {
                 index
             });
             let at = at.collect::<Vec<_>>();
+            if self.meter.is_over(1) {
+                break;
+            }
             self.rate(&at)?;
         }
         self.finish()
@@ -287,5 +290,8 @@ mod tests {
         meter.made.sort();
         meter.made.dedup();
         assert_eq!(meter.made.len(), 28);
+        let mut meter = Formula { of: peak, left: 9, made: Vec::new() };
+        let found = Tuning::new(&axes, vec![1, 1], &mut meter).exhaust().unwrap();
+        assert_eq!((found.len(), meter.made.len()), (9, 9), "the meter is over after nine measurements");
     }
 }

@@ -96,6 +96,29 @@ fn a_match_that_is_interrupted_prints_the_games_that_are_over() {
     assert!(!Path::new(&target).exists(), "a file has whole matches only");
 }
 
+#[cfg(unix)]
+#[test]
+fn settings_that_were_tried_before_an_interrupt_are_kept() {
+    let file = sibling_path("tuned_in_part.toml");
+    let out = file.display().to_string();
+    let args = ["tune", "--game", "tic_tac_toe", "--threads", "1", "--exhaustive", "--out", &out];
+    let mut child = process(&args).args(["--set", "search.simulations=8"]).spawn().expect("runs");
+    let stdout = child.stdout.as_mut().expect("a pipe");
+    // The header and one row.
+    let mut lines = 0;
+    while lines < 2 {
+        let mut byte = [0];
+        assert_eq!(stdout.read(&mut byte).expect("read"), 1, "it ended");
+        lines += usize::from(byte[0] == b'\n');
+    }
+    let output = interrupt(child);
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(130), "{text}");
+    assert!(text.contains("\nfastest of ") || text.starts_with("fastest of "), "{text}");
+    let config: toml::Table = std::fs::read_to_string(&file).expect("written").parse().expect("TOML");
+    assert_eq!(config["game"]["name"].as_str(), Some("tic_tac_toe"));
+}
+
 /// The first line of stderr, which is written after ten seconds.
 fn first_line(child: &mut Child) -> String {
     let mut line = Vec::new();
