@@ -17,7 +17,6 @@ device_constants! {
 const FACES: u32 = 0x7E;
 
 /// The checkers of one side, who counts positive, before those of the other.
-#[derive(Clone, Copy)]
 struct Side {
     /// Points with at least one own checker, and the bar.
     own: u32,
