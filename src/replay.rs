@@ -2,6 +2,7 @@
 //! come in, batches go out; the rules of their game give the observations. Knows no search, and of a
 //! network only its list of heads.
 
+mod baselines;
 mod targets;
 mod train_batch;
 
@@ -16,6 +17,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use targets::CHUNK;
 
+pub use baselines::Baselines;
 pub use targets::{GameTarget, TargetList};
 pub use train_batch::{TargetColumns, TrainBatch};
 
@@ -216,8 +218,6 @@ impl Replay {
 
     /// Draws the sample index and the symmetry of row `row` of a batch.
     pub fn draw(&self, plan: BatchPlan, row: usize) -> (usize, u64) {
-        let key = Key::new(plan.seed, Purpose::Batch).with(plan.number).with(row as u64);
-        let at = key.stream().below(self.len());
         let symmetry = match plan.symmetries {
             Symmetries::Identity => 0,
             Symmetries::Random => {
@@ -226,7 +226,12 @@ impl Replay {
                 rng.below(self.sizes.num_symmetries as usize) as u64
             }
         };
-        (at, symmetry)
+        (self.draw_sample(plan, row), symmetry)
+    }
+
+    /// Draws the sample index of row `row` of a batch.
+    fn draw_sample(&self, plan: BatchPlan, row: usize) -> usize {
+        Key::new(plan.seed, Purpose::Batch).with(plan.number).with(row as u64).stream().below(self.len())
     }
 
     fn write_policy(

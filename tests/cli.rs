@@ -8,6 +8,8 @@ mod cost;
 mod encodings;
 #[path = "cli/inspect.rs"]
 mod inspect;
+#[path = "cli/learning.rs"]
+mod learning;
 #[path = "cli/listing.rs"]
 mod listing;
 #[path = "cli/long_work.rs"]

@@ -227,3 +227,52 @@ fn an_unknown_target_is_refused_with_those_of_the_game() {
     let none = refused("connect_four", "ownership");
     assert!(none.contains("net.auxiliary: got ownership, expected an empty text"), "{none}");
 }
+
+/// A buffer with the decisions of a random game and random values for each player.
+fn random_samples(game: &Arc<dyn AnyGame>) -> Replay {
+    let players = game.sizes().num_players;
+    let mut replay = Replay::new(game.as_ref(), 90);
+    let mut rng = Key::new(8, Purpose::Evaluation).stream();
+    let mut play = Playthrough::new(game.clone());
+    while play.turn() != Turn::Over {
+        let (state, actions) = (play.state().to_vec(), play.legal().to_vec());
+        if let Turn::Player(player) = play.turn() {
+            let values = (0..players).map(|p| rng.uniform() - 0.2 * p as f32).collect();
+            let policy = vec![1.0 / actions.len() as f32; actions.len()];
+            let (state, actions) = (state.clone(), actions.clone());
+            replay.push(&Sample { state, player, actions, policy, values }, &[]);
+        }
+        play.step(actions[rng.below(actions.len())]).expect("legal");
+    }
+    replay
+}
+
+fn mean(numbers: &[f64]) -> f64 {
+    numbers.iter().sum::<f64>() / numbers.len() as f64
+}
+
+#[test]
+fn baselines_are_the_losses_of_constant_predictions_on_the_batches() {
+    for (name, symmetries) in [("othello", Symmetries::Random), ("blob", Symmetries::Identity)] {
+        let game = any_game(name, &toml::Table::new()).expect("registered");
+        let (players, replay) = (game.sizes().num_players, random_samples(&game));
+        let plan = BatchPlan { size: 70, seed: 5, number: 3, symmetries };
+        let found = replay.baselines(plan, 4);
+        let batches = (3..7).map(|number| replay.batch(game.as_ref(), BatchPlan { number, ..plan }));
+        let (mut logs, mut of_seats) = (Vec::new(), vec![Vec::new(); players]);
+        for batch in batches {
+            let rows = batch.legal.chunks_exact(game.sizes().num_actions);
+            logs.extend(rows.map(|row| (row.iter().filter(|&&legal| legal == 1).count() as f64).ln()));
+            let values = batch.targets["values"].iter().zip((0..players).cycle());
+            values.for_each(|(&value, seat)| of_seats[seat].push(f64::from(value)));
+        }
+        let error = |values: &Vec<f64>| {
+            let constant = mean(values);
+            mean(&values.iter().map(|value| (value - constant).powi(2)).collect::<Vec<_>>())
+        };
+        let expected = mean(&of_seats.iter().map(error).collect::<Vec<_>>());
+        assert!((found.constant_values - expected).abs() < 1e-6, "{name}: {found:?} {expected}");
+        let uniform = found.uniform_policy.expect("policies");
+        assert!((uniform - mean(&logs)).abs() < 1e-6 && uniform > 0.5, "{name}: {uniform}");
+    }
+}

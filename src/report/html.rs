@@ -4,6 +4,7 @@ use super::charts::{page_charts, page_style};
 use super::compact::compact;
 use super::games::{GameSections, ReportGame};
 use super::ladder;
+use super::learning;
 use super::metrics::{EpochRecord, RootCacheUse, Strength, head_names};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -27,6 +28,7 @@ h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.1rem; margin: 2r
 .facts { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1rem 0; padding: 0; list-style: none; }
 .facts li { background: var(--paper); border: 1px solid var(--line); border-radius: 6px; padding: .4rem .9rem; }
 .facts b { display: block; font-size: 1.15rem; } .facts span, figcaption { color: var(--faint); font-size: .85rem; }
+.warning { background: var(--paper); border: 1px solid var(--line); border-left: 4px solid #c60; border-radius: 6px; padding: .4rem .9rem; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(380px, 100%), 1fr)); gap: .9rem; }
 @media (max-width: 500px) { body { padding: .6rem; } figcaption { padding: 0 .6rem; } }
 details { margin: 0 0 1rem; } summary { color: var(--faint); cursor: pointer; }
@@ -73,6 +75,7 @@ impl Report<'_> {
     pub fn page(&self) -> Result<String> {
         let mut page = page_head(&title(self.config));
         page += &facts(self.records);
+        page += &self.warnings();
         page += &page_charts(self.records, self.random_outcome_error, escape)?;
         if let Some(ladder) = self.ladder {
             page += &ladder::section(ladder, escape)?;
@@ -87,6 +90,16 @@ impl Report<'_> {
         page += &settings(self.config)?;
         page += "</body>\n</html>\n";
         Ok(page)
+    }
+
+    /// What the metrics say about a network that learns nothing, if they do.
+    fn warnings(&self) -> String {
+        let sentences = learning::warnings(self.config, self.records)
+            .into_iter()
+            .map(|warning| warning.sentence(self.config));
+        sentences
+            .map(|sentence| format!("<p class=\"warning\">Warning: {}.</p>\n", escape(&sentence)))
+            .collect()
     }
 }
 
@@ -291,6 +304,21 @@ mod tests {
         let links = ["src=", "href=", "@import", "<script"];
         assert!(links.iter().all(|link| !page.contains(link)));
         assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
+    }
+
+    #[test]
+    fn a_network_that_learns_nothing_is_named_before_the_charts() {
+        let mut records = sample_records(5);
+        let config = config("search.algorithm='puct'");
+        assert!(!page(&config, &records).contains("<p class=\"warning\">"));
+        for losses in records.iter_mut().skip(1).filter_map(|record| record.losses.as_mut()) {
+            losses.value_constant = Some(losses.value);
+        }
+        let page = page(&config, &records);
+        let (before, after) = page.split_once("<p class=\"warning\">Warning: ").expect("a warning");
+        assert!(after.starts_with("the network learns nothing about results: in epochs 2 to 5 "), "{after}");
+        assert!(before.contains("class=\"facts\"") && after.contains("<svg"));
+        assert!(!after.contains("<p class=\"warning\">"), "one sign only");
     }
 
     #[test]

@@ -107,8 +107,16 @@ pub struct EpochLosses {
     pub policy: f64,
     /// Kullback-Leibler divergence of the policy from its target (cross-entropy minus the target's entropy), in nats.
     pub policy_kl: f64,
+    /// Cross-entropy of uniform play over the legal actions, in nats: the mean of ln(number of legal actions). The entropy of the
+    /// targets is `policy - policy_kl`; where it is near this, the search tells the network nothing. None without policy targets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy_uniform: Option<f64>,
     /// Squared error of the values.
     pub value: f64,
+    /// Squared error of predicting the mean of the value targets: their variance. Where `value` is not below it, the network has
+    /// learned nothing about results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value_constant: Option<f64>,
     /// Losses of further heads by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub heads: BTreeMap<String, f64>,
@@ -147,7 +155,9 @@ impl EpochRecord {
         let all = [
             ("loss/policy", losses(|l| l.policy)),
             ("loss/policy_kl", losses(|l| l.policy_kl)),
+            ("loss/policy_uniform", self.losses.as_ref().and_then(|l| l.policy_uniform)),
             ("loss/value", losses(|l| l.value)),
+            ("loss/value_constant", self.losses.as_ref().and_then(|l| l.value_constant)),
             ("train/grad_norm", losses(|l| l.grad_norm)),
             ("train/lr", losses(|l| l.lr)),
             ("train/updates", Some(self.updates as f64)),
@@ -341,7 +351,9 @@ pub(super) fn sample_records(epochs: u64) -> Vec<EpochRecord> {
         let losses = EpochLosses {
             policy: short(1.1 + 0.8 / x),
             policy_kl: short(0.2 + 0.5 / x),
+            policy_uniform: Some(2.5),
             value: short(0.4 + 0.5 / x),
+            value_constant: Some(0.95),
             heads: BTreeMap::new(),
             grad_norm: short(0.3 + 0.1 * (x * 1.7).sin()),
             lr: short(2e-3 * (1.0 - x / 60.0)),

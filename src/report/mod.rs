@@ -7,6 +7,7 @@ pub mod comparison;
 pub mod games;
 pub mod ladder;
 pub mod layout;
+pub mod learning;
 pub mod metrics;
 pub mod plan;
 pub mod progress;

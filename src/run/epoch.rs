@@ -362,10 +362,13 @@ impl Training<'_> {
             report(made);
         }
         let mean = |sum: f64| sum / made as f64;
-        let losses = (made > 0).then(|| EpochLosses {
+        let baselines = (made > 0).then(|| replay.baselines(plan, made));
+        let losses = baselines.map(|baselines| EpochLosses {
             policy: mean(sum.policy),
             policy_kl: mean(sum.policy_kl),
+            policy_uniform: baselines.uniform_policy,
             value: mean(sum.value),
+            value_constant: Some(baselines.constant_values),
             heads: sum.heads.into_iter().map(|(name, loss)| (name, mean(loss))).collect(),
             grad_norm: mean(sum.grad_norm),
             lr: sum.lr,

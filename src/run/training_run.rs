@@ -25,6 +25,7 @@ use crate::replay::Replay;
 use crate::report::REPORT;
 use crate::report::exporter::Exporter;
 use crate::report::html::Report;
+use crate::report::learning;
 use crate::report::metrics::{self, EpochRecord, MetricsLog, RootCacheUse};
 use crate::report::progress::Progress;
 use crate::report::prometheus::MetricsText;
@@ -263,6 +264,9 @@ impl Run {
                     progress.finish();
                     progress.set_run(self.eta());
                     progress.epoch(&record)?;
+                    for warning in learning::new_warnings(&self.config, self.metrics.records()) {
+                        progress.note(&format!("warning: {}", warning.sentence(&self.config)))?;
+                    }
                     if let Some(call) = &mut self.on_epoch {
                         call(&record);
                     }

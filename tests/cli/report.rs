@@ -4,7 +4,7 @@ use super::*;
 use std::collections::BTreeMap;
 
 /// The texts between `open` and `close`, in their order.
-fn between<'a>(page: &'a str, open: &str, close: &str) -> Vec<&'a str> {
+pub(super) fn between<'a>(page: &'a str, open: &str, close: &str) -> Vec<&'a str> {
     page.split(open).skip(1).filter_map(|rest| Some(rest.split_once(close)?.0)).collect()
 }
 
