@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Runs short settings with two programs and compares every file they write, byte for byte.
 
-    benches/same_bytes.py OLD_PROGRAM NEW_PROGRAM [--only TEXT] [--jobs N] [--keep FOLDER] [--list]
+    benches/same_bytes.py OLD_PROGRAM NEW_PROGRAM [--only TEXT] [--isas OLD,NEW] [--jobs N] [--keep FOLDER] [--list]
 
 OLD_PROGRAM and NEW_PROGRAM are `vecaz` executables of two commits. Each setting below is one run of a second or two: between them they
 cover every game, algorithm, architecture, number format and instruction set that the machine has. Compared are games, replay, weights,
 trainer and progress of every checkpoint, findings, the configuration and the metrics; then what `eval`, `verify`, `export-weights` and
 `inspect` write. Left out are times: event files, the report, every metric that is a duration or a rate, and the seconds in `progress.bin`
-with the checksum after them, and the manifest, which has the checksums of these files. Keys that one program calls otherwise are given to each as it knows them (RENAMED_KEYS).
+with the checksum after them, and the manifest, which has the checksums of these files. With `--isas` each program takes the instruction set
+given for it, so that the same program, or one of another architecture (a script that starts it in an emulator), shows that all give the
+same bits. Keys that one program calls otherwise are given to each as it knows them (RENAMED_KEYS).
 
 The exit code is 1 where a file differs or one program refuses a setting that the other runs. Python 3.11, no packages.
 """
@@ -92,7 +94,11 @@ SETTINGS = {
     " search.reuse=false search.determinisations=2 selfplay.games=4 eval.match_games=2",
     "blob puct one hand": f"game.name=blob game.players=5 game.cards=3 {MLP} {PUCT} search.reuse=false search.solver=false search.leaves=2",
 }
-INSTRUCTIONS = {"f32": ("avx512", "avx2", "portable"), "bf16": ("amx", "avx512", "avx2", "portable"), "int8": ("amx", "avx512")}
+INSTRUCTIONS = {
+    "f32": ("avx512", "avx2", "neon", "portable"),
+    "bf16": ("amx", "avx512", "avx2", "neon", "portable"),
+    "int8": ("amx", "avx512", "avx2", "neon", "portable"),
+}
 for precision, names in INSTRUCTIONS.items():
     for isa in names:
         SETTINGS[f"isa {precision} {isa}"] = f"{CONNECT_FOUR} net.precision={precision} net.isa={isa} run.epochs=1"
@@ -116,8 +122,9 @@ POSITIONS = "assets/positions/connect_four.jsonl"
 class Program:
     """An executable and the keys of its configuration."""
 
-    def __init__(self, path, folder):
+    def __init__(self, path, folder, isa):
         self.path = os.path.abspath(path)
+        self.isa = isa
         probe = self.run(["run", "--game", "tic_tac_toe", "--epochs", "1", "--games", "2", "--sims", "2", "--out", folder]
                          + [part for key in ("selfplay.samples_per_epoch=1", "eval.every=0") for part in ("--set", key)])
         if probe.returncode:
@@ -216,7 +223,8 @@ def compare(old, new):
 
 def compare_configs(old, new):
     old, new = (flat(load_toml(os.path.join(run, "config.toml"))) for run in (old, new))
-    return [f"config.toml: {key}: {old[key]} and {new[key]}" for key in old.keys() & new.keys() if old[key] != new[key]]
+    common = (old.keys() & new.keys()) - {"net.isa"}
+    return [f"config.toml: {key}: {old[key]} and {new[key]}" for key in common if old[key] != new[key]]
 
 
 def last_words(result):
@@ -240,7 +248,8 @@ def resumed(programs, runs, folder):
         for section, table in tables.items():
             lines = (f"{programs[1].spell(f'{section}.{name}={json.dumps(value)}')}" for name, value in table.items())
             file.write(f"[{section}]\n" + "".join(line.split(".", 1)[1] + "\n" for line in lines))
-    for arguments in (["verify", run, "--accept"], ["run", "--resume", run]):
+    isa = ["--set", f"net.isa={programs[1].isa}"] if programs[1].isa else []
+    for arguments in (["verify", run, "--accept"], ["run", "--resume", run, *isa]):
         done = programs[1].run(arguments)
         if done.returncode:
             return [f"resuming the old checkpoint: {last_words(done)}"]
@@ -256,6 +265,8 @@ def check(name, programs, folder, root):
         arguments = ["run", "--out", run]
         for key, value in keys.items():
             arguments += ["--set", program.spell(f"{key}={value}")]
+        if program.isa:
+            arguments += ["--set", f"net.isa={program.isa}"]
         results.append(program.run(arguments))
         runs.append(run)
     failed = [result for result in results if result.returncode]
@@ -292,17 +303,22 @@ def main():
     parser.add_argument("old")
     parser.add_argument("new")
     parser.add_argument("--only", default="", help="settings whose name contains this")
+    parser.add_argument("--isas", default=",", help="net.isa of the old and the new program in all settings, e.g. avx512,neon")
     parser.add_argument("--jobs", type=int, default=1, help="settings at a time")
     parser.add_argument("--keep", help="keep the runs in this folder")
     parser.add_argument("--list", action="store_true", help="print the names of the settings and end")
     args = parser.parse_args()
-    names = [name for name in SETTINGS if args.only in name]
+    isas = args.isas.split(",")
+    if len(isas) != 2:
+        parser.error(f"--isas {args.isas}: expected two names with a comma between them")
+    names = [name for name in SETTINGS if args.only in name and not (any(isas) and name.startswith("isa "))]
     if args.list:
         return print("\n".join(names))
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     scratch = args.keep or tempfile.mkdtemp(prefix="same-bytes-")
     try:
-        programs = [Program(path, os.path.join(scratch, f"probe-{i}")) for i, path in enumerate((args.old, args.new))]
+        paths = enumerate(zip((args.old, args.new), isas))
+        programs = [Program(path, os.path.join(scratch, f"probe-{i}"), isa) for i, (path, isa) in paths]
         old, new = ({RENAMED_KEYS.get(key, key) for key in program.keys} for program in programs)
         for key in sorted(old ^ new):
             print(f"key {key}: only the {'old' if key in old else 'new'} program has it")

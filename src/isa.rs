@@ -22,18 +22,20 @@ pub enum Isa {
     Avx512,
     /// x86-64 with AVX2, FMA and BMI.
     Avx2,
+    /// 64-bit ARM, all of whose machines have NEON.
+    Neon,
     /// Plain Rust on any machine.
     Portable,
 }
 
 impl Isa {
     /// All instruction sets, best first.
-    pub const ALL: [Self; 4] = [Self::Amx, Self::Avx512, Self::Avx2, Self::Portable];
+    pub const ALL: [Self; 5] = [Self::Amx, Self::Avx512, Self::Avx2, Self::Neon, Self::Portable];
 
     /// The best instruction set of this machine for plain Rust, for which AMX has no instructions.
     pub fn detect() -> Self {
         static BEST: OnceLock<Isa> = OnceLock::new();
-        let best = || [Self::Avx512, Self::Avx2].into_iter().find(|isa| isa.is_available());
+        let best = || [Self::Avx512, Self::Avx2, Self::Neon].into_iter().find(|isa| isa.is_available());
         *BEST.get_or_init(|| best().unwrap_or(Self::Portable))
     }
 
@@ -48,6 +50,7 @@ impl Isa {
             Self::Amx => "amx",
             Self::Avx512 => "avx512",
             Self::Avx2 => "avx2",
+            Self::Neon => "neon",
             Self::Portable => "portable",
         }
     }
@@ -72,6 +75,7 @@ impl Isa {
                     && is_x86_feature_detected!("popcnt")
                     && is_x86_feature_detected!("lzcnt")
             }
+            Self::Neon => false,
             Self::Portable => true,
         }
     }
@@ -79,7 +83,7 @@ impl Isa {
     /// Whether this machine has it.
     #[cfg(not(target_arch = "x86_64"))]
     pub fn is_available(self) -> bool {
-        self == Self::Portable
+        self == Self::Portable || (self == Self::Neon && cfg!(target_arch = "aarch64"))
     }
 }
 
@@ -100,6 +104,31 @@ impl Avx512Extension {
         match self {
             Self::Bf16 => is_x86_feature_detected!("avx512bf16"),
             Self::Vnni => is_x86_feature_detected!("avx512vnni"),
+        }
+    }
+}
+
+/// Instructions that some machines with [`Isa::Neon`] have in addition.
+#[cfg(target_arch = "aarch64")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NeonExtension {
+    /// Widening products of bfloat16, `bfmlalb` and `bfmlalt`.
+    Bf16,
+    /// Products of signed bytes, `sdot`.
+    DotProduct,
+    /// Products of signed bytes with unsigned ones, `sudot`.
+    I8mm,
+}
+
+#[cfg(target_arch = "aarch64")]
+impl NeonExtension {
+    /// Whether this machine has it.
+    pub fn is_available(self) -> bool {
+        use std::arch::is_aarch64_feature_detected;
+        match self {
+            Self::Bf16 => is_aarch64_feature_detected!("bf16"),
+            Self::DotProduct => is_aarch64_feature_detected!("dotprod"),
+            Self::I8mm => is_aarch64_feature_detected!("i8mm"),
         }
     }
 }
@@ -158,12 +187,18 @@ pub(crate) fn prefetch_at<T>(p: *const T) {
         // SAFETY: a prefetch reads nothing and never faults, whatever the address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) };
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    {
+        use std::arch::asm;
+        // SAFETY: as above.
+        unsafe { asm!("prfm pldl1keep, [{}]", in(reg) p, options(readonly, nostack, preserves_flags)) };
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = p;
 }
 
 /// Defines the method `$name`, which calls `self.$inner()` compiled for the instruction set `self.isa`. `$inner` must be
-/// `inline(always)`. It may have a type parameter: `$wide` for AVX2 and above, `$plain` for the portable version.
+/// `inline(always)`. It may have a type parameter: `$wide` for an instruction set with vectors, `$plain` for the portable version.
 macro_rules! per_isa {
     ($vis:vis fn $name:ident / $avx512:ident / $avx2:ident = $inner:ident $(::<$wide:ty | $plain:ty>)? (&mut self $(, $arg:ident : $ty:ty)*) $(-> $out:ty)?) => {
         $vis fn $name(&mut self $(, $arg: $ty)*) $(-> $out)? {
@@ -173,7 +208,11 @@ macro_rules! per_isa {
                 $crate::isa::Isa::Amx | $crate::isa::Isa::Avx512 => return unsafe { self.$avx512($($arg),*) },
                 // SAFETY: as above.
                 $crate::isa::Isa::Avx2 => return unsafe { self.$avx2($($arg),*) },
-                $crate::isa::Isa::Portable => {}
+                $crate::isa::Isa::Neon | $crate::isa::Isa::Portable => {}
+            }
+            #[cfg(target_arch = "aarch64")]
+            if self.isa == $crate::isa::Isa::Neon {
+                return self.$inner$(::<$wide>)?($($arg),*);
             }
             self.$inner$(::<$plain>)?($($arg),*)
         }

@@ -1,8 +1,8 @@
 //! exp, ln, tanh and powers, equal to the bit on every machine, backend and C library: all that lies between weights and games uses these.
 //!
-//! The functions use only additions, multiplications, divisions and bit operations in a fixed order, none of them fused. A
-//! compiler that does not contract (Rust never does; kernels are built with contraction off) gives the same result on all
-//! hardware, with or without fused multiply-add. Twin: `kernels/math.cuh`.
+//! The functions use only additions, multiplications, divisions and bit operations in a fixed order, none of them fused but
+//! [`mul_add`]. A compiler that does not contract (Rust never does; kernels are built with contraction off) gives the same result on
+//! all hardware, with or without fused multiply-add. Twin: `kernels/math.cuh`.
 //!
 //! Polynomials: Cephes `expf`, `logf` and `tanhf` (S. Moshier, public domain). Largest errors in units in the last place (ulp), which
 //! the unit tests measure against f64: [`exp`] 1.0, [`ln`] 0.9, [`ln_1p`] 2.5, [`tanh`] 1.4,
@@ -105,6 +105,54 @@ pub fn tanh(x: f32) -> f32 {
     }
     let large = 1.0 - 2.0 / (exp(size + size) + 1.0);
     if x < 0.0 { -large } else { large }
+}
+
+/// a * b + c, rounded once.
+#[inline(always)]
+pub fn mul_add(a: f32, b: f32, c: f32) -> f32 {
+    mul_add_each([a], [b], [c])[0]
+}
+
+/// [`mul_add`] of each lane. Where the architecture need not have a fused instruction the sum is rounded to f64, then to f32, which is right
+/// unless the first rounding ends at a number that the second one must decide.
+#[inline(always)]
+pub fn mul_add_each<const N: usize>(a: [f32; N], b: [f32; N], c: [f32; N]) -> [f32; N] {
+    if cfg!(target_arch = "aarch64") {
+        return std::array::from_fn(|lane| a[lane].mul_add(b[lane], c[lane]));
+    }
+    // The product of two numbers of 24 bits is exact.
+    let sums: [f64; N] =
+        std::array::from_fn(|lane| f64::from(a[lane]) * f64::from(b[lane]) + f64::from(c[lane]));
+    if sums.iter().fold(false, |any, &sum| any | is_rounded_in_doubt(sum)) {
+        return std::array::from_fn(|lane| mul_add_to_odd(a[lane], b[lane], c[lane]));
+    }
+    sums.map(|sum| sum as f32)
+}
+
+/// Whether a number lies half-way between two of f32, or becomes a denormal one.
+#[inline(always)]
+fn is_rounded_in_doubt(sum: f64) -> bool {
+    /// The bits that f32 lacks, and the highest of them.
+    const LACKING: u64 = (1 << 29) - 1;
+    const HALF: u64 = 1 << 28;
+    let denormal = sum.abs() < f64::from(f32::MIN_POSITIVE) && sum != 0.0;
+    denormal | (sum.to_bits() & LACKING == HALF)
+}
+
+/// [`mul_add`] with the sum in f64 rounded to odd: its last bit then tells of all that was lost, and the second rounding is right (Boldo and
+/// Melquiond 2008, "Emulation of a FMA and correctly rounded sums").
+fn mul_add_to_odd(a: f32, b: f32, c: f32) -> f32 {
+    let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
+    let sum = product + c;
+    // What the sum lost (Knuth's TwoSum).
+    let part = sum - product;
+    let lost = (product - (sum - part)) + (c - part);
+    let away = (lost > 0.0) == (sum > 0.0);
+    // NaN, as after an overflow, is neither.
+    let is_inexact = lost > 0.0 || lost < 0.0;
+    let bits = sum.to_bits();
+    let odd = if away { bits + 1 } else { bits.wrapping_sub(1) };
+    f64::from_bits(if is_inexact && bits & 1 == 0 { odd } else { bits }) as f32
 }
 
 /// x^n by squaring.
@@ -233,6 +281,33 @@ mod tests {
         for n in [0, 1, 2, 3, 10, 1001, 123_456] {
             let right = 0.999_f64.powi(n);
             assert!((power(0.999, n as u64) - right).abs() <= 1e-11 * right, "{n}");
+        }
+    }
+
+    /// Numbers of every size, whose sums often cancel.
+    fn any_numbers() -> impl Strategy<Value = [f32; 3]> {
+        let number = || prop_oneof![any::<u32>().prop_map(f32::from_bits), (-64i8..64).prop_map(f32::from)];
+        (number(), number(), number(), 0..4u8, -2i32..3).prop_map(|(a, b, c, kind, ulps)| match kind {
+            // Near the product, near half a unit in its last place, or anything.
+            0 => [a, b, -f32::from_bits((a * b).to_bits().wrapping_add_signed(ulps))],
+            1 => [a, b, a * b * f32::EPSILON.powi(ulps) * 0.5],
+            _ => [a, b, c],
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// The standard library's is exact with the C library of every machine that tests run on.
+        #[test]
+        fn mul_add_rounds_once([a, b, c] in any_numbers()) {
+            let expected = a.mul_add(b, c);
+            let [first, second] = mul_add_each([a, 1.0], [b, 1.0], [c, f32::EPSILON]);
+            for found in [mul_add(a, b, c), mul_add_to_odd(a, b, c), first] {
+                let same = found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan();
+                prop_assert!(same, "{a:e} * {b:e} + {c:e}: {found:e}, expected {expected:e}");
+            }
+            prop_assert_eq!(second, 1.0 + f32::EPSILON);
         }
     }
 

@@ -5,15 +5,26 @@
 //! find vectors in plain loops takes them apart as often as not, so operations are named one by one.
 
 mod row;
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+#[cfg(target_arch = "aarch64")]
+pub(crate) use aarch64::Neon;
 #[cfg(test)]
 pub(crate) use row::device_constants;
 pub use row::{Argmax, F8, I8, LANES};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{Avx2, Avx512};
 
+/// The registers of the row loops where there is an instruction set with vectors of eight lanes, or two of four.
+#[cfg(target_arch = "x86_64")]
+pub(crate) type RowSimd = Avx2;
+#[cfg(target_arch = "aarch64")]
+pub(crate) type RowSimd = Neon<2>;
+
+use crate::math;
 use std::fmt::Debug;
 
 /// A register as an array of its lanes.
@@ -50,8 +61,7 @@ unsafe impl<const N: usize> Register<i32> for [i32; N] {}
 
 /// The vector registers of one instruction set.
 ///
-/// A method's body here defines its result, to the bit; an instruction set overrides it where it has an instruction. Only
-/// [`Simd::mul_add`] differs: see there.
+/// A method's body here defines its result, to the bit; an instruction set overrides it where it has an instruction.
 ///
 /// Methods may be called only inside functions that are compiled for the instruction set (`#[target_feature]`) and run where the
 /// machine has it; they are `inline(always)` for that reason.
@@ -121,20 +131,16 @@ pub trait Simd: Copy + Debug + PartialEq {
         zip(a, b, |a: f32, b| a / b)
     }
 
-    /// a * b + c for matrix products: rounded once where the instruction set has a fused multiply-add, else twice. So its last bits
-    /// depend on the instruction set, and the row loops, whose results must not, do without.
+    /// a * b + c, rounded once.
+    fn mul_add(a: Self::F32, b: Self::F32, c: Self::F32) -> Self::F32;
+
+    /// Whether [`Simd::mul_add_lane`] is one instruction, so that numbers of a row are best loaded a register at a time.
+    const BY_LANE: bool = false;
+
+    /// a\[LANE\] * b + c, rounded once.
     #[inline(always)]
-    fn mul_add(a: Self::F32, b: Self::F32, c: Self::F32) -> Self::F32 {
-        // Every aarch64 machine has the fused instruction.
-        let fused =
-            |a: f32, b: f32, c: f32| if cfg!(target_arch = "aarch64") { a.mul_add(b, c) } else { a * b + c };
-        let mut sum = c;
-        sum.lanes_mut()
-            .iter_mut()
-            .zip(a.lanes())
-            .zip(b.lanes())
-            .for_each(|((c, a), b)| *c = fused(*a, *b, *c));
-        sum
+    fn mul_add_lane<const LANE: i32>(a: Self::F32, b: Self::F32, c: Self::F32) -> Self::F32 {
+        Self::mul_add(Self::splat(a.lanes()[LANE as usize]), b, c)
     }
 
     /// The larger of each pair; a where they are equal or not ordered, so that `max(a, 0)` keeps a NaN.
@@ -306,6 +312,11 @@ impl<const N: usize> Simd for Portable<N> {
     #[inline(always)]
     fn splat(x: f32) -> [f32; N] {
         [x; N]
+    }
+
+    #[inline(always)]
+    fn mul_add(a: [f32; N], b: [f32; N], c: [f32; N]) -> [f32; N] {
+        math::mul_add_each(a, b, c)
     }
 }
 

@@ -247,12 +247,12 @@ impl<G: Game> EnvShard for GameEnvs<G> {
     }
 
     fn observe(&self, isa: Isa, observer: Option<u8>, out: &mut [f32]) {
-        #[cfg(target_arch = "x86_64")]
-        if isa != Isa::Portable {
-            // SAFETY: every other `Isa` includes AVX2, FMA and BMI, and `Isa::detect` found it.
-            return unsafe { self.write_observations_avx2(observer, out) };
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: these include AVX2, FMA and BMI, and `Isa::detect` found them.
+            Isa::Amx | Isa::Avx512 | Isa::Avx2 => unsafe { self.write_observations_avx2(observer, out) },
+            _ => self.write_observations(observer, out),
         }
-        self.write_observations(observer, out);
     }
 
     fn position(&self, env: usize) -> EnvPosition<'_> {

@@ -3,9 +3,10 @@
 use super::incarnation::PROTOCOL;
 use crate::backend::AnyGame;
 use crate::config::{
-    ClusterConfig, ClusterOrder, Config, DeviceName, EvalConfig, NetConfig, ReplayConfig, RunConfig,
-    SelfPlayConfig, TrainConfig,
+    ClusterConfig, ClusterOrder, Config, DeviceName, EvalConfig, Executor, NetConfig, Precision,
+    ReplayConfig, RunConfig, SelfPlayConfig, TrainConfig,
 };
+use crate::isa::Isa;
 use crate::net::cpu::choose_isa;
 use sha2::{Digest, Sha256};
 
@@ -38,16 +39,54 @@ pub fn digest(config: &Config, game: &dyn AnyGame) -> [u8; 32] {
     Sha256::digest(text).into()
 }
 
-/// The properties of a machine on which the bits of a network's outputs depend: kind of device, number format, instruction set.
+/// The properties of a machine on which the bits of a network's outputs depend: kind of device, number format, executor, and the
+/// instruction set only where it matters ([`repeats_elsewhere`]).
 fn platform(config: &Config) -> String {
     let net = &config.net;
     match config.network_devices().first() {
         DeviceName::Cpu => {
-            let isa = choose_isa(net.isa, net.precision).map_or("none".into(), |isa| isa.to_string());
-            format!("{} on the CPU by {} with {isa}", net.precision, net.executor)
+            let instructions = match choose_isa(net.isa, net.precision) {
+                Err(_) => "none".to_string(),
+                Ok(isa) if repeats_elsewhere(net, isa) => "any instructions".to_string(),
+                // Candle's matrix products take the best that the machine has.
+                Ok(_) if net.executor == Executor::Candle => Isa::detect().to_string(),
+                Ok(isa) => isa.to_string(),
+            };
+            format!("{} on the CPU by {} with {instructions}", net.precision, net.executor)
         }
         DeviceName::Cuda(_) => {
             format!("{} on a GPU by {} with {}", net.precision, net.executor, net.tensor_cores)
         }
+    }
+}
+
+/// Whether the network has the same bits with every other instruction set: not in the bf16 of AMX, and not by candle.
+fn repeats_elsewhere(net: &NetConfig, isa: Isa) -> bool {
+    net.executor != Executor::Candle && !(isa == Isa::Amx && net.precision == Precision::Bf16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::IsaChoice;
+    use crate::net::cpu::available_isas;
+
+    #[test]
+    fn machines_with_the_same_bits_have_one_digest() {
+        let on = |executor, precision, isa| {
+            let mut config = Config::default();
+            (config.net.executor, config.net.precision) = (executor, precision);
+            config.net.isa = IsaChoice::Only(isa);
+            platform(&config)
+        };
+        for precision in [Precision::F32, Precision::Bf16, Precision::Int8] {
+            let portable = on(Executor::Auto, precision, Isa::Portable);
+            for isa in available_isas(precision) {
+                let same = precision != Precision::Bf16 || isa != Isa::Amx;
+                assert_eq!(on(Executor::Auto, precision, isa) == portable, same, "{precision} {isa}");
+            }
+        }
+        let by_candle = on(Executor::Candle, Precision::F32, Isa::Portable);
+        assert!(by_candle.ends_with(Isa::detect().name()), "{by_candle}");
     }
 }

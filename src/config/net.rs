@@ -100,8 +100,8 @@ section! {
         /// 5e-5 nats of policy and 0.002 of value, in int8 by 8e-4 nats and 0.011, and plays equally strong in both
         /// (2026-11-20-precision.md). `f16` is for Turing GPUs, which lack bf16; `tf32` keeps the range of f32 on tensor cores.
         precision: Precision = Precision::F32,
-        /// Instruction set of the forward on the CPU. The last bits of AMX differ in bf16, those of `portable` in f32 and bf16,
-        /// from those of AVX-512 and AVX2, which are the same: set it to repeat another machine's results to the bit.
+        /// Instruction set of the forward on the CPU. All give the same bits in each number format, but for the last bits of `amx` in
+        /// bf16: `avx512` repeats another machine's results on one with AMX.
         isa: IsaChoice = IsaChoice::Native,
         /// Tensor-core instruction for bf16 and f16 on a GPU: `mma`, or on Hopper (compute capability 9.0) `wgmma`, needed for
         /// more than 0.6 of Hopper's peak. `wgmma` is tested in emulation and with NVIDIA's compiler; IT HAS NOT RUN ON A GPU

@@ -34,14 +34,6 @@ pub fn candle_device(name: DeviceName) -> Result<CandleDevice> {
     }
 }
 
-/// The network that computes and checks self-check vectors.
-///
-/// # Errors
-/// As [`CandleNet::new`].
-pub fn checking_network(spec: &NetSpec, weights: &Weights) -> Result<CandleNet> {
-    CandleNet::new(spec, weights)
-}
-
 /// A network of candle's operations. As a [`Network`] it normalises with the running statistics.
 #[derive(Clone)]
 pub struct CandleNet {

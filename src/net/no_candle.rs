@@ -1,8 +1,7 @@
 //! What takes candle's place in a build without the feature `candle`: there is no network of it.
 
-use super::cpu::CpuNet;
-use super::{IoShape, NetSpec, Network, Weights};
-use crate::config::{DeviceName, Precision};
+use super::{IoShape, Network, Weights};
+use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use crate::model::Model;
 use std::sync::Arc;
@@ -27,14 +26,6 @@ impl CandleDevice {
 /// [`Error::Unsupported`].
 pub fn candle_device(name: DeviceName) -> Result<CandleDevice> {
     Err(Error::without_feature(format!("candle on {name}"), "candle"))
-}
-
-/// The network that computes and checks self-check vectors: the fused one in f32.
-///
-/// # Errors
-/// As [`CpuNet::new`].
-pub fn checking_network(spec: &NetSpec, weights: &Weights) -> Result<CpuNet> {
-    CpuNet::new(spec, weights, Precision::F32)
 }
 
 /// A network of candle, of which there is none.

@@ -7,6 +7,7 @@ use super::sample::Sample;
 use crate::batch::ErasedRules;
 use crate::config::FirstGame;
 use crate::game::{History, Turn};
+use crate::math;
 use crate::rng::{Key, Purpose};
 use crate::search::root::RowKey;
 use rayon::prelude::*;
@@ -297,7 +298,7 @@ fn lambda_returns(samples: &mut [Sample], proven: &[Proof], returns: &[f32], lam
         for (value, target) in sample.values.iter_mut().zip(&mut target) {
             let (own, of_next) = (*value, *target);
             // With lambda = 1 the result goes back without rounding.
-            *target = if lambda == 1.0 { of_next } else { lambda.mul_add(of_next - own, own) };
+            *target = if lambda == 1.0 { of_next } else { math::mul_add(lambda, of_next - own, own) };
             *value = if *proven == Proof::Exact { own } else { of_next };
         }
     }

@@ -1,11 +1,10 @@
 //! Files of a network for other programs.
 
-use super::net_file::{NetFile, evaluate};
+use super::net_file::{NetFile, checking_network, evaluate};
 use super::number_format::NumberFormat;
 use super::onnx;
 use crate::error::{Error, Result};
 use crate::files::write_atomic;
-use crate::net::candle::checking_network;
 use std::path::Path;
 
 /// The format of an exported file.

@@ -1,11 +1,10 @@
 //! Weights that another program wrote, as the network of a game.
 
 use super::arrays::{parse_tensors, read};
-use super::net_file::{FileTemplate, NetFile, NetworkHeader, OBS, SelfCheck, is_check};
+use super::net_file::{FileTemplate, NetFile, NetworkHeader, OBS, SelfCheck, checking_network, is_check};
 use crate::batch::ErasedRules;
 use crate::error::{Error, Result};
 use crate::model::{Array, Model, NetSpec, Role, Weights};
-use crate::net::candle::checking_network;
 use std::path::{Path, PathBuf};
 
 /// The end of the names of counters that PyTorch keeps beside the statistics of a BatchNorm, and vecaz does not.

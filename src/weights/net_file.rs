@@ -5,12 +5,13 @@ use super::describe;
 use super::evaluated::EvaluatedPositions;
 use super::number_format::NumberFormat;
 use crate::batch::ErasedRules;
+use crate::config::Precision;
 use crate::error::{Error, Result};
 use crate::files::write_atomic;
 use crate::game::{MAX_PLAYERS, ObsShape};
 use crate::model::{Array, NetSpec, Weights};
 use crate::net::Network;
-use crate::net::candle::checking_network;
+use crate::net::cpu::CpuNet;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -322,6 +323,14 @@ impl SelfCheck {
 }
 
 /// The tensor of the self-check's observations.
+/// The network that computes and checks self-check vectors: the fused one in f32, which has the same bits on every machine.
+///
+/// # Errors
+/// As [`CpuNet::new`].
+pub(super) fn checking_network(spec: &NetSpec, weights: &Weights) -> Result<CpuNet> {
+    CpuNet::new(spec, weights, Precision::F32)
+}
+
 pub(super) const OBS: &str = "selfcheck.obs";
 const LOGITS: &str = "selfcheck.logits";
 const VALUES: &str = "selfcheck.values";

@@ -1,10 +1,10 @@
+use super::net_file::checking_network;
 use super::*;
 use crate::batch::ErasedRules;
 use crate::config::{Arch, IsaChoice, NetConfig, Precision};
 use crate::error::Error;
 use crate::isa::Isa;
 use crate::model::{Array, NetSpec, Weights};
-use crate::net::candle::checking_network;
 use crate::net::cpu::{self, CpuNet};
 use crate::registry::any_game;
 use std::sync::Arc;

@@ -273,7 +273,7 @@ impl CpuBackend {
         out
     }
 
-    per_isa!(pub(super) fn select_fast / select_avx512 / select_avx2 = select_rows::<crate::simd::Avx2 | Portable>(&mut self, budget: RowBudget) -> PassStats);
+    per_isa!(pub(super) fn select_fast / select_avx512 / select_avx2 = select_rows::<crate::simd::RowSimd | Portable>(&mut self, budget: RowBudget) -> PassStats);
 }
 
 /// Edges of a root that are prefetched before its number of edges is read.

@@ -162,12 +162,12 @@ pub(super) trait GameNodes: Send + Sync {
 
 impl<G: Game> GameNodes for G {
     fn fill_nodes(&self, isa: Isa, data: &mut NodeData, new: NewNodes<'_, '_>) {
-        #[cfg(target_arch = "x86_64")]
-        if isa != Isa::Portable {
-            // SAFETY: every other `Isa` includes AVX2, FMA and BMI, and `Isa::detect` found it.
-            return unsafe { self.fill_nodes_avx2(data, new) };
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: these include AVX2, FMA and BMI, and `Isa::detect` found them.
+            Isa::Amx | Isa::Avx512 | Isa::Avx2 => unsafe { self.fill_nodes_avx2(data, new) },
+            _ => data.fill_nodes(self, new),
         }
-        data.fill_nodes(self, new);
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -184,12 +184,14 @@ impl<G: Game> GameNodes for G {
         tree: &mut Tree,
         obs: &mut [f32],
     ) {
-        #[cfg(target_arch = "x86_64")]
-        if isa != Isa::Portable {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
             // SAFETY: as in `fill_nodes`.
-            return unsafe { self.observe_leaves_avx2(data, leaves, tree, obs) };
+            Isa::Amx | Isa::Avx512 | Isa::Avx2 => unsafe {
+                self.observe_leaves_avx2(data, leaves, tree, obs)
+            },
+            _ => data.observe_leaves(self, leaves, tree, obs),
         }
-        data.observe_leaves(self, leaves, tree, obs);
     }
 
     #[cfg(target_arch = "x86_64")]

@@ -171,6 +171,6 @@ impl CpuBackend {
             || (0..num_edges).any(|edge| edge_holds(&row, ROOT, edge))
     }
 
-    per_isa!(pub(super) fn expand_fast / expand_avx512 / expand_avx2 = expand_rows::<crate::simd::Avx2 | Portable>(&mut self, logits: &[f32], values: &[f32]));
+    per_isa!(pub(super) fn expand_fast / expand_avx512 / expand_avx2 = expand_rows::<crate::simd::RowSimd | Portable>(&mut self, logits: &[f32], values: &[f32]));
     per_isa!(pub(super) fn backup_fast / backup_avx512 / backup_avx2 = backup_rows(&mut self));
 }

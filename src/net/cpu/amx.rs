@@ -13,10 +13,11 @@ use super::amx_mma::store_all;
 use super::amx_strip::{self, ScheduledFormat, StripContext, TileSchedule, TileTask};
 use super::amx_tile::{self, LINE_BYTES, Multiply, SumBuffer, TILE, TILE_ROWS, load, load_nontemporal};
 use super::format::Format;
-use super::kernels::{Kernels, Matrices, Strip, TileFn};
+use super::int8::Bytes;
+use super::kernels::{Kernels, Matrices, Strip, TileFn, WeightFormat};
 use super::tile::{Sums, Tap, Tile, finish};
 use super::x86_bf16::Avx512Bf16;
-use super::x86_int8::Bytes;
+use super::x86_int8::Vnni;
 use crate::net::register_tile::Vector;
 use crate::simd::{Avx512, Simd};
 use std::arch::asm;
@@ -233,6 +234,7 @@ macro_rules! kernels {
                 lanes: TILE_ROWS,
                 unit: <$format as Format>::OUT,
                 out: <$format as Format>::OUT,
+                weights: WeightFormat::Units,
                 tiles: [
                     &by_rows(kernel::<1, 1>, kernel::<2, 1>),
                     &by_rows(kernel::<1, 2>, kernel::<2, 2>),
@@ -286,7 +288,7 @@ impl<F: Format<S = Avx512>, const ROWS: usize, const VECTORS: usize> Sums<F> for
 }
 
 kernels!(bf16, Avx512Bf16, "avx512f,avx512bf16", "tdpbf16ps");
-kernels!(int8, Bytes, "avx512f,avx512vnni", "tdpbusd");
+kernels!(int8, Bytes<Vnni>, "avx512f,avx512vnni", "tdpbusd");
 
 pub(super) use bf16::KERNELS as BF16;
 pub(super) use int8::KERNELS as INT8;

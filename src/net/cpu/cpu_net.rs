@@ -21,8 +21,8 @@ pub struct CpuNet {
 
 impl CpuNet {
     /// Packs `weights` for the fastest instruction set of this machine. bf16 rounds the tower's weights and activations;
-    /// sums, the residual stream and, on boards, all linear layers stay f32. Without AVX-512 BF16 it is emulated, with
-    /// the same rounding but no faster than f32.
+    /// sums, the residual stream and, on boards, all linear layers stay f32. Without instructions for bf16 it is emulated,
+    /// with the same rounding but no faster than f32.
     ///
     /// # Errors
     /// [`Error::Mismatch`] and [`Error::NotFinite`] for weights that do not fit `spec`, [`Error::Unsupported`] for a
@@ -56,8 +56,9 @@ impl CpuNet {
     pub fn int8_with_isa(spec: &NetSpec, weights: &Weights, observations: &[f32], isa: Isa) -> Result<Self> {
         check_precision(&spec.model()?, Precision::Int8)?;
         let kernel_set = KernelSet::of(isa, Precision::Int8);
+        let what = || format!("the CPU network in int8 with {isa}");
         let kernel_set = kernel_set
-            .ok_or_else(|| Error::unsupported("the CPU network in int8", "no AVX-512 VNNI here"))?;
+            .ok_or_else(|| Error::unsupported(what(), "this machine has no instructions for it"))?;
         if observations.is_empty() {
             let what = "observations to calibrate 8-bit weights on".to_string();
             return Err(Error::Mismatch { what, found: "none".into(), expected: "some".into() });

@@ -1,6 +1,7 @@
 //! Number formats of the forward's matrix kernels: how units are multiplied and how activations are written, on top of an
 //! instruction set's registers ([`Simd`]).
 
+use super::kernels::WeightFormat;
 use crate::net::register_tile::{DotProduct, F32, Vector};
 use crate::simd::Simd;
 
@@ -11,6 +12,16 @@ use crate::simd::Simd;
 pub(super) trait Format: DotProduct {
     /// Activations in a 32-bit unit as written.
     const OUT: usize;
+    /// How weights lie in memory.
+    const WEIGHTS: WeightFormat = WeightFormat::Units;
+    /// `sums` and the first sums of one tap more, which are at `unit` ([`WeightFormat::SignedBytes`]).
+    ///
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn begin(sums: Vector<Self>, _unit: *const f32) -> Vector<Self> {
+        sums
+    }
     /// A sum as f32 plus its bias. A sum of byte products is multiplied by its channel's `dequant_scale` first.
     ///
     /// # Safety
@@ -40,6 +51,10 @@ pub(super) trait Format: DotProduct {
     ///
     /// # Safety
     /// The kernel contract of [`crate::isa`].
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "read by kernels that multiply matrices, AMX alone")
+    )]
     #[inline(always)]
     unsafe fn store_pair(p: *mut f32, a: Vector<Self>, b: Vector<Self>) {
         // SAFETY: the kernel contract.
@@ -77,11 +92,11 @@ pub(super) unsafe fn peak<F: Format, const CHAINS: usize>(rounds: usize) -> f32 
     // SAFETY: the kernel contract; loads and stores are of a local array of at least LANES numbers.
     unsafe {
         let mut numbers = std::hint::black_box([0.5_f32; 16]);
-        let factor = F::S::load(numbers.as_ptr());
+        let (factor, weights) = (F::S::load(numbers.as_ptr()), F::load_weights(numbers.as_ptr()));
         let mut sums = [factor; CHAINS];
         for _ in 0..rounds {
             for sum in &mut sums {
-                *sum = F::dot(factor, factor, *sum);
+                *sum = F::dot(factor, weights, *sum);
             }
         }
         let total = sums.into_iter().reduce(F::S::add).unwrap_or(factor);

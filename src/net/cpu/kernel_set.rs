@@ -2,7 +2,7 @@
 
 use super::im2col::Im2col;
 use super::kernels::Kernels;
-use super::{bf16, portable};
+use super::{bf16, int8, portable};
 use crate::config::{IsaChoice, Precision};
 use crate::error::{Error, Result};
 use crate::game::ObsShape;
@@ -28,25 +28,54 @@ impl KernelSet {
         if !isa.is_available() {
             return None;
         }
-        let same = |tower, full| Some(Self { stem: tower, tower, full, isa });
+        let set = |stem, tower, full| Some(Self { stem, tower, full, isa });
         match (isa, precision) {
-            (Isa::Portable, Precision::F32) => same(&portable::PORTABLE, &portable::PORTABLE),
-            (Isa::Portable, Precision::Bf16) => same(&bf16::PORTABLE, &portable::PORTABLE),
+            (Isa::Portable, Precision::F32) => {
+                set(&portable::PORTABLE, &portable::PORTABLE, &portable::PORTABLE)
+            }
+            (Isa::Portable, Precision::Bf16) => set(&bf16::PORTABLE, &bf16::PORTABLE, &portable::PORTABLE),
+            (Isa::Portable, Precision::Int8) => set(&int8::STEM, &int8::TOWER, &portable::PORTABLE),
             #[cfg(target_arch = "x86_64")]
             (isa, precision) => {
                 use super::{amx, x86, x86_bf16, x86_int8};
                 use crate::isa::Avx512Extension;
                 let bf16 = Avx512Extension::Bf16.is_available();
                 let vnni = Avx512Extension::Vnni.is_available();
-                let set = |stem, tower| Some(Self { stem, tower, full: &x86::AVX512, isa });
                 match (isa, precision) {
-                    (Isa::Avx2, Precision::F32) => same(&x86::AVX2, &x86::AVX2),
-                    (Isa::Avx2, Precision::Bf16) => same(&x86_bf16::AVX2, &x86::AVX2),
-                    (Isa::Avx512, Precision::F32) => same(&x86::AVX512, &x86::AVX512),
-                    (Isa::Avx512, Precision::Bf16) if bf16 => same(&x86_bf16::AVX512, &x86::AVX512),
-                    (Isa::Avx512, Precision::Int8) if vnni => set(&x86_int8::STEM, &x86_int8::TOWER),
-                    (Isa::Amx, Precision::Bf16) if bf16 => set(&x86_bf16::AVX512, &amx::BF16),
-                    (Isa::Amx, Precision::Int8) if vnni => set(&x86_int8::STEM, &amx::INT8),
+                    (Isa::Avx2, Precision::F32) => set(&x86::AVX2, &x86::AVX2, &x86::AVX2),
+                    (Isa::Avx2, Precision::Bf16) => set(&x86_bf16::AVX2, &x86_bf16::AVX2, &x86::AVX2),
+                    (Isa::Avx2, Precision::Int8) => {
+                        set(&x86_int8::AVX2_STEM, &x86_int8::AVX2_TOWER, &x86::AVX2)
+                    }
+                    (Isa::Avx512, Precision::F32) => set(&x86::AVX512, &x86::AVX512, &x86::AVX512),
+                    (Isa::Avx512, Precision::Bf16) if bf16 => {
+                        set(&x86_bf16::AVX512, &x86_bf16::AVX512, &x86::AVX512)
+                    }
+                    (Isa::Avx512, Precision::Int8) if vnni => {
+                        set(&x86_int8::STEM, &x86_int8::TOWER, &x86::AVX512)
+                    }
+                    (Isa::Amx, Precision::Bf16) if bf16 => set(&x86_bf16::AVX512, &amx::BF16, &x86::AVX512),
+                    (Isa::Amx, Precision::Int8) if vnni => set(&x86_int8::STEM, &amx::INT8, &x86::AVX512),
+                    _ => None,
+                }
+            }
+            #[cfg(target_arch = "aarch64")]
+            (Isa::Neon, precision) => {
+                use super::{aarch64, aarch64_bf16, aarch64_int8};
+                use crate::isa::NeonExtension;
+                let full = &aarch64::NEON;
+                match precision {
+                    Precision::F32 => set(full, full, full),
+                    Precision::Bf16 if NeonExtension::Bf16.is_available() => {
+                        set(&aarch64_bf16::WIDENING, &aarch64_bf16::WIDENING, full)
+                    }
+                    Precision::Bf16 => set(&aarch64_bf16::NEON, &aarch64_bf16::NEON, full),
+                    Precision::Int8 if NeonExtension::I8mm.is_available() => {
+                        set(&aarch64_int8::STEM, &aarch64_int8::MIXED, full)
+                    }
+                    Precision::Int8 if NeonExtension::DotProduct.is_available() => {
+                        set(&aarch64_int8::STEM, &aarch64_int8::SIGNED, full)
+                    }
                     _ => None,
                 }
             }

@@ -25,6 +25,10 @@ pub(super) fn row_tiles(count: usize, max: usize, multiple: usize) -> impl Itera
 }
 
 /// Some columns of all rows of a chunk in the blocked layout, whose boards fill whole tiles.
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    expect(dead_code, reason = "read by kernels that multiply matrices, AMX alone")
+)]
 pub(super) struct Strip<'a> {
     /// The tile of no rows at position 0.
     pub start: Tile<'a>,
@@ -55,6 +59,28 @@ pub(super) struct Matrices {
     pub end: unsafe fn(),
 }
 
+/// How units of weights lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WeightFormat {
+    /// As those of activations: a unit is a word.
+    Units,
+    /// The halves of a unit of two bf16 as f32: for each vector of units the high halves, then the low ones.
+    Halves,
+    /// Bytes, and after the units of each tap 128 times their sums: for instructions that multiply signed bytes alone, for which 128 is
+    /// subtracted from every activation.
+    SignedBytes,
+}
+
+impl WeightFormat {
+    /// Units of first sums after those of each tap.
+    pub(super) const fn first_sums(self) -> usize {
+        match self {
+            Self::Units | Self::Halves => 0,
+            Self::SignedBytes => 1,
+        }
+    }
+}
+
 /// The kernels of one instruction set and number format.
 pub(super) struct Kernels {
     pub name: &'static str,
@@ -64,6 +90,7 @@ pub(super) struct Kernels {
     pub unit: usize,
     /// Activations of a unit as written.
     pub out: usize,
+    pub weights: WeightFormat,
     /// By log2(NV), then MR - 1.
     pub tiles: [&'static [TileFn]; 3],
     /// Does `rounds` times `chains` multiply-adds of whole vectors that depend on nothing but registers.
@@ -93,6 +120,12 @@ impl Kernels {
         self.strip_rows(boards).map_or(boards, |rows| boards.next_multiple_of(2 * rows))
     }
 
+    /// Words of one tap's weights for a vector of output channels, where it has `depth` units.
+    pub(super) fn tap_words(&self, depth: usize) -> usize {
+        let words = if self.weights == WeightFormat::Halves { 2 } else { 1 };
+        words * (depth + self.weights.first_sums()) * self.lanes
+    }
+
     /// Units that a row of activations is a multiple of.
     pub(super) fn units(&self) -> usize {
         self.matrices.as_ref().map_or(1, |m| m.units)
@@ -114,8 +147,50 @@ impl Kernels {
     }
 }
 
-/// The kernels of NV = `$nv`, made by `$entry`, for every listed MR.
-macro_rules! tiles {
-    ($entry:ident, $nv:literal, [$($mr:literal)*]) => { &[$($entry::<$mr, $nv> as $crate::net::cpu::kernels::TileFn),*] };
+/// The kernels of a number format, compiled for `$features`: tiles of as many rows as listed, by one, two and four vectors. `$chains`
+/// independent sums occupy the machine in [`Kernels::peak`].
+macro_rules! kernels {
+    (static $static:ident = $name:literal, $format:ty $(, $features:literal)?; chains $chains:literal;
+     rows [$($one:literal)*] [$($two:literal)*] [$($four:literal)*]) => {
+        pub(in crate::net::cpu) static $static: $crate::net::cpu::kernels::Kernels = {
+            use $crate::net::cpu::format::{Format, peak};
+            use $crate::net::cpu::kernels::{Kernels, TileFn};
+            use $crate::net::cpu::tile::{Tile, tile};
+            use $crate::net::register_tile::DotProduct;
+            use $crate::simd::Simd;
+
+            /// # Safety
+            /// The kernel contract of [`crate::isa`].
+            $(#[target_feature(enable = $features)])?
+            unsafe fn rows<const MR: usize, const NV: usize>(t: &Tile<'_>) {
+                // SAFETY: the kernel contract; this function enables the instructions.
+                unsafe { tile::<$format, MR, NV>(t) }
+            }
+
+            /// # Safety
+            /// The kernel contract of [`crate::isa`].
+            $(#[target_feature(enable = $features)])?
+            unsafe fn chains(rounds: usize) -> f32 {
+                // SAFETY: this function enables the instructions.
+                unsafe { peak::<$format, $chains>(rounds) }
+            }
+
+            Kernels {
+                name: $name,
+                lanes: <$format as DotProduct>::S::LANES,
+                unit: <$format as DotProduct>::UNIT,
+                out: <$format as Format>::OUT,
+                weights: <$format as Format>::WEIGHTS,
+                tiles: [
+                    &[$(rows::<$one, 1> as TileFn),*],
+                    &[$(rows::<$two, 2> as TileFn),*],
+                    &[$(rows::<$four, 4> as TileFn),*],
+                ],
+                peak: chains,
+                chains: $chains,
+                matrices: None,
+            }
+        };
+    };
 }
-pub(super) use tiles;
+pub(super) use kernels;

@@ -1,7 +1,8 @@
 //! One layer, packed for the kernels, and its run over a chunk of boards.
 
+use super::bf16::{high, low};
 use super::board::Runs;
-use super::kernels::Kernels;
+use super::kernels::{Kernels, WeightFormat};
 use super::tile::{CHANNEL_BLOCK, Epilogue, TileColumns};
 use crate::model::folded::{Affine, FoldedLayer};
 use crate::net::number::bf16_pair;
@@ -85,7 +86,7 @@ pub(super) struct PackedLayer {
     depth: usize,
     /// Words of a full weight block.
     block: usize,
-    weights: Vec<Line>,       // units [blocks, taps, depth, BLOCK, lanes]
+    weights: Vec<Line>,       // units [blocks, taps, depth and first sums, BLOCK, lanes]
     bias: Vec<Line>,          // f32 [vectors, lanes]
     dequant_scale: Vec<Line>, // f32 [vectors, lanes]
     scale: Vec<Line>,         // f32 [vectors, lanes]
@@ -167,7 +168,7 @@ impl PackedLayer {
             outputs: unpacked.outputs,
             vectors,
             depth,
-            block: unpacked.taps * depth * BLOCK * kernels.lanes,
+            block: unpacked.taps * kernels.tap_words(depth) * BLOCK,
             weights: pack(kernels, unpacked, &weight_steps, depth),
             bias: padded(&divided(&unpacked.bias, inner)),
             dequant_scale: padded(&dequant_scale),
@@ -213,47 +214,78 @@ fn padded(numbers: &[f32], len: usize) -> Vec<Line> {
 }
 
 /// `[block, tap, matrix of units, vector of the block, unit, lane]` units, absent outputs and inputs 0. A matrix is a single
-/// unit for kernels that do not multiply any.
+/// unit for kernels that do not multiply any. After the units of a tap come its first sums, for kernels that have any.
 fn pack(kernels: &Kernels, unpacked: &UnpackedLayer<'_>, steps: &[f32], depth: usize) -> Vec<Line> {
     let vectors = unpacked.width.div_ceil(kernels.lanes);
-    let mut out = lines(unpacked.taps * depth * vectors * kernels.lanes);
-    let mut units = bytemuck::cast_slice_mut::<Line, f32>(&mut out).iter_mut();
+    let mut out = lines(unpacked.taps * kernels.tap_words(depth) * vectors);
+    let mut words = bytemuck::cast_slice_mut::<Line, f32>(&mut out).iter_mut();
+    let mut write = |vector: usize, word: &dyn Fn(usize) -> f32| {
+        let outputs = vector * kernels.lanes..(vector + 1) * kernels.lanes;
+        for (output, to) in outputs.zip(words.by_ref()) {
+            if output < unpacked.outputs {
+                *to = word(output);
+            }
+        }
+    };
+    let weights = WeightUnits { unpacked, unit: kernels.unit, steps };
     for first in (0..vectors).step_by(BLOCK) {
+        let block = first..vectors.min(first + BLOCK);
         for tap in 0..unpacked.taps {
             for k in (0..depth).step_by(kernels.units()) {
-                for vector in first..vectors.min(first + BLOCK) {
-                    let lanes = vector * kernels.lanes..(vector + 1) * kernels.lanes;
+                for vector in block.clone() {
                     for k in k..k + kernels.units() {
-                        for (output, unit) in lanes.clone().zip(units.by_ref()) {
-                            if output < unpacked.outputs {
-                                *unit = weight_unit(kernels, unpacked, steps[output], [output, tap, k]);
+                        match kernels.weights {
+                            WeightFormat::Units | WeightFormat::SignedBytes => {
+                                write(vector, &|output| weights.unit(output, tap, k));
+                            }
+                            WeightFormat::Halves => {
+                                write(vector, &|output| high(weights.unit(output, tap, k)));
+                                write(vector, &|output| low(weights.unit(output, tap, k)));
                             }
                         }
                     }
                 }
+            }
+            if kernels.weights == WeightFormat::SignedBytes {
+                block.clone().for_each(|vector| write(vector, &|output| weights.first_sum(output, tap)));
             }
         }
     }
     out
 }
 
-/// Unit k of an output's tap.
-fn weight_unit(
-    kernels: &Kernels,
-    unpacked: &UnpackedLayer<'_>,
-    step: f32,
-    [output, tap, k]: [usize; 3],
-) -> f32 {
-    let number = |part: usize| {
-        let input = k * kernels.unit + part;
-        if input < unpacked.inputs { (unpacked.weight)(output, tap, input) } else { 0.0 }
-    };
-    match kernels.unit {
-        1 => number(0),
-        2 => bf16_pair(number(0), number(1)),
-        _ => {
-            let byte = |part| (number(part) / step).round().clamp(-127.0, 127.0) as i8 as u8;
-            f32::from_le_bytes([byte(0), byte(1), byte(2), byte(3)])
+/// The weights of a layer as the kernels multiply them.
+struct WeightUnits<'a> {
+    unpacked: &'a UnpackedLayer<'a>,
+    /// Numbers of a unit.
+    unit: usize,
+    /// Of the outputs' weights as bytes. `[outputs]`
+    steps: &'a [f32],
+}
+
+impl WeightUnits<'_> {
+    /// Unit k of an output's tap.
+    fn unit(&self, output: usize, tap: usize, k: usize) -> f32 {
+        let number = |part: usize| self.number(output, tap, k * self.unit + part);
+        match self.unit {
+            1 => number(0),
+            2 => bf16_pair(number(0), number(1)),
+            _ => f32::from_le_bytes([0, 1, 2, 3].map(|part| self.byte(output, number(part)) as u8)),
         }
+    }
+
+    /// The weight of an input, 0 for one that is absent.
+    fn number(&self, output: usize, tap: usize, input: usize) -> f32 {
+        if input < self.unpacked.inputs { (self.unpacked.weight)(output, tap, input) } else { 0.0 }
+    }
+
+    fn byte(&self, output: usize, weight: f32) -> i8 {
+        (weight / self.steps[output]).round().clamp(-127.0, 127.0) as i8
+    }
+
+    /// What the sum of an output's tap lacks if 128 is subtracted from every activation, an integer.
+    fn first_sum(&self, output: usize, tap: usize) -> f32 {
+        let bytes = (0..self.unpacked.inputs).map(|input| self.byte(output, self.number(output, tap, input)));
+        f32::from_bits((128 * bytes.map(i32::from).sum::<i32>()).cast_unsigned())
     }
 }

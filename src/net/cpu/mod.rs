@@ -11,6 +11,12 @@
 //! Single-threaded on purpose: callers run one evaluator per thread ([`crate::net::Network::fork`]) on their own rows. The result is
 //! batch-invariant to the bit: each sum takes its products in one fixed order, whatever the batch.
 
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+#[cfg(target_arch = "aarch64")]
+mod aarch64_bf16;
+#[cfg(target_arch = "aarch64")]
+mod aarch64_int8;
 #[cfg(target_arch = "x86_64")]
 mod amx;
 #[cfg(target_arch = "x86_64")]
@@ -29,6 +35,7 @@ mod cpu_net;
 mod edge_heads;
 mod format;
 mod forward;
+mod int8;
 mod layer;
 mod message_passing;
 mod observe;

@@ -46,6 +46,10 @@ pub(super) struct TileColumns {
     /// Units of a tap.
     pub depth: usize,
     /// From one channel block of a source row to the next, and from one position to the next.
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "read by kernels that multiply matrices, AMX alone")
+    )]
     pub x_block_stride: usize,
     pub x_position: isize,
     /// First block of weights, and from one block to the next.
@@ -89,6 +93,10 @@ pub(super) struct Tile<'a> {
     pub out: *mut f32,
     pub out_row: usize,
     /// Rows of the tile.
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "read by kernels that multiply matrices, AMX alone")
+    )]
     pub rows: usize,
 }
 
@@ -234,16 +242,42 @@ unsafe fn store_norm<F: Format>(t: &Tile<'_>, x: Vector<F>, row: usize, lane: us
 /// The kernel contract of [`crate::isa`].
 #[inline(always)]
 unsafe fn sums_of_taps<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) -> [[Vector<F>; NV]; MR] {
-    // SAFETY: the kernel contract; x and weights hold `depth` units for every tap.
+    let step = t.block_vectors * F::S::LANES * F::WEIGHT_WORDS;
+    let columns = |tap: &Tap| {
+        let start = t.weights.wrapping_add(tap.index * (t.depth + F::WEIGHTS.first_sums()) * step);
+        Columns { start, block: t.block, step }
+    };
+    // SAFETY: the kernel contract; x and weights hold `depth` units for every tap, weights as many first sums as their format has.
     unsafe {
         let mut sums = [[F::S::splat(0.0); NV]; MR];
-        let step = t.block_vectors * F::S::LANES;
+        if F::WEIGHTS.first_sums() > 0 {
+            sums = [first_sums::<F, NV>(t, columns); MR];
+        }
         for tap in t.taps {
             let start = t.x.offset(tap.shift * t.x_position);
-            let weights = t.weights.add(tap.index * t.depth * step);
-            let columns = Columns { start: weights, block: t.block, step };
-            accumulate::<F, MR, NV>(Rows { start, row: t.x_row, step: 1 }, columns, t.depth, &mut sums);
+            let rows = Rows { start, row: t.x_row, step: 1 };
+            accumulate::<F, MR, NV>(rows, columns(tap), t.depth, &mut sums);
         }
         sums
     }
+}
+
+/// The sums before the first product.
+///
+/// # Safety
+/// The kernel contract of [`crate::isa`].
+#[inline(always)]
+unsafe fn first_sums<F: Format, const NV: usize>(
+    t: &Tile<'_>,
+    columns: impl Fn(&Tap) -> Columns,
+) -> [Vector<F>; NV] {
+    let mut sums = [F::S::splat(0.0); NV];
+    for tap in t.taps {
+        let unit = columns(tap).after(t.depth);
+        for (j, sum) in sums.iter_mut().enumerate() {
+            // SAFETY: the weights have a unit more than `depth` for every tap.
+            *sum = unsafe { F::begin(*sum, unit.vector::<F>(j)) };
+        }
+    }
+    sums
 }

@@ -1,11 +1,10 @@
 //! bfloat16 kernels for x86-64: AVX-512 BF16, and the same by shifts and fused multiply-adds in AVX2.
 
-use super::format::{Format, peak};
-use super::kernels::{Kernels, tiles};
-use super::tile::{Tile, tile};
-use super::x86::avx512_tiles;
+use super::format::Format;
+use super::kernels::{WeightFormat, kernels};
+use super::x86::avx512_kernels;
 use crate::net::number::bf16_bits;
-use crate::net::register_tile::DotProduct;
+use crate::net::register_tile::{DotProduct, Vector};
 use crate::simd::{Avx2, Avx512, Simd};
 use std::arch::x86_64::*;
 use std::mem::transmute;
@@ -15,6 +14,16 @@ pub(super) struct Avx512Bf16;
 
 impl DotProduct for Avx512Bf16 {
     type S = Avx512;
+    type Weights = Vector<Self>;
+    const UNIT: usize = 2;
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn load_weights(p: *const f32) -> Vector<Self> {
+        // SAFETY: the kernel contract.
+        unsafe { Avx512::load(p) }
+    }
 
     /// # Safety
     /// The kernel contract of [`crate::isa`].
@@ -45,55 +54,40 @@ impl Format for Avx512Bf16 {
     }
 }
 
-/// # Safety
-/// The kernel contract of [`crate::isa`].
-#[target_feature(enable = "avx512f,avx512bf16")]
-unsafe fn avx512<const MR: usize, const NV: usize>(t: &Tile<'_>) {
-    // SAFETY: the kernel contract; this function enables the instructions.
-    unsafe { tile::<Avx512Bf16, MR, NV>(t) }
-}
+avx512_kernels!(AVX512 = "avx512-bf16", Avx512Bf16, "avx512f,avx512bf16");
 
-/// # Safety
-/// The kernel contract of [`crate::isa`].
-#[target_feature(enable = "avx512f,avx512bf16")]
-unsafe fn avx512_peak(rounds: usize) -> f32 {
-    // SAFETY: this function enables the instructions.
-    unsafe { peak::<Avx512Bf16, 16>(rounds) }
-}
-
-pub(super) static AVX512: Kernels = Kernels {
-    name: "avx512-bf16",
-    lanes: Avx512::LANES,
-    unit: 2,
-    out: 2,
-    tiles: avx512_tiles!(avx512),
-    peak: avx512_peak,
-    chains: 16,
-    matrices: None,
-};
-
-/// `vdpbf16ps` emulated with AVX2 and FMA. Products of bf16 are exact in f32, so fusing them changes no bit.
+/// `vdpbf16ps` emulated with AVX2 and FMA. Weights are in memory as f32, the high halves of a vector's units before the low ones.
 struct Avx2Bf16;
 
 impl DotProduct for Avx2Bf16 {
     type S = Avx2;
+    type Weights = [__m256; 2];
+    const UNIT: usize = 2;
 
     /// # Safety
     /// The kernel contract of [`crate::isa`].
     #[inline(always)]
-    unsafe fn dot(a: __m256, b: __m256, acc: __m256) -> __m256 {
+    unsafe fn load_weights(p: *const f32) -> [__m256; 2] {
+        // SAFETY: the kernel contract.
+        unsafe { [Avx2::load(p), Avx2::load(p.add(Avx2::LANES))] }
+    }
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn dot(a: __m256, [high, low]: [__m256; 2], acc: __m256) -> __m256 {
         // SAFETY: the kernel contract.
         unsafe {
-            let mask = _mm256_castsi256_ps(_mm256_set1_epi32(0xFFFF_0000_u32 as i32));
-            let high = |x| _mm256_and_ps(x, mask);
-            let low = |x| _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_castps_si256(x)));
-            _mm256_fmadd_ps(low(a), low(b), _mm256_fmadd_ps(high(a), high(b), acc))
+            let a_high = _mm256_and_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(0xFFFF_0000_u32 as i32)));
+            let a_low = _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_castps_si256(a)));
+            _mm256_fmadd_ps(a_low, low, _mm256_fmadd_ps(a_high, high, acc))
         }
     }
 }
 
 impl Format for Avx2Bf16 {
     const OUT: usize = 2;
+    const WEIGHTS: WeightFormat = WeightFormat::Halves;
 
     /// # Safety
     /// The kernel contract of [`crate::isa`].
@@ -109,30 +103,9 @@ impl Format for Avx2Bf16 {
     }
 }
 
-/// # Safety
-/// The kernel contract of [`crate::isa`].
-#[target_feature(enable = "avx2,fma")]
-unsafe fn avx2<const MR: usize, const NV: usize>(t: &Tile<'_>) {
-    // SAFETY: the kernel contract; this function enables the instructions.
-    unsafe { tile::<Avx2Bf16, MR, NV>(t) }
+// Of 16 registers the sums take at most 10 (5 x 2): the mask, the halves of an activation and of the weights take some too.
+kernels! {
+    static AVX2 = "avx2-bf16", Avx2Bf16, "avx2,fma";
+    chains 10;
+    rows [1 2 3 4 5 6] [1 2 3 4] [1 2]
 }
-
-/// # Safety
-/// The kernel contract of [`crate::isa`].
-#[target_feature(enable = "avx2,fma")]
-unsafe fn avx2_peak(rounds: usize) -> f32 {
-    // SAFETY: this function enables the instructions.
-    unsafe { peak::<Avx2Bf16, 10>(rounds) }
-}
-
-pub(super) static AVX2: Kernels = Kernels {
-    name: "avx2-bf16",
-    lanes: Avx2::LANES,
-    unit: 2,
-    out: 2,
-    // Of 16 registers the sums take at most 8 (4 x 2): the mask and the halves of the operands take some too.
-    tiles: [tiles!(avx2, 1, [1 2 3 4 5 6]), tiles!(avx2, 2, [1 2 3 4]), tiles!(avx2, 4, [1 2])],
-    peak: avx2_peak,
-    chains: 10,
-    matrices: None,
-};

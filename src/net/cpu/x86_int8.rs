@@ -1,55 +1,15 @@
-//! 8-bit integer kernels for x86-64 with AVX-512 VNNI: unsigned activations, which follow a relu, times signed weights.
-//!
-//! Sums of products are exact 32-bit integers: up to 4,096 channels times 9 taps times 255 * 127 they cannot overflow.
+//! 8-bit integer kernels for x86-64: AVX-512 VNNI, and the same by products of 16-bit integers in AVX2, at the rate of f32.
 
-use super::format::{Format, peak};
-use super::kernels::Kernels;
-use super::tile::{Tile, tile};
-use super::x86::avx512_tiles;
-use crate::net::register_tile::DotProduct;
-use crate::simd::{Avx512, Simd};
+use super::int8::{ByteProducts, Bytes, FloatToBytes};
+use super::kernels::kernels;
+use super::x86::avx512_kernels;
+use crate::simd::{Avx2, Avx512};
 use std::arch::x86_64::*;
 
-/// Reads f32 observations, writes bytes.
-struct FloatToBytes;
+/// `vpdpbusd`.
+pub(super) struct Vnni;
 
-/// Reads and writes bytes.
-pub(super) struct Bytes;
-
-/// Rounds sixteen f32, none of them negative, to bytes; more than 255 becomes 255.
-///
-/// # Safety
-/// The machine has AVX-512F; p holds four words.
-#[inline(always)]
-unsafe fn store_bytes(p: *mut f32, a: __m512) {
-    // SAFETY: the kernel contract.
-    unsafe { _mm_storeu_si128(p.cast(), _mm512_cvtusepi32_epi8(_mm512_cvtps_epi32(a))) }
-}
-
-impl DotProduct for FloatToBytes {
-    type S = Avx512;
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn dot(a: __m512, b: __m512, acc: __m512) -> __m512 {
-        Avx512::mul_add(a, b, acc)
-    }
-}
-
-impl Format for FloatToBytes {
-    const OUT: usize = 4;
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn store_units(p: *mut f32, a: __m512) {
-        // SAFETY: the kernel contract.
-        unsafe { store_bytes(p, a) }
-    }
-}
-
-impl DotProduct for Bytes {
+impl ByteProducts for Vnni {
     type S = Avx512;
 
     /// # Safety
@@ -62,86 +22,96 @@ impl DotProduct for Bytes {
             _mm512_castsi512_ps(_mm512_dpbusd_epi32(acc, a, b))
         }
     }
-}
-
-impl Format for Bytes {
-    const OUT: usize = 4;
 
     /// # Safety
     /// The kernel contract of [`crate::isa`].
     #[inline(always)]
-    unsafe fn add_to_stream(stream: __m512, sum: __m512, dequant_scale: __m512) -> __m512 {
+    unsafe fn add(a: __m512, b: __m512) -> __m512 {
         // SAFETY: the kernel contract.
-        unsafe { Self::with_bias(sum, dequant_scale, stream) }
+        unsafe { _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b))) }
     }
 
     /// # Safety
     /// The kernel contract of [`crate::isa`].
     #[inline(always)]
-    unsafe fn with_bias(sum: __m512, dequant_scale: __m512, bias: __m512) -> __m512 {
+    unsafe fn to_f32(sum: __m512) -> __m512 {
         // SAFETY: the kernel contract.
-        unsafe { Avx512::mul_add(_mm512_cvtepi32_ps(_mm512_castps_si512(sum)), dequant_scale, bias) }
+        unsafe { _mm512_cvtepi32_ps(_mm512_castps_si512(sum)) }
     }
 
     /// # Safety
     /// The kernel contract of [`crate::isa`].
     #[inline(always)]
-    unsafe fn store_units(p: *mut f32, a: __m512) {
-        // SAFETY: the kernel contract.
-        unsafe { store_bytes(p, a) }
+    unsafe fn store(p: *mut f32, a: __m512) {
+        // SAFETY: the kernel contract. NaN is converted to the largest integer without a sign.
+        unsafe { _mm_storeu_si128(p.cast(), _mm512_cvtusepi32_epi8(_mm512_cvtps_epi32(a))) }
     }
 }
 
-/// # Safety
-/// The kernel contract of [`crate::isa`].
-#[target_feature(enable = "avx512f")]
-unsafe fn stem<const MR: usize, const NV: usize>(t: &Tile<'_>) {
-    // SAFETY: the kernel contract; this function enables the instructions.
-    unsafe { tile::<FloatToBytes, MR, NV>(t) }
+/// Products of 16-bit integers: the even bytes of each unit, then the odd ones.
+struct Avx2Bytes;
+
+impl ByteProducts for Avx2Bytes {
+    type S = Avx2;
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn dot(a: __m256, b: __m256, acc: __m256) -> __m256 {
+        // SAFETY: the kernel contract.
+        unsafe {
+            let (a, b, acc) = (_mm256_castps_si256(a), _mm256_castps_si256(b), _mm256_castps_si256(acc));
+            let a_even = _mm256_and_si256(a, _mm256_set1_epi16(0xFF));
+            let b_even = _mm256_srai_epi16::<8>(_mm256_slli_epi16::<8>(b));
+            let (a_odd, b_odd) = (_mm256_srli_epi16::<8>(a), _mm256_srai_epi16::<8>(b));
+            let even = _mm256_madd_epi16(a_even, b_even);
+            let odd = _mm256_madd_epi16(a_odd, b_odd);
+            _mm256_castsi256_ps(_mm256_add_epi32(acc, _mm256_add_epi32(even, odd)))
+        }
+    }
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn add(a: __m256, b: __m256) -> __m256 {
+        // SAFETY: the kernel contract.
+        unsafe { _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b))) }
+    }
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn to_f32(sum: __m256) -> __m256 {
+        // SAFETY: the kernel contract.
+        unsafe { _mm256_cvtepi32_ps(_mm256_castps_si256(sum)) }
+    }
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn store(p: *mut f32, a: __m256) {
+        // SAFETY: the kernel contract. The minimum is its second operand where the first is NaN.
+        unsafe {
+            let integers = _mm256_cvtps_epi32(_mm256_min_ps(a, _mm256_set1_ps(255.0)));
+            let (low, high) = (_mm256_castsi256_si128(integers), _mm256_extracti128_si256::<1>(integers));
+            let words = _mm_packus_epi32(low, high);
+            _mm_storel_epi64(p.cast(), _mm_packus_epi16(words, words));
+        }
+    }
 }
 
-/// # Safety
-/// The kernel contract of [`crate::isa`].
-#[target_feature(enable = "avx512f")]
-unsafe fn stem_peak(rounds: usize) -> f32 {
-    // SAFETY: this function enables the instructions.
-    unsafe { peak::<FloatToBytes, 16>(rounds) }
+avx512_kernels!(STEM = "avx512", FloatToBytes<Vnni>, "avx512f");
+avx512_kernels!(TOWER = "avx512-vnni", Bytes<Vnni>, "avx512f,avx512vnni");
+
+kernels! {
+    static AVX2_STEM = "avx2", FloatToBytes<Avx2Bytes>, "avx2,fma";
+    chains 12;
+    rows [1 2 3 4 5 6] [1 2 3 4 5 6] [1 2]
 }
 
-pub(super) static STEM: Kernels = Kernels {
-    name: "avx512",
-    lanes: Avx512::LANES,
-    unit: 1,
-    out: 4,
-    tiles: avx512_tiles!(stem),
-    peak: stem_peak,
-    chains: 16,
-    matrices: None,
-};
-
-/// # Safety
-/// The kernel contract of [`crate::isa`].
-#[target_feature(enable = "avx512f,avx512vnni")]
-unsafe fn bytes<const MR: usize, const NV: usize>(t: &Tile<'_>) {
-    // SAFETY: the kernel contract; this function enables the instructions.
-    unsafe { tile::<Bytes, MR, NV>(t) }
+// Of 16 registers the sums take at most 8 (4 x 2): the halves of the operands take some too.
+kernels! {
+    static AVX2_TOWER = "avx2-int8", Bytes<Avx2Bytes>, "avx2,fma";
+    chains 8;
+    rows [1 2 3 4 5 6] [1 2 3 4] [1 2]
 }
-
-/// # Safety
-/// The kernel contract of [`crate::isa`].
-#[target_feature(enable = "avx512f,avx512vnni")]
-unsafe fn bytes_peak(rounds: usize) -> f32 {
-    // SAFETY: this function enables the instructions.
-    unsafe { peak::<Bytes, 16>(rounds) }
-}
-
-pub(super) static TOWER: Kernels = Kernels {
-    name: "avx512-vnni",
-    lanes: Avx512::LANES,
-    unit: 4,
-    out: 4,
-    tiles: avx512_tiles!(bytes),
-    peak: bytes_peak,
-    chains: 16,
-    matrices: None,
-};

@@ -5,6 +5,8 @@
 use super::tap_map::{TapLink, TapLists};
 use crate::isa::Isa;
 use crate::net::register_tile::{Columns, F32, Rows, accumulate};
+#[cfg(target_arch = "aarch64")]
+use crate::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use crate::simd::{Avx2, Avx512};
 use crate::simd::{Portable, Simd};
@@ -109,6 +111,9 @@ pub fn product(
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
         Isa::Avx2 => unsafe { product_avx2(&product, out) },
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: as above.
+        Isa::Neon => unsafe { product.run::<Neon, 8>(out) },
         // SAFETY: as above.
         _ => unsafe { product.run::<Portable<4>, 4>(out) },
     }
@@ -288,6 +293,9 @@ pub fn weight_gradient(
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
         Isa::Avx2 => unsafe { weight_gradient_avx2(&product, out) },
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: as above.
+        Isa::Neon => unsafe { product.run::<Neon, 8>(out) },
         // SAFETY: as above.
         _ => unsafe { product.run::<Portable<4>, 4>(out) },
     }

@@ -193,6 +193,28 @@ fn outputs_and_gradients_are_those_of_candle_with_every_instruction_set() {
     }
 }
 
+/// All fuse the same products in the same order.
+#[test]
+fn outputs_and_gradients_have_the_same_bits_with_every_instruction_set() {
+    let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<u32>>();
+    for spec in specs() {
+        let rows = 29;
+        let (obs, d) = (numbers(rows * spec.obs.len(), 6), head_gradients(&spec, rows));
+        let of = |isa| {
+            let mut tower = CpuTrainNet::with_isa(&spec, isa).expect("a network");
+            let (parameters, _) = tower.model().flatten(&weights(&spec)).expect("weights");
+            let outputs = tower.forward(&parameters, &obs);
+            let mut gradient = vec![0.0; parameters.len()];
+            tower.backward(&outputs, &d, &mut gradient);
+            (outputs.iter().map(|output| bits(output)).collect::<Vec<_>>(), bits(&gradient))
+        };
+        let portable = of(Isa::Portable);
+        for isa in Isa::available() {
+            assert!(of(isa) == portable, "{isa} and portable differ: {spec:?}");
+        }
+    }
+}
+
 fn any_spec() -> impl Strategy<Value = NetSpec> {
     let arch = prop_oneof![3 => Just(Arch::Resnet), 1 => Just(Arch::Mlp)];
     let board = (1..6usize, 1..8usize, 1..8usize);

@@ -8,11 +8,6 @@ fn int8_is_near_f32_on_observations_like_those_it_was_calibrated_on() {
     for (arch, board) in [(Arch::Resnet, [3, 6, 7]), (Arch::Mlp, [31, 1, 1])] {
         let spec = NetSpec { num_actions: 50, ..spec(arch, board, 37) };
         let weights = weights(&spec, 18);
-        if available_isas(Precision::Int8).is_empty() {
-            let error = int8(&spec, &weights, &observations(&spec, 1, 1)).err();
-            assert!(matches!(error, Some(Error::Unsupported { .. })));
-            continue;
-        }
         let obs = observations(&spec, 19, 19);
         let mut exact = CpuNet::new(&spec, &weights, Precision::F32).expect("f32 is everywhere");
         let mut bytes = int8(&spec, &weights, &observations(&spec, 200, 20)).expect("available");

@@ -1,0 +1,248 @@
+//! 8-bit integer formats: unsigned activations, which follow a relu, times signed weights, and their kernels in plain Rust.
+//!
+//! Sums of products are exact 32-bit integers: up to 4,096 channels times 9 taps times 255 * 127 they cannot overflow. So every
+//! instruction set gives the same bits.
+
+use super::format::Format;
+use super::kernels::{WeightFormat, kernels};
+use super::portable::Portable;
+use crate::net::register_tile::{DotProduct, Vector};
+use crate::simd::Simd;
+use std::marker::PhantomData;
+
+/// The byte operations of an instruction set. A word of the arguments is a unit of four bytes, of the sums a 32-bit integer.
+pub(super) trait ByteProducts {
+    /// The instruction set's registers.
+    type S: Simd;
+    /// Whether activations are multiplied less 128, so that sums begin with 128 times those of the weights.
+    const SUBTRACTS: bool = false;
+
+    /// acc + the product of units.
+    ///
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    unsafe fn dot(
+        a: <Self::S as Simd>::F32,
+        b: <Self::S as Simd>::F32,
+        acc: <Self::S as Simd>::F32,
+    ) -> <Self::S as Simd>::F32;
+
+    /// acc + the product of unit LANE of `a` with all units of `b`; called where [`Simd::BY_LANE`].
+    ///
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn dot_lane<const LANE: i32>(
+        a: <Self::S as Simd>::F32,
+        b: <Self::S as Simd>::F32,
+        acc: <Self::S as Simd>::F32,
+    ) -> <Self::S as Simd>::F32 {
+        use crate::simd::Register;
+        // SAFETY: the kernel contract.
+        unsafe { Self::dot(Self::S::splat(a.lanes()[LANE as usize]), b, acc) }
+    }
+
+    /// The sum of two sums.
+    ///
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    unsafe fn add(a: <Self::S as Simd>::F32, b: <Self::S as Simd>::F32) -> <Self::S as Simd>::F32;
+
+    /// Sums as f32.
+    ///
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    unsafe fn to_f32(sum: <Self::S as Simd>::F32) -> <Self::S as Simd>::F32;
+
+    /// Rounds numbers, none of them negative, to bytes, ties to even; more than 255 and NaN become 255. Writes LANES / 4 words.
+    ///
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    unsafe fn store(p: *mut f32, a: <Self::S as Simd>::F32);
+}
+
+/// Reads f32 observations, writes bytes.
+pub(super) struct FloatToBytes<P>(PhantomData<P>);
+
+/// Reads and writes bytes.
+pub(super) struct Bytes<P>(PhantomData<P>);
+
+impl<P: ByteProducts> DotProduct for FloatToBytes<P> {
+    type S = P::S;
+    type Weights = Vector<Self>;
+    const UNIT: usize = 1;
+    const BY_LANE: bool = P::S::BY_LANE;
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn load_weights(p: *const f32) -> Vector<Self> {
+        // SAFETY: the kernel contract.
+        unsafe { P::S::load(p) }
+    }
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn dot(a: Vector<Self>, b: Vector<Self>, acc: Vector<Self>) -> Vector<Self> {
+        P::S::mul_add(a, b, acc)
+    }
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn dot_lane<const LANE: i32>(a: Vector<Self>, b: Vector<Self>, acc: Vector<Self>) -> Vector<Self> {
+        P::S::mul_add_lane::<LANE>(a, b, acc)
+    }
+}
+
+impl<P: ByteProducts> Format for FloatToBytes<P> {
+    const OUT: usize = 4;
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn store_units(p: *mut f32, a: Vector<Self>) {
+        // SAFETY: the kernel contract.
+        unsafe { P::store(p, a) }
+    }
+}
+
+impl<P: ByteProducts> DotProduct for Bytes<P> {
+    type S = P::S;
+    type Weights = Vector<Self>;
+    const UNIT: usize = 4;
+    const BY_LANE: bool = P::S::BY_LANE;
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn load_weights(p: *const f32) -> Vector<Self> {
+        // SAFETY: the kernel contract.
+        unsafe { P::S::load(p) }
+    }
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn dot(a: Vector<Self>, b: Vector<Self>, acc: Vector<Self>) -> Vector<Self> {
+        // SAFETY: the kernel contract.
+        unsafe { P::dot(a, b, acc) }
+    }
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn dot_lane<const LANE: i32>(a: Vector<Self>, b: Vector<Self>, acc: Vector<Self>) -> Vector<Self> {
+        // SAFETY: the kernel contract.
+        unsafe { P::dot_lane::<LANE>(a, b, acc) }
+    }
+}
+
+impl<P: ByteProducts> Format for Bytes<P> {
+    const OUT: usize = 4;
+    const WEIGHTS: WeightFormat = if P::SUBTRACTS { WeightFormat::SignedBytes } else { WeightFormat::Units };
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn begin(sums: Vector<Self>, unit: *const f32) -> Vector<Self> {
+        // SAFETY: the kernel contract.
+        unsafe { P::add(sums, P::S::load(unit)) }
+    }
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn add_to_stream(
+        stream: Vector<Self>,
+        sum: Vector<Self>,
+        dequant_scale: Vector<Self>,
+    ) -> Vector<Self> {
+        // SAFETY: the kernel contract.
+        unsafe { Self::with_bias(sum, dequant_scale, stream) }
+    }
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn with_bias(sum: Vector<Self>, dequant_scale: Vector<Self>, bias: Vector<Self>) -> Vector<Self> {
+        // SAFETY: the kernel contract.
+        unsafe { P::S::mul_add(P::to_f32(sum), dequant_scale, bias) }
+    }
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn store_units(p: *mut f32, a: Vector<Self>) {
+        // SAFETY: the kernel contract.
+        unsafe { P::store(p, a) }
+    }
+}
+
+/// Plain Rust.
+struct PortableBytes;
+
+type Words = <Portable as Simd>::F32;
+
+/// A word as an integer.
+#[inline(always)]
+fn integer(word: f32) -> i32 {
+    word.to_bits().cast_signed()
+}
+
+/// An integer as a word.
+#[inline(always)]
+fn word(integer: i32) -> f32 {
+    f32::from_bits(integer.cast_unsigned())
+}
+
+impl ByteProducts for PortableBytes {
+    type S = Portable;
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn dot(a: Words, b: Words, acc: Words) -> Words {
+        std::array::from_fn(|lane| {
+            let pairs = a[lane].to_ne_bytes().into_iter().zip(b[lane].to_ne_bytes());
+            let products = pairs.map(|(a, b)| i32::from(a) * i32::from(b.cast_signed()));
+            word(products.fold(integer(acc[lane]), i32::wrapping_add))
+        })
+    }
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn add(a: Words, b: Words) -> Words {
+        std::array::from_fn(|lane| word(integer(a[lane]).wrapping_add(integer(b[lane]))))
+    }
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn to_f32(sum: Words) -> Words {
+        sum.map(|sum| integer(sum) as f32)
+    }
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn store(p: *mut f32, a: Words) {
+        let bytes = a.map(|x| x.min(255.0).round_ties_even() as u8);
+        // SAFETY: the kernel contract; four bytes are a word.
+        unsafe { p.cast::<[u8; 4]>().write(bytes) }
+    }
+}
+
+kernels! {
+    static STEM = "portable", FloatToBytes<PortableBytes>;
+    chains 8;
+    rows [1 2 3 4] [1 2 3] [1]
+}
+
+kernels! {
+    static TOWER = "portable-int8", Bytes<PortableBytes>;
+    chains 8;
+    rows [1 2 3 4] [1 2 3] [1]
+}
