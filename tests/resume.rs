@@ -21,6 +21,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+use vecaz::config::Precision;
+use vecaz::isa::Isa;
+use vecaz::net::cpu::available_isas;
 use vecaz::rng::{Key, Purpose};
 
 /// More epochs than any of these runs finishes.
@@ -355,6 +358,25 @@ fn killed_while_it_writes_findings_it_ends_with_the_same_findings() {
 fn resumed_with_other_threads_it_ends_with_the_same_bytes() {
     check_threads(CONFIG);
     check_threads(&CONFIG.replace("[net]", "[net]\nexecutor = 'candle'"));
+}
+
+/// In every number format, with each instruction set of the machine that rounds as the others do.
+#[test]
+fn resumed_with_another_instruction_set_it_ends_with_the_same_bytes() {
+    for precision in [Precision::F32, Precision::Bf16, Precision::Int8] {
+        let config = CONFIG.replace("[net]", &format!("[net]\nprecision = '{precision}'\nisa = 'portable'"));
+        let (whole, parts) = (Folder::with(&config), Folder::with(&config));
+        // The first and the last part are by plain Rust, so that the configurations are equal.
+        let isas: Vec<Isa> = [Isa::Portable].into_iter().chain(available_isas(precision)).collect();
+        let isas: Vec<Isa> = isas.into_iter().filter(|isa| *isa != Isa::Amx).collect();
+        for (epochs, isa) in (1..).zip(&isas) {
+            let mut command = parts.command(epochs, 1);
+            let output = command.args(["--set", &format!("net.isa={isa}")]).output().expect("runs");
+            assert!(output.status.success(), "{precision} {isa}: {}", text(&output.stderr));
+        }
+        whole.finish(isas.len() as u64, 2);
+        assert_same_runs(&whole, &parts);
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The keys that a resumed run cannot change: those that its checkpoint's arrays, weights and games in progress depend on.
 
 use crate::config::keys::{Section, toml_text};
-use crate::config::{Config, NetConfig};
+use crate::config::{Config, IsaChoice, NetConfig};
 use crate::error::{Error, Result};
 use crate::registry::Registry;
 
@@ -17,7 +17,7 @@ pub fn check_same_run(registry: &Registry, saved: &Config, config: &Config) -> R
     let changed = is.iter().zip(&was).find(|((_, got, _), (_, expected, _))| got != expected);
     let Some(((key, got, reason), (_, expected, _))) = changed else { return Ok(()) };
     let expected = format!(
-        "{expected}, that of the resumed run: {reason}. Fixed are game, net (without net.device), train.optimizer, run.seed, \
+        "{expected}, that of the resumed run: {reason}. Fixed are game, net (without net.device and net.isa), train.optimizer, run.seed, \
          selfplay.games and replay.capacity; all others can be changed, and `vecaz run --out` begins another run"
     );
     Err(Error::config(key, got, expected))
@@ -29,7 +29,7 @@ fn fixed_keys(registry: &Registry, config: &Config) -> Result<Vec<(String, Strin
     let of_game = "the network and the samples are of that game";
     let mut keys = vec![("game.name".to_string(), toml_text(&game.name()), of_game)];
     keys.extend(game.keys().into_iter().map(|key| (format!("game.{}", key.name), key.value, of_game)));
-    let net = NetConfig { device: None, ..config.net.clone() };
+    let net = NetConfig { device: None, isa: IsaChoice::Native, ..config.net.clone() };
     let of_net = "the weights and every later epoch depend on it";
     keys.extend(net.keys().into_iter().map(|key| (format!("net.{}", key.name), key.value, of_net)));
     let others = [
