@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What the inner loops of the kernels for 64-bit ARM are made of, and the share of a processor's peak that they can reach.
 
-    benches/arm_kernels.py PROGRAM [--objdump llvm-objdump] [--mca llvm-mca]
+    benches/arm_kernels.py PROGRAM [--all] [--objdump llvm-objdump] [--mca llvm-mca]
 
-PROGRAM is an executable for 64-bit ARM, e.g. target/aarch64-unknown-linux-gnu/release/vecaz. For every tile of every kernel the script
-looks for the innermost loop with the most multiply-adds and counts: vector multiply-adds, scalar ones (there must be none), loads,
-other vector instructions, and accesses to the stack (there should be none: a spilled register). llvm-mca estimates the cycles of the
+PROGRAM is an executable for 64-bit ARM, e.g. target/aarch64-unknown-linux-gnu/release/vecaz. For each kernel the script takes the tile with
+the most sums, which large batches use (all tiles with --all), looks for the innermost loop with the most multiply-adds, and counts:
+vector multiply-adds, scalar ones (there must be none in any tile), loads, other vector instructions, and accesses to the stack (there
+should be none: a spilled register). llvm-mca estimates the cycles of the
 loop on each processor; the share is that of a loop of as many independent multiply-adds of the same kind. An estimate, not a
 measurement: `vecaz bench-scaling` measures on a machine.
 
@@ -18,14 +19,16 @@ import subprocess
 import sys
 
 PROCESSORS = ("neoverse-n1", "neoverse-v1", "neoverse-v2", "apple-m1")
-# Kernels by their module and name, with what one instruction multiplies.
+# Functions, and what they are called in the table.
 KERNELS = {
-    "aarch64::NEON": ("f32", "fmla"),
-    "aarch64_bf16::NEON": ("bf16 by fmla", "fmla"),
-    "aarch64_bf16::WIDENING": ("bf16 by bfmlal", "bfmlal"),
-    "aarch64_int8::STEM": ("int8, stem", "fmla"),
-    "aarch64_int8::SIGNED": ("int8 by sdot", "sdot"),
-    "aarch64_int8::MIXED": ("int8 by sudot", "sudot"),
+    "cpu::aarch64::NEON::rows": "f32",
+    "cpu::aarch64_bf16::NEON::rows": "bf16 by fmla",
+    "cpu::aarch64_bf16::WIDENING::rows": "bf16 by bfmlal",
+    "cpu::aarch64_int8::STEM::rows": "int8, stem",
+    "cpu::aarch64_int8::SIGNED::rows": "int8 by sdot",
+    "cpu::aarch64_int8::MIXED::rows": "int8 by sudot",
+    "cpu_train::gemm::product": "training, product",
+    "cpu_train::gemm::weight_gradient": "training, gradient",
 }
 VECTOR = ("fmla", "bfmlalb", "bfmlalt", "sdot", "udot", "sudot", "usdot")
 SCALAR = ("fmadd", "fnmadd", "fmsub", "madd.s", "fmul\ts", "fmul\td")
@@ -39,7 +42,7 @@ def disassembly(program, objdump):
     for block in listing.split("\n\n"):
         head, _, body = block.partition("\n")
         found = re.match(r"[0-9a-f]+ <(.*)>:$", head.strip())
-        kernel = found and next((name for name in KERNELS if f"net::cpu::{name}::rows" in found[1]), None)
+        kernel = found and next((name for name in KERNELS if f"vecaz::net::{name}" in found[1]), None)
         if kernel:
             lines = re.findall(r"^\s*([0-9a-f]+):\s+(.*)$", body, re.M)
             yield kernel, [(int(address, 16), text.strip()) for address, text in lines]
@@ -100,6 +103,7 @@ def peak(loop, processor, mca):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("program")
+    parser.add_argument("--all", action="store_true", help="all tiles, not the largest alone")
     parser.add_argument("--objdump", default="llvm-objdump")
     parser.add_argument("--mca", default="llvm-mca")
     args = parser.parse_args()
@@ -124,7 +128,8 @@ def main():
             shares.append(f"{best / found:.0%}" if best and found else "-")
         rows.add((kernel, len(sums(loop)), products, scalar, loads, other, stack, *shares))
     for kernel, *columns in sorted(rows, key=lambda row: (list(KERNELS).index(row[0]), row[1])):
-        print(f"| {KERNELS[kernel][0]} | " + " | ".join(map(str, columns)) + " |")
+        if args.all or columns[0] == max(row[1] for row in rows if row[0] == kernel):
+            print(f"| {KERNELS[kernel]} | " + " | ".join(map(str, columns)) + " |")
     if not rows:
         sys.exit(f"{args.program}: no kernel found")
     return 1 if scalar_total else 0

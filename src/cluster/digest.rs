@@ -3,11 +3,11 @@
 use super::incarnation::PROTOCOL;
 use crate::backend::AnyGame;
 use crate::config::{
-    ClusterConfig, ClusterOrder, Config, DeviceName, EvalConfig, Executor, NetConfig, Precision,
+    ClusterConfig, ClusterOrder, Config, DeviceName, EvalConfig, Executor, IsaChoice, NetConfig, Precision,
     ReplayConfig, RunConfig, SelfPlayConfig, TrainConfig,
 };
 use crate::isa::Isa;
-use crate::net::cpu::choose_isa;
+use crate::net::cpu::{available_isas, choose_isa};
 use sha2::{Digest, Sha256};
 
 /// SHA-256 of all that determines games and their meaning: the game's settings, the network's sizes, search, self-play and the
@@ -60,6 +60,22 @@ fn platform(config: &Config) -> String {
     }
 }
 
+/// The configuration with an instruction set that this machine has: the named one, or where it is another processor's, one with the same
+/// bits.
+pub fn on_this_machine(mut config: Config) -> Config {
+    let net = &config.net;
+    if let IsaChoice::Only(named) = net.isa
+        && repeats_elsewhere(net, named)
+    {
+        let available = available_isas(net.precision);
+        let same_bits = available.iter().find(|isa| repeats_elsewhere(net, **isa));
+        if let (false, Some(isa)) = (available.contains(&named), same_bits) {
+            config.net.isa = IsaChoice::Only(*isa);
+        }
+    }
+    config
+}
+
 /// Whether the network has the same bits with every other instruction set: not in the bf16 of AMX, and not by candle.
 fn repeats_elsewhere(net: &NetConfig, isa: Isa) -> bool {
     net.executor != Executor::Candle && !(isa == Isa::Amx && net.precision == Precision::Bf16)
@@ -68,8 +84,7 @@ fn repeats_elsewhere(net: &NetConfig, isa: Isa) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::IsaChoice;
-    use crate::net::cpu::available_isas;
+    use crate::registry::any_game;
 
     #[test]
     fn machines_with_the_same_bits_have_one_digest() {
@@ -88,5 +103,29 @@ mod tests {
         }
         let by_candle = on(Executor::Candle, Precision::F32, Isa::Portable);
         assert!(by_candle.ends_with(Isa::detect().name()), "{by_candle}");
+    }
+
+    #[test]
+    fn another_processors_instruction_set_is_replaced_by_one_with_the_same_bits() {
+        let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+        let of = |isa| {
+            let mut config = Config::default();
+            (config.net.precision, config.net.isa) = (Precision::Bf16, isa);
+            config.cluster.order = ClusterOrder::Strict;
+            on_this_machine(config)
+        };
+        let portable = of(IsaChoice::Only(Isa::Portable));
+        for named in [Isa::Avx512, Isa::Avx2, Isa::Neon, Isa::Portable] {
+            let config = of(IsaChoice::Only(named));
+            let IsaChoice::Only(isa) = config.net.isa else { panic!("a name") };
+            let available = available_isas(Precision::Bf16);
+            assert!(
+                available.contains(&isa) && (isa == named || !available.contains(&named)),
+                "{named} {isa}"
+            );
+            assert_eq!(digest(&config, game.as_ref()), digest(&portable, game.as_ref()), "{named}");
+        }
+        assert_eq!(of(IsaChoice::Native).net.isa, IsaChoice::Native);
+        assert_eq!(of(IsaChoice::Only(Isa::Amx)).net.isa, IsaChoice::Only(Isa::Amx), "its bits are its own");
     }
 }

@@ -1,7 +1,7 @@
 //! A worker's view of a run: the published state, configuration and game. `worker_play.rs` plays the games.
 
 use super::bounds::max_worker_buffer_bytes;
-use super::digest;
+use super::digest::{digest, on_this_machine};
 use super::published::{Keys, OVER, PublishedRun, is_over, read_config};
 use super::sender::SentCounts;
 use super::server::{Failure, RETRY_INTERVAL, Server};
@@ -173,7 +173,7 @@ impl Worker {
         let (FoundRun { state, text, .. }, keys) = (run, Keys::new(server.address().run()));
         let set = set.iter().filter_map(|(key, value)| Some((key.to_string(), value.clone()?))).collect();
         let layers = layers_of(&text, &set)?;
-        let config = layers.clone().resolve()?;
+        let config = on_this_machine(layers.clone().resolve()?);
         let game = registry.game_of(&config)?;
         if digest(&config, game.as_ref()) != state.digest {
             let strict = match config.cluster.order {

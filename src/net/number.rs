@@ -46,6 +46,18 @@ pub(super) fn bf16_pair(low: f32, high: f32) -> f32 {
     f32::from_bits(bf16_bits(low) | bf16_bits(high) << 16)
 }
 
+/// The first number of a unit of two bf16.
+#[inline(always)]
+pub(super) fn bf16_low(unit: f32) -> f32 {
+    f32::from_bits(unit.to_bits() << 16)
+}
+
+/// The second number of a unit of two bf16.
+#[inline(always)]
+pub(super) fn bf16_high(unit: f32) -> f32 {
+    f32::from_bits(unit.to_bits() & 0xFFFF_0000)
+}
+
 /// The upper half of a number rounded to nearest even; NaN stays NaN. Without branches, for the compiler's vectors.
 #[inline(always)]
 pub(super) fn bf16_bits(x: f32) -> u32 {

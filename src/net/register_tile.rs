@@ -33,18 +33,28 @@ pub(super) trait DotProduct {
     /// The kernel contract of [`crate::isa`].
     unsafe fn dot(a: Vector<Self>, b: Self::Weights, acc: Vector<Self>) -> Vector<Self>;
 
+    /// [`QUAD`] units of a row at `p`, as [`DotProduct::dot_lane`] takes them: their halves, where it needs these apart, or twice the units.
+    ///
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn load_quad(p: *const f32) -> [Vector<Self>; 2] {
+        // SAFETY: the kernel contract.
+        unsafe { [Self::S::load(p); 2] }
+    }
+
     /// acc + the product of unit LANE of `a` with all units of `b`.
     ///
     /// # Safety
     /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn dot_lane<const LANE: i32>(
-        a: Vector<Self>,
+        a: [Vector<Self>; 2],
         b: Self::Weights,
         acc: Vector<Self>,
     ) -> Vector<Self> {
         // SAFETY: the kernel contract.
-        unsafe { Self::dot(Self::S::splat(a.lanes()[LANE as usize]), b, acc) }
+        unsafe { Self::dot(Self::S::splat(a[0].lanes()[LANE as usize]), b, acc) }
     }
 }
 
@@ -78,8 +88,8 @@ impl<S: Simd> DotProduct for F32<S> {
     /// # Safety
     /// The kernel contract of [`crate::isa`].
     #[inline(always)]
-    unsafe fn dot_lane<const LANE: i32>(a: S::F32, b: S::F32, acc: S::F32) -> S::F32 {
-        S::mul_add_lane::<LANE>(a, b, acc)
+    unsafe fn dot_lane<const LANE: i32>(a: [S::F32; 2], b: S::F32, acc: S::F32) -> S::F32 {
+        S::mul_add_lane::<LANE>(a[0], b, acc)
     }
 }
 
@@ -192,8 +202,8 @@ unsafe fn steps_of_rows<F: DotProduct, const MR: usize, const NV: usize>(
     for _ in 0..quads {
         // SAFETY: the kernel contract; these are QUAD of the steps.
         unsafe {
-            let mut a = [F::S::splat(0.0); MR];
-            a.iter_mut().zip(x).for_each(|(a, x)| *a = F::S::load(x));
+            let mut a = [F::load_quad(x[0]); MR];
+            a.iter_mut().zip(x).for_each(|(a, x)| *a = F::load_quad(x));
             quad_step::<F, 0, MR, NV>(&a, columns, sums);
             quad_step::<F, 1, MR, NV>(&a, columns.after(1), sums);
             quad_step::<F, 2, MR, NV>(&a, columns.after(2), sums);
@@ -210,7 +220,7 @@ unsafe fn steps_of_rows<F: DotProduct, const MR: usize, const NV: usize>(
 /// The caller enables the instructions; the vectors lie inside their array.
 #[inline(always)]
 unsafe fn quad_step<F: DotProduct, const LANE: i32, const MR: usize, const NV: usize>(
-    a: &[Vector<F>; MR],
+    a: &[[Vector<F>; 2]; MR],
     columns: Columns,
     sums: &mut [[Vector<F>; NV]; MR],
 ) {
@@ -243,7 +253,7 @@ unsafe fn rows_of_steps<F: DotProduct, const MR: usize, const NV: usize>(
             let mut b = [F::load_weights(columns.vector::<F>(0)); NV];
             b.iter_mut().enumerate().for_each(|(j, b)| *b = F::load_weights(columns.vector::<F>(j)));
             for (quad, sums) in sums.as_chunks_mut::<QUAD>().0.iter_mut().enumerate() {
-                let a = F::S::load(x.add(quad * QUAD));
+                let a = F::load_quad(x.add(quad * QUAD));
                 let [first, second, third, fourth] = sums;
                 for j in 0..NV {
                     first[j] = F::dot_lane::<0>(a, b[j], first[j]);

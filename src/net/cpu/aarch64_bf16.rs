@@ -2,8 +2,8 @@
 //! Both round as the instruction of AVX-512 does, the product of the high halves before that of the low ones.
 
 use super::aarch64::neon_kernels;
-use super::format::Format;
-use super::kernels::{WeightFormat, kernels};
+use super::format::{Format, WeightFormat};
+use super::kernels::kernels;
 use crate::net::register_tile::{DotProduct, Vector};
 use crate::simd::{Neon, Simd};
 use std::arch::aarch64::*;
@@ -36,11 +36,15 @@ impl NeonBf16 {
     /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn halves([a]: [float32x4_t; 1]) -> [float32x4_t; 2] {
-        // SAFETY: the kernel contract.
+        let high: float32x4_t;
+        // SAFETY: the kernel contract. Of an `and` that the compiler knows it would make one for each lane that a product takes.
         unsafe {
-            let units = vreinterpretq_u32_f32(a);
-            let high = vandq_u32(units, vdupq_n_u32(0xFFFF_0000));
-            [vreinterpretq_f32_u32(high), vreinterpretq_f32_u32(vshlq_n_u32::<16>(units))]
+            asm!(
+                "and {high:v}.16b, {a:v}.16b, {mask:v}.16b",
+                high = lateout(vreg) high, a = in(vreg) a, mask = in(vreg) vdupq_n_u32(0xFFFF_0000),
+                options(pure, nomem, nostack, preserves_flags),
+            );
+            [high, vreinterpretq_f32_u32(vshlq_n_u32::<16>(vreinterpretq_u32_f32(a)))]
         }
     }
 }
@@ -73,16 +77,21 @@ impl DotProduct for NeonBf16 {
     /// # Safety
     /// The kernel contract of [`crate::isa`].
     #[inline(always)]
+    unsafe fn load_quad(p: *const f32) -> [Vector<Self>; 2] {
+        // SAFETY: the kernel contract.
+        unsafe { Self::halves(Neon::load(p)).map(|half| [half]) }
+    }
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
     unsafe fn dot_lane<const LANE: i32>(
-        a: Vector<Self>,
+        [[a_high], [a_low]]: [Vector<Self>; 2],
         [high, low]: [float32x4_t; 2],
         [acc]: Vector<Self>,
     ) -> Vector<Self> {
         // SAFETY: the kernel contract.
-        unsafe {
-            let [a_high, a_low] = Self::halves(a);
-            [vfmaq_laneq_f32::<LANE>(vfmaq_laneq_f32::<LANE>(acc, high, a_high), low, a_low)]
-        }
+        unsafe { [vfmaq_laneq_f32::<LANE>(vfmaq_laneq_f32::<LANE>(acc, high, a_high), low, a_low)] }
     }
 }
 
@@ -99,11 +108,11 @@ impl Format for NeonBf16 {
     }
 }
 
-// The halves of a row's units take two registers: 6 x 2 sums, 12 halves and 2 weights are 26 of 32.
+// The halves of a row's units take two registers: 4 x 4 sums, 8 halves and 2 of weights are 26 of 32, 6 x 2 sums as many.
 kernels! {
     static NEON = "neon-bf16", NeonBf16;
     chains 16;
-    rows [1 2 3 4 5 6 7 8] [1 2 3 4 5 6] [1 2 3]
+    rows [1 2 3 4 5 6 7 8] [1 2 3 4 5 6] [1 2 3 4]
 }
 
 /// `bfmlalt` and `bfmlalb`, which multiply the odd and the even bf16 of two registers, exactly, and round the sum in f32.
@@ -144,7 +153,7 @@ impl DotProduct for WideningBf16 {
     /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn dot_lane<const LANE: i32>(
-        [a]: Vector<Self>,
+        [[a], _]: [Vector<Self>; 2],
         [b]: Vector<Self>,
         [mut acc]: Vector<Self>,
     ) -> Vector<Self> {

@@ -86,13 +86,21 @@ impl ByteProducts for SignedProducts {
     /// # Safety
     /// The kernel contract of [`crate::isa`].
     #[inline(always)]
-    unsafe fn dot_lane<const LANE: i32>(a: Words, [b]: Words, [mut acc]: Words) -> Words {
+    unsafe fn load_quad(p: *const f32) -> Words {
+        // SAFETY: the kernel contract.
+        unsafe { [Self::less_128([vld1q_f32(p)])] }
+    }
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn dot_lane<const LANE: i32>([a]: Words, [b]: Words, [mut acc]: Words) -> Words {
         // SAFETY: as for `dot`.
         unsafe {
             asm!(
                 ".arch_extension dotprod",
                 "sdot {acc:v}.4s, {b:v}.16b, {a:v}.4b[{lane}]",
-                acc = inout(vreg) acc, a = in(vreg) Self::less_128(a), b = in(vreg) b, lane = const LANE,
+                acc = inout(vreg) acc, a = in(vreg) a, b = in(vreg) b, lane = const LANE,
                 options(pure, nomem, nostack, preserves_flags),
             );
         }

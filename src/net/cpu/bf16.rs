@@ -6,7 +6,7 @@
 use super::format::Format;
 use super::kernels::kernels;
 use super::portable::Portable;
-use crate::net::number::bf16_bits;
+use crate::net::number::{bf16_bits, bf16_high, bf16_low};
 use crate::net::register_tile::DotProduct;
 use crate::simd::Simd;
 
@@ -14,18 +14,6 @@ use crate::simd::Simd;
 struct PortableBf16;
 
 type Vector = <Portable as Simd>::F32;
-
-/// The low half as f32.
-#[inline(always)]
-pub(super) fn low(unit: f32) -> f32 {
-    f32::from_bits(unit.to_bits() << 16)
-}
-
-/// The high half as f32.
-#[inline(always)]
-pub(super) fn high(unit: f32) -> f32 {
-    f32::from_bits(unit.to_bits() & 0xFFFF_0000)
-}
 
 impl DotProduct for PortableBf16 {
     type S = Portable;
@@ -44,8 +32,8 @@ impl DotProduct for PortableBf16 {
     /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn dot(a: Vector, b: Vector, acc: Vector) -> Vector {
-        let first = Portable::mul_add(a.map(high), b.map(high), acc);
-        Portable::mul_add(a.map(low), b.map(low), first)
+        let first = Portable::mul_add(a.map(bf16_high), b.map(bf16_high), acc);
+        Portable::mul_add(a.map(bf16_low), b.map(bf16_low), first)
     }
 }
 

@@ -1,9 +1,30 @@
 //! Number formats of the forward's matrix kernels: how units are multiplied and how activations are written, on top of an
 //! instruction set's registers ([`Simd`]).
 
-use super::kernels::WeightFormat;
 use crate::net::register_tile::{DotProduct, F32, Vector};
 use crate::simd::Simd;
+
+/// How units of weights lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WeightFormat {
+    /// As those of activations: a unit is a word.
+    Units,
+    /// The halves of a unit of two bf16 as f32: for each vector of units the high halves, then the low ones.
+    Halves,
+    /// Bytes, and after the units of each tap 128 times their sums: for instructions that multiply signed bytes alone, for which 128 is
+    /// subtracted from every activation.
+    SignedBytes,
+}
+
+impl WeightFormat {
+    /// Units of first sums after those of each tap.
+    pub(super) const fn first_sums(self) -> usize {
+        match self {
+            Self::Units | Self::Halves => 0,
+            Self::SignedBytes => 1,
+        }
+    }
+}
 
 /// How sums become activations, and how these are written.
 ///

@@ -3,11 +3,11 @@
 //! Sums of products are exact 32-bit integers: up to 4,096 channels times 9 taps times 255 * 127 they cannot overflow. So every
 //! instruction set gives the same bits.
 
-use super::format::Format;
-use super::kernels::{WeightFormat, kernels};
+use super::format::{Format, WeightFormat};
+use super::kernels::kernels;
 use super::portable::Portable;
 use crate::net::register_tile::{DotProduct, Vector};
-use crate::simd::Simd;
+use crate::simd::{Register, Simd};
 use std::marker::PhantomData;
 
 /// The byte operations of an instruction set. A word of the arguments is a unit of four bytes, of the sums a 32-bit integer.
@@ -27,7 +27,17 @@ pub(super) trait ByteProducts {
         acc: <Self::S as Simd>::F32,
     ) -> <Self::S as Simd>::F32;
 
-    /// acc + the product of unit LANE of `a` with all units of `b`; called where [`Simd::BY_LANE`].
+    /// Four units of a row at `p`, as [`ByteProducts::dot_lane`] takes them.
+    ///
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn load_quad(p: *const f32) -> <Self::S as Simd>::F32 {
+        // SAFETY: the kernel contract.
+        unsafe { Self::S::load(p) }
+    }
+
+    /// acc + the product of unit LANE of `a` with all units of `b`.
     ///
     /// # Safety
     /// The kernel contract of [`crate::isa`].
@@ -37,7 +47,6 @@ pub(super) trait ByteProducts {
         b: <Self::S as Simd>::F32,
         acc: <Self::S as Simd>::F32,
     ) -> <Self::S as Simd>::F32 {
-        use crate::simd::Register;
         // SAFETY: the kernel contract.
         unsafe { Self::dot(Self::S::splat(a.lanes()[LANE as usize]), b, acc) }
     }
@@ -91,8 +100,12 @@ impl<P: ByteProducts> DotProduct for FloatToBytes<P> {
     /// # Safety
     /// The kernel contract of [`crate::isa`].
     #[inline(always)]
-    unsafe fn dot_lane<const LANE: i32>(a: Vector<Self>, b: Vector<Self>, acc: Vector<Self>) -> Vector<Self> {
-        P::S::mul_add_lane::<LANE>(a, b, acc)
+    unsafe fn dot_lane<const LANE: i32>(
+        a: [Vector<Self>; 2],
+        b: Vector<Self>,
+        acc: Vector<Self>,
+    ) -> Vector<Self> {
+        P::S::mul_add_lane::<LANE>(a[0], b, acc)
     }
 }
 
@@ -133,9 +146,21 @@ impl<P: ByteProducts> DotProduct for Bytes<P> {
     /// # Safety
     /// The kernel contract of [`crate::isa`].
     #[inline(always)]
-    unsafe fn dot_lane<const LANE: i32>(a: Vector<Self>, b: Vector<Self>, acc: Vector<Self>) -> Vector<Self> {
+    unsafe fn load_quad(p: *const f32) -> [Vector<Self>; 2] {
         // SAFETY: the kernel contract.
-        unsafe { P::dot_lane::<LANE>(a, b, acc) }
+        unsafe { [P::load_quad(p); 2] }
+    }
+
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn dot_lane<const LANE: i32>(
+        a: [Vector<Self>; 2],
+        b: Vector<Self>,
+        acc: Vector<Self>,
+    ) -> Vector<Self> {
+        // SAFETY: the kernel contract.
+        unsafe { P::dot_lane::<LANE>(a[0], b, acc) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The tables of kernels that an instruction set offers for a number format, and how rows are cut into tiles for them.
 
 use super::board::TapRun;
+use super::format::WeightFormat;
 use super::tile::Tile;
 
 /// A kernel of fixed shape.
@@ -57,28 +58,6 @@ pub(super) struct Matrices {
     /// Configures the thread for matrices of the given number of rows (`rows`, except for strips), and undoes that.
     pub begin: unsafe fn(usize),
     pub end: unsafe fn(),
-}
-
-/// How units of weights lie in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WeightFormat {
-    /// As those of activations: a unit is a word.
-    Units,
-    /// The halves of a unit of two bf16 as f32: for each vector of units the high halves, then the low ones.
-    Halves,
-    /// Bytes, and after the units of each tap 128 times their sums: for instructions that multiply signed bytes alone, for which 128 is
-    /// subtracted from every activation.
-    SignedBytes,
-}
-
-impl WeightFormat {
-    /// Units of first sums after those of each tap.
-    pub(super) const fn first_sums(self) -> usize {
-        match self {
-            Self::Units | Self::Halves => 0,
-            Self::SignedBytes => 1,
-        }
-    }
 }
 
 /// The kernels of one instruction set and number format.

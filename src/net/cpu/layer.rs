@@ -1,11 +1,11 @@
 //! One layer, packed for the kernels, and its run over a chunk of boards.
 
-use super::bf16::{high, low};
 use super::board::Runs;
-use super::kernels::{Kernels, WeightFormat};
+use super::format::WeightFormat;
+use super::kernels::Kernels;
 use super::tile::{CHANNEL_BLOCK, Epilogue, TileColumns};
 use crate::model::folded::{Affine, FoldedLayer};
-use crate::net::number::bf16_pair;
+use crate::net::number::{bf16_high, bf16_low, bf16_pair};
 use crate::net::register_tile::BLOCK;
 use bytemuck::{Pod, Zeroable};
 
@@ -239,8 +239,8 @@ fn pack(kernels: &Kernels, unpacked: &UnpackedLayer<'_>, steps: &[f32], depth: u
                                 write(vector, &|output| weights.unit(output, tap, k));
                             }
                             WeightFormat::Halves => {
-                                write(vector, &|output| high(weights.unit(output, tap, k)));
-                                write(vector, &|output| low(weights.unit(output, tap, k)));
+                                write(vector, &|output| bf16_high(weights.unit(output, tap, k)));
+                                write(vector, &|output| bf16_low(weights.unit(output, tap, k)));
                             }
                         }
                     }

@@ -1,7 +1,7 @@
 //! The loop over a layer's tiles on a chunk: which tiles, and in which order.
 
 use super::board::{NO_POSITIONS, TapRun};
-use super::kernels::{Matrices, Strip, row_tiles};
+use super::kernels::{Matrices, Strip, TileFn, row_tiles};
 use super::layer::{Buffers, PackedLayer};
 use super::tile::{Epilogue, Tile, TileColumns, in_row};
 use crate::net::register_tile::BLOCK;
@@ -120,10 +120,12 @@ impl<'a> TileLoop<'a> {
         }
     }
 
-    /// log2 of the vectors of a tile: the widest tiles for few rows, so that enough independent sums are in flight.
+    /// log2 of the vectors of a tile: the widest tiles for few rows, so that enough independent sums are in flight, and for any rows where
+    /// they have more sums than narrower ones.
     fn width_class(&self, vectors: usize, rows: usize) -> usize {
+        let [_, two, four] = self.layer.kernels.tiles.map(<[TileFn]>::len);
         match vectors {
-            4.. if rows <= self.layer.kernels.tiles[2].len() => 2,
+            4.. if rows <= four || 4 * four > 2 * two => 2,
             2.. => 1,
             _ => 0,
         }

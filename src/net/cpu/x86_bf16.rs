@@ -1,7 +1,7 @@
 //! bfloat16 kernels for x86-64: AVX-512 BF16, and the same by shifts and fused multiply-adds in AVX2.
 
-use super::format::Format;
-use super::kernels::{WeightFormat, kernels};
+use super::format::{Format, WeightFormat};
+use super::kernels::kernels;
 use super::x86::avx512_kernels;
 use crate::net::number::bf16_bits;
 use crate::net::register_tile::{DotProduct, Vector};
