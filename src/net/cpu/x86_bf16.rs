@@ -1,6 +1,6 @@
 //! bfloat16 kernels for x86-64: AVX-512 BF16, and the same by shifts and fused multiply-adds in AVX2.
 
-use super::format::{Format, WeightFormat};
+use super::format::Format;
 use super::kernels::kernels;
 use super::x86::avx512_kernels;
 use crate::net::number::bf16_bits;
@@ -56,38 +56,38 @@ impl Format for Avx512Bf16 {
 
 avx512_kernels!(AVX512 = "avx512-bf16", Avx512Bf16, "avx512f,avx512bf16");
 
-/// `vdpbf16ps` emulated with AVX2 and FMA. Weights are in memory as f32, the high halves of a vector's units before the low ones.
+/// `vdpbf16ps` emulated with AVX2 and FMA. Weights with their halves apart in memory, as NEON has them, are no faster here.
 struct Avx2Bf16;
 
 impl DotProduct for Avx2Bf16 {
     type S = Avx2;
-    type Weights = [__m256; 2];
+    type Weights = Vector<Self>;
     const UNIT: usize = 2;
 
     /// # Safety
     /// The kernel contract of [`crate::isa`].
     #[inline(always)]
-    unsafe fn load_weights(p: *const f32) -> [__m256; 2] {
+    unsafe fn load_weights(p: *const f32) -> __m256 {
         // SAFETY: the kernel contract.
-        unsafe { [Avx2::load(p), Avx2::load(p.add(Avx2::LANES))] }
+        unsafe { Avx2::load(p) }
     }
 
     /// # Safety
     /// The kernel contract of [`crate::isa`].
     #[inline(always)]
-    unsafe fn dot(a: __m256, [high, low]: [__m256; 2], acc: __m256) -> __m256 {
+    unsafe fn dot(a: __m256, b: __m256, acc: __m256) -> __m256 {
         // SAFETY: the kernel contract.
         unsafe {
-            let a_high = _mm256_and_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(0xFFFF_0000_u32 as i32)));
-            let a_low = _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_castps_si256(a)));
-            _mm256_fmadd_ps(a_low, low, _mm256_fmadd_ps(a_high, high, acc))
+            let mask = _mm256_castsi256_ps(_mm256_set1_epi32(0xFFFF_0000_u32 as i32));
+            let high = |x| _mm256_and_ps(x, mask);
+            let low = |x| _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_castps_si256(x)));
+            _mm256_fmadd_ps(low(a), low(b), _mm256_fmadd_ps(high(a), high(b), acc))
         }
     }
 }
 
 impl Format for Avx2Bf16 {
     const OUT: usize = 2;
-    const WEIGHTS: WeightFormat = WeightFormat::Halves;
 
     /// # Safety
     /// The kernel contract of [`crate::isa`].
@@ -103,7 +103,7 @@ impl Format for Avx2Bf16 {
     }
 }
 
-// Of 16 registers the sums take at most 10 (5 x 2): the mask, the halves of an activation and of the weights take some too.
+// Of 16 registers the sums take at most 8 (4 x 2): the mask and the halves of the operands take some too.
 kernels! {
     static AVX2 = "avx2-bf16", Avx2Bf16, "avx2,fma";
     chains 10;
