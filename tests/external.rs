@@ -265,8 +265,12 @@ fn misbehaviour() {
         command.args(["eval", CONNECT_FOUR, "--against", against]).args(more).env_remove("VECAZ_LOG");
         refusal(&command.output().expect("runs"))
     };
+    let missing = match cfg!(windows) {
+        true => "no-such-program-here cannot be started: program not found",
+        false => "no-such-program-here cannot be started: No such file",
+    };
     for (against, more, part) in [
-        ("exec:no-such-program-here --fast", vec![], "no-such-program-here cannot be started: No such file"),
+        ("exec:no-such-program-here --fast", vec![], missing),
         ("exec:", vec![], "opponent : an empty command"),
         ("exec:a 'b", vec![], "a quote without an end"),
         ("exec:a", vec!["--reply-timeout", "0"], "--reply-timeout: got 0, expected more than 0"),
