@@ -1,7 +1,9 @@
 //! Atomic file writes, bounded reads, sizes and checksums of files. Depends only on the error type.
 
+mod replace;
 mod text;
 
+pub use replace::{is_held, remove_folder, rename, sync_folder};
 pub use text::NotUtf8;
 
 use crate::error::{Error, Result};
@@ -41,9 +43,17 @@ pub fn check_writable(path: &Path) -> Result<()> {
 
 /// The file that `path` leads to, and whether it is a regular file or does not exist.
 fn write_target(path: &Path) -> (PathBuf, bool) {
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let target = canonical_path(path).unwrap_or_else(|_| path.to_path_buf());
     let is_regular = target.metadata().map_or(true, |meta| meta.is_file());
     (target, is_regular)
+}
+
+/// The absolute path of a file or folder that exists, with links followed. On Windows without the prefix `\\?\`, where it can be spared.
+///
+/// # Errors
+/// Those of the system.
+pub fn canonical_path(path: &Path) -> std::io::Result<PathBuf> {
+    dunce::canonicalize(path)
 }
 
 fn folder_of(target: &Path) -> &Path {
@@ -71,10 +81,10 @@ fn try_write_atomic(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     // Written through the plain file: the errors of the library contain the temporary path.
     file.as_file_mut().write_all(bytes)?;
     file.as_file().sync_all()?;
-    file.persist(&target).map_err(|e| e.error)?;
-    #[cfg(unix)]
-    File::open(folder)?.sync_all()?; // the new name itself
-    Ok(())
+    let mut temporary = file.into_temp_path();
+    rename(&temporary, &target)?;
+    temporary.disable_cleanup(true);
+    sync_folder(folder) // the new name itself
 }
 
 /// The text of a file or a pipe, which may be of any size; at most `max_bytes` are accepted. A byte-order mark is removed.

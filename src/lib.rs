@@ -47,6 +47,8 @@ pub mod error; // one error type; variants carry facts
 pub mod stop; // requests to end work early: a signal, a time limit
 mod threads; // scoped threads that may not start
 #[doc(hidden)]
+pub mod machine; // how many threads suit this machine, and its name
+#[doc(hidden)]
 pub mod files; // files that are whole or absent
 #[cfg(feature = "http")]
 mod http_server; // an HTTP server in a thread of its own

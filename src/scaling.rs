@@ -101,7 +101,7 @@ pub fn measure(
         plies_per_game: lengths.mean(),
         games_per_second: lengths.mean().map(|plies| metrics.plies as f64 / wall / plies),
         speedup: 1.0,
-        peak_memory_mib: peak_bytes().unwrap_or(0) as f64 / f64::from(1 << 20),
+        peak_memory_mib: peak_bytes().map(|bytes| bytes as f64 / f64::from(1 << 20)),
         seed: config.run.seed,
         ..rates(&metrics, wall, rows, parts)
     })

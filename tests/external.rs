@@ -5,15 +5,16 @@
 mod signals;
 
 use serde_json::{Value, json};
+use std::fs::{File, TryLockError};
 use std::io::{BufRead, Write};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use vecaz::batch::Playthrough;
 use vecaz::game::Turn;
 use vecaz::registry::any_game;
 
-/// The variable with the file for the id of the process that the opponent starts, or of the opponent that sleeps.
+/// The variable with the file that the process which the opponent starts, or the opponent that sleeps, locks as long as it lives.
 const LEFT: &str = "VECAZ_TEST_LEFT";
 
 const CONNECT_FOUR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/connect_four.safetensors");
@@ -27,11 +28,12 @@ fn main() {
     if std::env::args().any(|argument| argument == "--list") {
         return;
     }
-    let checks: [(&str, fn()); 8] = [
+    let checks: &[(&str, fn())] = &[
         ("numbers and names are valid replies with any number of threads", numbers_and_names),
         ("stronger play wins against it", strength_shows),
         ("a program sees no card that its player does not see", hidden_cards),
         ("mean raw scores are shown for games with points", points_a_game),
+        #[cfg(unix)]
         ("a signal ends a match that waits for a program, and the program", a_signal_ends_both),
         ("every fault is reported in one sentence", misbehaviour),
         ("a slow program is killed at the timeout", slow_ones_are_ended),
@@ -46,6 +48,9 @@ fn main() {
 
 /// Checks every field of the question by the rules and plays the lowest legal action.
 fn opponent(manner: &str) {
+    if manner == "lingers" {
+        live();
+    }
     let stdin = std::io::stdin();
     for (number, line) in stdin.lock().lines().map_while(Result::ok).enumerate() {
         let request: Value = serde_json::from_str(&line).expect("JSON");
@@ -56,13 +61,7 @@ fn opponent(manner: &str) {
             }
             ("closes", 0) => return,
             ("leaves", 0) => {
-                // In the background, and its number on stdout.
-                let left = Command::new("sh")
-                    .args(["-c", "sleep 3600 > /dev/null 2>&1 & echo $!"])
-                    .output()
-                    .expect("a shell");
-                std::fs::write(std::env::var_os(LEFT).expect("set"), left.stdout.trim_ascii())
-                    .expect("written");
+                start_lingering();
                 say("{\"action\":0}");
             }
             ("swears", 1) => {
@@ -74,10 +73,7 @@ fn opponent(manner: &str) {
                 while stdout.write_all(b"{\"action\":0}\n").is_ok() {}
             }
             ("sleeps", 0) => {
-                if let Some(file) = std::env::var_os(LEFT) {
-                    std::fs::write(file, std::process::id().to_string()).expect("written");
-                }
-                std::thread::sleep(Duration::from_secs(3600));
+                live();
             }
             ("babbles", 0) => say("Hello, I am a program."),
             ("cheats", 1) => say("{\"action\":1000}"),
@@ -96,6 +92,28 @@ fn opponent(manner: &str) {
             }
         }
     }
+}
+
+/// Starts a process that outlives this one if nobody ends it, and waits until it lives.
+#[expect(clippy::zombie_processes, reason = "that it is left is the matter of the test")]
+fn start_lingering() {
+    let mut left = Command::new(std::env::current_exe().expect("known"));
+    left.args(["opponent", "lingers"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    left.spawn().expect("starts");
+    let file = std::env::var_os(LEFT).expect("set");
+    wait_until(|| lives(file.as_ref()));
+}
+
+/// Lives for an hour, with the lock of the file of [`LEFT`].
+fn live() {
+    let file = std::env::var_os(LEFT).map(|path| File::create(path).expect("created"));
+    file.iter().for_each(|file| file.lock().expect("locked"));
+    std::thread::sleep(Duration::from_secs(3600));
+}
+
+/// True while a process holds the lock of the file.
+fn lives(file: &Path) -> bool {
+    File::open(file).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
 }
 
 fn say(line: &str) {
@@ -213,7 +231,8 @@ fn points_a_game() {
 }
 
 fn refusal(output: &Output) -> String {
-    let line = String::from_utf8_lossy(&output.stderr).into_owned();
+    // Windows calls the status a code.
+    let line = String::from_utf8_lossy(&output.stderr).replace("exit code", "exit status");
     let code = if line.starts_with("error: --") { 2 } else { 1 };
     assert_eq!(output.status.code(), Some(code), "{line}");
     assert!(output.stdout.is_empty() && line.starts_with("error: ") && line.lines().count() == 1, "{line}");
@@ -246,8 +265,12 @@ fn misbehaviour() {
         command.args(["eval", CONNECT_FOUR, "--against", against]).args(more).env_remove("VECAZ_LOG");
         refusal(&command.output().expect("runs"))
     };
+    let missing = match cfg!(windows) {
+        true => "no-such-program-here cannot be started: program not found",
+        false => "no-such-program-here cannot be started: No such file",
+    };
     for (against, more, part) in [
-        ("exec:no-such-program-here --fast", vec![], "no-such-program-here cannot be started: No such file"),
+        ("exec:no-such-program-here --fast", vec![], missing),
         ("exec:", vec![], "opponent : an empty command"),
         ("exec:a 'b", vec![], "a quote without an end"),
         ("exec:a", vec!["--reply-timeout", "0"], "--reply-timeout: got 0, expected more than 0"),
@@ -274,10 +297,11 @@ fn no_process_is_left() {
     command.args(["--against", &format!("exec:\"{}\" opponent leaves", this.display())]).env(LEFT, &file);
     let output = command.output().expect("runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let left = std::fs::read_to_string(file).expect("a process was started");
-    wait_until(|| !alive(&left));
+    assert!(file.exists(), "no process was started");
+    wait_until(|| !lives(&file));
 }
 
+#[cfg(unix)]
 fn a_signal_ends_both() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("asleep");
@@ -297,17 +321,15 @@ fn a_signal_ends_both() {
     ]);
     command.args(["--against", &format!("exec:\"{}\" opponent sleeps", this.display())]).env(LEFT, &file);
     signals::start_children_with_default_signals();
-    let mut child = command.stderr(std::process::Stdio::piped()).spawn().expect("runs");
-    let asleep = || std::fs::read_to_string(&file).ok().filter(|id| !id.is_empty());
-    wait_until(|| asleep().is_some());
+    let mut child = command.stderr(Stdio::piped()).spawn().expect("runs");
+    wait_until(|| lives(&file));
     assert!(
         Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs").success()
     );
     wait_until(|| child.try_wait().expect("known").is_some());
     let output = child.wait_with_output().expect("ended");
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(130), b"".as_slice()));
-    let id = asleep().expect("a request");
-    wait_until(|| !alive(&id));
+    wait_until(|| !lives(&file));
 }
 
 /// Waits until `done`, for at most a minute.
@@ -317,11 +339,4 @@ fn wait_until(mut done: impl FnMut() -> bool) {
         assert!(start.elapsed() < Duration::from_secs(60), "nothing happened for a minute");
         std::thread::sleep(Duration::from_millis(20));
     }
-}
-
-/// True if the process runs; a zombie does not.
-fn alive(id: &str) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{id}/stat"));
-    status
-        .is_ok_and(|status| !status.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')))
 }

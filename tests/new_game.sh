@@ -9,18 +9,18 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}"
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-git ls-files -z | xargs -0 cp --parents -t "$copy"
+git ls-files -z | tar --null -T - -cf - | tar -xf - -C "$copy"
 cd "$copy"
 
 # Step 1: the file. The test at its end and what only the test imports stay away.
 sed -E -e '/^\/\/\/ 17 stones/,$d' -e '/^use (crate::support|vecaz::(backend|config::SearchConfig|isa|net|registry|search|searcher))/d' \
     -e 's/^use vecaz::/use crate::/' tests/contract/nim.rs > src/game/nim.rs
-# Step 2: the registry.
-sed -i 's/^pub mod tic_tac_toe;/pub mod nim;\n&/' src/game/mod.rs
-sed -i 's/^ *\$crate::game::tic_tac_toe::TicTacToe,/            $crate::game::nim::Nim,\n&/' src/game/built_in.rs
-sed -i 's/^    vecaz::game::tic_tac_toe::TicTacToe,/    vecaz::game::nim::Nim,\n&/' tests/support/typed_games.rs
+# Step 2: the registry. By perl, since sed -i differs between systems.
+perl -pi -e 's/^pub mod tic_tac_toe;/pub mod nim;\n$&/' src/game/mod.rs
+perl -pi -e 's/^ *\$crate::game::tic_tac_toe::TicTacToe,/            \$crate::game::nim::Nim,\n$&/' src/game/built_in.rs
+perl -pi -e 's/^    vecaz::game::tic_tac_toe::TicTacToe,/    vecaz::game::nim::Nim,\n$&/' tests/support/typed_games.rs
 # Step 3: the configuration.
-sed -i "s/^    const NAME: .*/&\n    const CONFIGS: \&'static [super::NamedText] = super::configs!(\"nim\");/" src/game/nim.rs
+perl -pi -e 's/^    const NAME: .*/$&\n    const CONFIGS: &\x27static [super::NamedText] = super::configs!("nim");/' src/game/nim.rs
 printf '[game]\nname = "nim"\n' > configs/nim.toml
 
 cargo test --release --locked --test contract

@@ -26,7 +26,7 @@ static POOLS: LazyLock<Mutex<Pools>> = LazyLock::new(Mutex::default);
 /// `ValueError` for too many.
 pub fn num_threads(threads: usize) -> PyResult<usize> {
     match threads {
-        0 => Ok(std::thread::available_parallelism().map_or(1, std::num::NonZero::get)),
+        0 => Ok(vecaz::machine::default_threads()),
         1..=MAX_THREADS => Ok(threads),
         _ => Err(wrong("threads", threads, format!("0 for all cores, or 1 to {MAX_THREADS}"))),
     }

@@ -5,21 +5,23 @@
 //! Environment variables, which the allocators read before `main`, limit the mapped size to the used size. Under a limit the program
 //! sets these variables and starts itself again.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The variable that holds the names of the variables set by the program for itself, separated by blanks.
 const SET_BY_PROGRAM: &str = "VECAZ_SET_VARIABLES";
 
 /// Minimum address space in which every command starts or reports an error, in MiB.
+#[cfg(target_os = "linux")]
 const MIN_MIB: u64 = 48;
 
 /// Starts the program again with the variables of the allocators, if a limit is set and the variables are not. Returns in all other
 /// cases.
 ///
 /// # Errors
-/// [`Error::Unsupported`] if the limit is below [`MIN_MIB`], or the program cannot be started again.
+/// [`crate::Error::Unsupported`] if the limit is below [`MIN_MIB`], or the program cannot be started again.
 #[cfg(target_os = "linux")]
 pub fn start_within_limits() -> Result<()> {
+    use crate::error::Error;
     use rustix::process::{Resource, getrlimit};
     use std::os::unix::process::CommandExt;
     use std::process::Command;

@@ -305,7 +305,7 @@ fn cells(row: &ScalingRow) -> [String; COLUMNS.len()] {
         format!("{:.2}", row.mean_depth),
         row.max_depth.to_string(),
         format!("{:.2}", row.idle_rows),
-        format!("{:.1}", row.peak_memory_mib),
+        row.peak_memory_mib.map_or_else(|| "-".into(), |mib| format!("{mib:.1}")),
     ]
 }
 

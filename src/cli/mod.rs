@@ -57,7 +57,7 @@ use crate::files::NotUtf8;
 use crate::registry::Registry;
 use crate::report::layout::{join_paragraphs, sentence_width};
 use crate::report::progress::Verbosity;
-use crate::report::terminal::Charset;
+use crate::report::terminal::{Charset, take_escape_codes};
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use signals::OnSignal;
@@ -178,6 +178,7 @@ pub fn main(registry: Registry, arguments: impl IntoIterator<Item = OsString>) -
         Ok(cli) => cli,
         Err(error) => return usage_error(&error),
     };
+    take_escape_codes();
     color::set_bar_colors(cli.color);
     let done = start_log(cli.verbosity.into(), cli.color)
         .and_then(|verbosity| handle_size_limits().and_then(|()| execute(cli, &registry, verbosity)));

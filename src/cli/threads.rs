@@ -1,15 +1,16 @@
 //! The threads of a command.
 
 use crate::error::{Error, Result};
+use crate::machine::{default_threads, num_cores};
 use crate::words::count;
 
-/// Creates rayon's pool with this number of threads, 0 for all cores, and returns the number.
+/// Creates rayon's pool with this number of threads, 0 for that of the machine, and returns the number.
 ///
 /// # Errors
 /// [`Error::Unsupported`] if the system refuses the threads.
 pub fn start_threads(threads: usize) -> Result<usize> {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let threads = if threads == 0 { cores } else { threads };
+    let cores = num_cores();
+    let threads = if threads == 0 { default_threads() } else { threads };
     if threads > 2 * cores {
         tracing::warn!(
             "{threads} threads on {}: they wait for each other at every pass, and more threads than cores are slower",

@@ -7,6 +7,7 @@ use crate::backend::AnyGame;
 use crate::config::{Config, Layers, MAX_GAMES};
 use crate::error::{Error, Result};
 use crate::files::write_atomic;
+use crate::machine::{default_threads, num_cores};
 use crate::registry::Registry;
 use crate::report::layout::{Column, Table, sentence_width, width, wrap};
 use crate::report::progress::print;
@@ -18,7 +19,6 @@ use crate::source::Source;
 use crate::stop::Stop;
 use crate::words::count;
 use clap::{Args, value_parser};
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -102,8 +102,7 @@ pub fn execute(args: TuneArgs, registry: &Registry, stop: &Stop) -> Result<()> {
     let inputs: Vec<&Path> =
         [&args.run, &args.config.config].into_iter().flatten().map(PathBuf::as_path).collect();
     check_target(&out, &inputs)?;
-    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let axes = axes(&args, &config, game.as_ref(), cores)?;
+    let axes = axes(&args, &config, game.as_ref())?;
     start_threads(axes[0].values.last().map_or(0, |&threads| threads as usize))?;
     check_memory(&config, game.as_ref())?;
     let network =
@@ -122,29 +121,29 @@ pub fn execute(args: TuneArgs, registry: &Registry, stop: &Stop) -> Result<()> {
         stop,
     };
     print(&format!("{}\n", meter.table.header(&COLUMNS)))?;
-    let start = own_values(&axes, &config, cores);
+    let start = own_values(&axes, &config);
     let tuning = Tuning::new(&axes, start.clone(), &mut meter);
     let tried = if args.exhaustive { tuning.exhaust()? } else { tuning.climb()? };
     let best = &tried[0];
     let own = tried.iter().find(|tried| tried.at == start).map_or(0.0, Tried::rate);
     let values = Tuning::values(&axes, &best.at);
     let mut found = with_values(&config, &values);
-    if found.run.threads == cores {
+    if found.run.threads == default_threads() {
         found.run.threads = 0;
     }
-    write_atomic(&out, file_text(&found, best.rate(), cores)?.as_bytes())?;
+    write_atomic(&out, file_text(&found, best.rate(), num_cores())?.as_bytes())?;
     print(&wrap(&summary(&axes, &tried, own, &out), sentence_width()))?;
     stop.check()
 }
 
 /// The values to try of each setting, in the order of `with_values`.
-fn axes(args: &TuneArgs, config: &Config, game: &dyn AnyGame, cores: usize) -> Result<Vec<Axis>> {
+fn axes(args: &TuneArgs, config: &Config, game: &dyn AnyGame) -> Result<Vec<Axis>> {
     let samples = sized(config, &game.sizes())?.selfplay.samples_per_epoch;
     let max_games = (samples / SAMPLES_PER_GAME).max(config.selfplay.games) as u64;
-    let threads = (0..).map(|power| 1 << power).take_while(|&threads| threads < cores as u64);
+    let all = [default_threads(), num_cores()].map(|threads| threads as u64);
+    let threads = (0..).map(|power| 1 << power).take_while(|&threads| threads < all[1]);
     let games = GAMES.into_iter().filter(|&games| games <= max_games);
     let typed = |typed: &[u64], other: Vec<u64>| if typed.is_empty() { other } else { typed.to_vec() };
-    let own_threads = if config.run.threads == 0 { cores } else { config.run.threads };
     let axis = |key, mut values: Vec<u64>, own: u64| {
         values.push(own);
         values.sort_unstable();
@@ -152,11 +151,7 @@ fn axes(args: &TuneArgs, config: &Config, game: &dyn AnyGame, cores: usize) -> R
         Axis { key, values }
     };
     Ok(vec![
-        axis(
-            "run.threads",
-            typed(&args.threads, threads.chain([cores as u64]).collect()),
-            own_threads as u64,
-        ),
+        axis("run.threads", typed(&args.threads, threads.chain(all).collect()), own_threads(config)),
         axis("selfplay.games", typed(&args.games, games.collect()), config.selfplay.games as u64),
         axis("search.leaves", args.leaves.clone(), u64::from(config.search.leaves)),
         axis("selfplay.passes_per_poll", PASSES.to_vec(), u64::from(config.selfplay.passes_per_poll)),
@@ -164,11 +159,15 @@ fn axes(args: &TuneArgs, config: &Config, game: &dyn AnyGame, cores: usize) -> R
     ])
 }
 
+/// The number of threads of the configuration, which 0 leaves to the machine.
+fn own_threads(config: &Config) -> u64 {
+    (if config.run.threads == 0 { default_threads() } else { config.run.threads }) as u64
+}
+
 /// The indices of the configuration's own values, which are among those of `axes`.
-fn own_values(axes: &[Axis], config: &Config, cores: usize) -> Vec<usize> {
-    let threads = if config.run.threads == 0 { cores } else { config.run.threads };
+fn own_values(axes: &[Axis], config: &Config) -> Vec<usize> {
     let own = [
-        threads as u64,
+        own_threads(config),
         config.selfplay.games as u64,
         u64::from(config.search.leaves),
         u64::from(config.selfplay.passes_per_poll),

@@ -6,6 +6,7 @@ use crate::cluster::server::Server;
 use crate::cluster::status::WorkerStatus;
 use crate::cluster::worker::{Waited, WorkEnd, Worker};
 use crate::error::{Error, Result};
+use crate::machine;
 use crate::registry::Registry;
 use crate::report::exporter::Exporter;
 use crate::report::progress::{Progress, Verbosity};
@@ -132,7 +133,5 @@ pub fn execute(args: WorkArgs, registry: &Registry, verbosity: Verbosity, stop: 
 
 /// The machine's name and the process's number.
 fn default_name() -> String {
-    let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let machine = machine.trim();
-    format!("{}-{}", if machine.is_empty() { "worker" } else { machine }, std::process::id())
+    format!("{}-{}", machine::name().as_deref().unwrap_or("worker"), std::process::id())
 }

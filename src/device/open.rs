@@ -29,9 +29,22 @@ pub trait WithOpener {
 /// Opens GPU number `number` with the user's store of compiled programs.
 #[cfg(feature = "cuda")]
 fn open(number: u32) -> Result<super::cuda::CudaDevice> {
+    expect_linux(number)?;
     let device = super::cuda::CudaDevice::open(number, super::store::Store::of_user())?;
     tracing::debug!("cuda:{number} is {}", device.describe()?);
     Ok(device)
+}
+
+/// Refuses GPUs on other systems, for which nothing here has been tried.
+#[cfg(feature = "cuda")]
+fn expect_linux(number: u32) -> Result<()> {
+    match cfg!(target_os = "linux") {
+        true => Ok(()),
+        false => Err(crate::Error::Device {
+            device: format!("cuda:{number}"),
+            what: "GPUs are used on Linux only, on Windows in WSL 2; use --device cpu".into(),
+        }),
+    }
 }
 
 /// Does `work` on the GPUs with these numbers, linked by NCCL where they are several.
@@ -73,7 +86,7 @@ pub fn check_devices(devices: &Devices) -> Result<()> {
     devices.all().iter().try_for_each(|name| match *name {
         DeviceName::Cpu => Ok(()),
         #[cfg(feature = "cuda")]
-        DeviceName::Cuda(number) => super::cuda::check_driver(number),
+        DeviceName::Cuda(number) => expect_linux(number).and_then(|()| super::cuda::check_driver(number)),
         #[cfg(not(feature = "cuda"))]
         DeviceName::Cuda(number) => Err(without_cuda(number)),
     })

@@ -117,10 +117,8 @@ mod tests {
         let gone = folder.path().join("search/root.cuh");
         fs::remove_file(&gone).expect("removed");
         let expected = |path: &std::path::Path| {
-            format!(
-                "VECAZ_KERNELS: reading the kernel sources {}: No such file or directory (os error 2)",
-                path.display()
-            )
+            let missing = std::io::Error::from_raw_os_error(2);
+            format!("VECAZ_KERNELS: reading the kernel sources {}: {missing}", path.display())
         };
         assert_eq!(refusal(&sources), expected(&gone));
         let nowhere = folder.path().join("nowhere");

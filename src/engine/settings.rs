@@ -3,6 +3,7 @@
 use crate::backend::Placement;
 use crate::config::Config;
 use crate::game::Sizes;
+use crate::machine::default_threads;
 use crate::search::SearchParams;
 
 /// How an engine searches. The result of a limit in simulations repeats exactly for equal settings, `threads` included.
@@ -64,7 +65,7 @@ impl Settings {
     /// The number of threads.
     pub(super) fn num_threads(&self) -> usize {
         match self.threads {
-            0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            0 => default_threads(),
             threads => threads,
         }
     }

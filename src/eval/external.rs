@@ -116,6 +116,7 @@ fn expected(position: &Playthrough) -> String {
 mod tests {
     use super::*;
 
+    #[cfg(unix)] // which has the program `yes`
     #[test]
     fn control_characters_are_escaped() {
         let mut player =

@@ -15,6 +15,7 @@ pub mod matches;
 pub mod openings;
 pub mod opponent;
 mod plan;
+mod process_tree;
 pub mod positions;
 pub mod program;
 pub mod ratings;

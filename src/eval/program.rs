@@ -1,12 +1,13 @@
 //! Another program as a process: lines to it, lines from it, and what it said when it failed.
 //!
 //! One thread per pipe writes, reads, and keeps the last line of stderr, since a program may stop reading or writing at any time. The
-//! program is the head of a process group of its own, which is killed as a whole when it is not needed any more.
+//! program is killed with all processes that it has started when it is not needed any more.
 
+use super::process_tree::ProcessTree;
 use crate::error::{Error, Result};
 use crate::stop::Stop;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStderr, ChildStdin, Command, Stdio};
+use std::process::{ChildStderr, ChildStdin, Command};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -27,8 +28,8 @@ pub const SHOWN: usize = 80;
 pub struct Program {
     command: String,
     timeout: Duration,
-    /// The process; None after its end.
-    child: Option<Child>,
+    /// The process with those that it has started; None after its end.
+    processes: Option<ProcessTree>,
     /// Texts for the writer thread; None after a failure.
     requests: Option<SyncSender<String>>,
     replies: Receiver<String>,
@@ -53,16 +54,14 @@ impl Program {
             .split_first()
             .ok_or_else(|| fail("an empty command, expected a program and its arguments".into()))?;
         let mut process = Command::new(program);
-        process.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        process.args(arguments);
         for name in withheld {
             process.env_remove(name);
         }
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut process, 0);
-        let mut child = process.spawn().map_err(|e| fail(format!("{program} cannot be started: {e}")))?;
-        let (Some(stdin), Some(stdout), Some(stderr)) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take())
-        else {
+        let started = ProcessTree::start(process);
+        let (processes, pipes) = started.map_err(|e| fail(format!("{program} cannot be started: {e}")))?;
+        let Some((stdin, stdout, stderr)) = pipes else {
+            processes.kill();
             return Err(fail("started without pipes for stdin, stdout and stderr".into()));
         };
         // One thread per pipe, since the program may stop reading or writing at any time. Each thread ends with its pipe.
@@ -80,8 +79,7 @@ impl Program {
         ];
         for work in threads {
             if let Err(e) = thread::Builder::new().spawn(work) {
-                let _ = child.kill(); // fails if it has exited
-                let _ = child.wait();
+                processes.kill();
                 return Err(fail(format!("threads for its pipes cannot be started: {e}")));
             }
         }
@@ -90,7 +88,7 @@ impl Program {
         Ok(Self {
             command,
             timeout,
-            child: Some(child),
+            processes: Some(processes),
             requests,
             replies,
             last_stderr_line,
@@ -152,7 +150,7 @@ impl Program {
 
     /// The error of a program that closed its stdout, with exit status and last line of stderr.
     fn exit_error(&mut self) -> Error {
-        let status = self.child.as_mut().and_then(|child| wait(child, EXIT_TIMEOUT));
+        let status = self.processes.as_mut().and_then(|processes| processes.wait(EXIT_TIMEOUT));
         let _ = self.stderr_closed.recv_timeout(EXIT_TIMEOUT); // a child of the program may keep stderr open
         let last_line = self.last_stderr_line.lock().map(|line| line.clone()).unwrap_or_default();
         let what = match status {
@@ -166,19 +164,12 @@ impl Program {
         })
     }
 
-    /// Closes stdin, waits at most `time` for the program to exit, and kills its process group.
+    /// Closes stdin, waits at most `time` for the program to exit, and kills what is left of it and of the processes that it has started.
     fn end(&mut self, time: Duration) {
         self.requests = None;
-        let Some(child) = self.child.as_mut() else { return };
-        wait(child, time);
-        // Both fail if all processes have exited.
-        #[cfg(unix)]
-        if let Some(group) = rustix::process::Pid::from_raw(child.id().cast_signed()) {
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        }
-        let _ = child.kill();
-        let _ = child.wait();
-        self.child = None;
+        let Some(mut processes) = self.processes.take() else { return };
+        processes.wait(time);
+        processes.kill();
     }
 
     /// An error about the program.
@@ -255,18 +246,6 @@ fn next_line(reader: &mut impl BufRead) -> Option<String> {
     let mut line = Vec::new();
     let read = reader.take(MAX_LINE).read_until(b'\n', &mut line).ok()?;
     (read > 0).then(|| String::from_utf8_lossy(&line).into_owned())
-}
-
-/// Waits for a process to exit, at most for `time`.
-fn wait(child: &mut Child, time: Duration) -> Option<std::process::ExitStatus> {
-    let start = Instant::now();
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Some(status),
-            Ok(None) if start.elapsed() < time => thread::sleep(Duration::from_millis(5)),
-            _ => return None,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -63,14 +63,18 @@ pub fn main_line(text: &str) -> Result<Vec<Node>> {
     Err(wrong(text.len(), "no closing parenthesis"))
 }
 
-/// A value up to its closing bracket; a backslash makes the next character part of it.
+/// A value up to its closing bracket; a backslash makes the next character part of it, and takes the end of a line away.
 fn value(chars: &mut impl Iterator<Item = (usize, char)>) -> Option<String> {
     let mut text = String::new();
+    let mut is_ending_line = false; // after a backslash and the first half of \r\n
     loop {
+        let was_ending_line = std::mem::take(&mut is_ending_line);
         match chars.next()?.1 {
             ']' => return Some(text.trim().to_string()),
+            '\n' if was_ending_line => {}
             '\\' => match chars.next()?.1 {
                 '\n' => {}
+                '\r' => is_ending_line = true,
                 c => text.push(c),
             },
             c => text.push(c),
@@ -90,6 +94,9 @@ mod tests {
         assert_eq!((nodes[0].value("C"), nodes[0].value("GM")), (Some("a ] ; ( b"), Some("1")));
         assert_eq!((nodes[2].value("W"), nodes[3].value("B")), (Some("bb"), Some("cc")));
         assert_eq!(main_line("(;AB[aa][bb])").expect("a tree")[0].values("AB"), ["aa", "bb"]);
+        for text in ["(;C[a\\\nb\nc])", "(;C[a\\\r\nb\nc])"] {
+            assert_eq!(main_line(text).expect("a tree")[0].value("C"), Some("ab\nc"), "{text:?}");
+        }
     }
 
     #[test]

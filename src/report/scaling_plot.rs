@@ -66,8 +66,8 @@ pub struct ScalingRow {
     /// Fraction of the time in copies between host and device, individually timed, with trees on the CPU and the network on
     /// a GPU; null otherwise.
     pub transfers: Option<f64>,
-    /// Peak memory of the process, MiB.
-    pub peak_memory_mib: f64,
+    /// Peak memory of the process, MiB; null where the system does not report it (outside of Linux).
+    pub peak_memory_mib: Option<f64>,
     /// The seed.
     pub seed: u64,
     /// The git commit measured.

@@ -42,9 +42,18 @@ impl Charset {
     }
 }
 
-/// True if `stream` is a terminal that can write a line again. A `dumb` terminal, or one of unknown kind (no TERM), has no codes for that.
+/// True if `stream` is a terminal that can write a line again. A `dumb` terminal, or one of unknown kind (no TERM), has no codes for that. On
+/// Windows, where TERM is not set, every console has.
 pub fn has_cursor(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && (cfg!(not(unix)) || std::env::var("TERM").is_ok_and(|kind| is_capable(&kind)))
+}
+
+/// Has the console of Windows take escape codes, which it may show as characters otherwise. Terminals of other systems always do.
+pub fn take_escape_codes() {
+    #[cfg(windows)]
+    for console in [console::Term::stdout(), console::Term::stderr()] {
+        console.features().colors_supported(); // asks by switching
+    }
 }
 
 fn is_capable(kind: &str) -> bool {

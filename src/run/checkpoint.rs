@@ -6,7 +6,10 @@
 
 use crate::backend::AnyGame;
 use crate::error::{Error, Result};
-use crate::files::{FileDigest, create_subfolder, open_regular, read_whole, write_atomic};
+use crate::files::{
+    FileDigest, create_subfolder, is_held, open_regular, read_whole, remove_folder, rename, sync_folder,
+    write_atomic,
+};
 use crate::net::Weights;
 use crate::play::GameSlot;
 use crate::replay::{Replay, TargetList};
@@ -155,9 +158,8 @@ pub fn save(dir: &Path, game: &dyn AnyGame, parts: CheckpointState<'_>) -> Resul
     let digest = |file| FileDigest::of_file(&writing.join(file));
     let digests: Vec<FileDigest> = FILES.into_iter().map(digest).collect::<Result<_>>()?;
     remove(&done)?;
-    fs::rename(&writing, &done).map_err(|e| Error::io("renaming to", &done, e))?;
-    let synced = fs::File::open(&all).and_then(|f| f.sync_all());
-    synced.map_err(|e| Error::io("syncing", &all, e))?;
+    rename(&writing, &done).map_err(|e| Error::io("renaming to", &done, e))?;
+    sync_folder(&all).map_err(|e| Error::io("syncing", &all, e))?;
     Ok(file_names(epoch).zip(digests).collect())
 }
 
@@ -170,17 +172,29 @@ pub fn prune(dir: &Path, kept: &[(u64, PathBuf)]) -> Result<()> {
         if !kept.iter().any(|(listed, _)| *listed == epoch) {
             // Renamed first, so that no checkpoint is visible with only some of its files.
             let removing = dir.join(FOLDER).join(format!(".removing-{}", name(epoch)));
-            remove(&removing)?;
-            fs::rename(&path, &removing).map_err(|e| Error::io("removing", &path, e))?;
+            remove(&removing)
+                .and_then(|()| rename(&path, &removing).map_err(|e| Error::io("removing", &path, e)))
+                .or_else(left_for_later)?;
         }
     }
     for path in entries(&dir.join(FOLDER))? {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if name.starts_with(".writing-") || name.starts_with(".removing-") {
-            remove(&path)?;
+            remove(&path).or_else(left_for_later)?;
         }
     }
     Ok(())
+}
+
+/// Accepts the error that another program has a folder open that is no longer needed: the next pruning removes it. Never on Unix.
+fn left_for_later(error: Error) -> Result<()> {
+    match &error {
+        Error::Io { path, source, .. } if is_held(source) => {
+            tracing::warn!("{} is open in another program ({source}); it is removed later", path.display());
+            Ok(())
+        }
+        _ => Err(error),
+    }
 }
 
 /// The paths in `folder`; none if it does not exist.
@@ -194,7 +208,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// Removes a folder if it exists.
 fn remove(folder: &Path) -> Result<()> {
-    match fs::remove_dir_all(folder) {
+    match remove_folder(folder) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("removing", folder, e)),
         _ => Ok(()),
     }
@@ -336,6 +350,13 @@ mod tests {
         let path = folder.path().join(PROGRESS);
         fs::write(&path, bytes).expect("written");
         read_progress(&path, game.as_ref())
+    }
+
+    #[test]
+    fn only_what_another_program_has_open_is_left_for_later() {
+        let error = |code| Error::io("removing", "epoch-000001", io::Error::from_raw_os_error(code));
+        assert_eq!(left_for_later(error(32)).is_ok(), cfg!(windows), "a sharing violation");
+        assert!(left_for_later(error(2)).is_err());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::files::{BEST, CONFIG, FINAL, GAMES, MANIFEST, OPPONENTS};
 use super::{checkpoint, findings};
 use crate::error::{Error, Result};
 use crate::eval::ladder;
-use crate::files::TEMPORARY;
+use crate::files::{TEMPORARY, canonical_path};
 use crate::report::{REPORT, metrics, tensorboard};
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -21,9 +21,8 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub struct RunFolder {
     dir: PathBuf,
-    /// The folder itself. While it is open, no other folder gets its inode.
-    #[cfg(unix)]
-    opened: File,
+    /// The folder itself. While it is open, no other folder gets its identity.
+    opened: Identity,
     _lock: File,
 }
 
@@ -66,8 +65,7 @@ impl RunFolder {
         match lock.try_lock() {
             Ok(()) => Ok(Self {
                 dir: dir.to_path_buf(),
-                #[cfg(unix)]
-                opened: File::open(dir).map_err(|e| Error::io("opening", dir, e))?,
+                opened: Identity::of(dir).map_err(|e| Error::io("opening", dir, e))?,
                 _lock: lock,
             }),
             Err(fs::TryLockError::WouldBlock) => Err(Error::unsupported(
@@ -89,7 +87,7 @@ impl RunFolder {
     /// # Errors
     /// [`Error::Format`] with the folder.
     pub fn check(&self) -> Result<()> {
-        match self.is_same() && self.dir.join(MANIFEST).exists() {
+        match self.opened.is_at(&self.dir) && self.dir.join(MANIFEST).exists() {
             true => Ok(()),
             false => Err(Error::format(
                 &self.dir,
@@ -104,22 +102,46 @@ impl RunFolder {
         self.check().err().unwrap_or(error)
     }
 
-    #[cfg(unix)]
-    fn is_same(&self) -> bool {
-        use std::os::unix::fs::MetadataExt;
-        let id = |meta: fs::Metadata| (meta.dev(), meta.ino());
-        let (now, then) = (fs::metadata(&self.dir).map(id), self.opened.metadata().map(id));
-        matches!((now, then), (Ok(now), Ok(then)) if now == then)
-    }
-
-    #[cfg(not(unix))]
-    fn is_same(&self) -> bool {
-        self.dir.is_dir()
-    }
-
     /// Checks of this folder at intervals.
     pub fn periodic_check(&self) -> FolderCheck<'_> {
         FolderCheck { folder: self, due: Instant::now() }
+    }
+}
+
+/// An open folder.
+#[cfg(unix)]
+#[derive(Debug)]
+struct Identity(File);
+
+#[cfg(unix)]
+impl Identity {
+    fn of(dir: &Path) -> std::io::Result<Self> {
+        File::open(dir).map(Self)
+    }
+
+    /// True if the folder is still at `dir`.
+    fn is_at(&self, dir: &Path) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        let id = |meta: fs::Metadata| (meta.dev(), meta.ino());
+        let (now, then) = (fs::metadata(dir).map(id), self.0.metadata().map(id));
+        matches!((now, then), (Ok(now), Ok(then)) if now == then)
+    }
+}
+
+/// An open folder.
+#[cfg(windows)]
+#[derive(Debug)]
+struct Identity(same_file::Handle);
+
+#[cfg(windows)]
+impl Identity {
+    fn of(dir: &Path) -> std::io::Result<Self> {
+        same_file::Handle::from_path(dir).map(Self)
+    }
+
+    /// True if the folder is still at `dir`.
+    fn is_at(&self, dir: &Path) -> bool {
+        same_file::Handle::from_path(dir).is_ok_and(|now| now == self.0)
     }
 }
 
@@ -183,11 +205,11 @@ pub fn refuse_run_files(target: &Path) -> Result<()> {
 
 /// The absolute path of `target` with links followed; its last part may not exist. None if its folder does not exist.
 fn full_path(target: &Path) -> Option<PathBuf> {
-    if let Ok(full) = target.canonicalize() {
+    if let Ok(full) = canonical_path(target) {
         return Some(full);
     }
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
-    Some(parent.unwrap_or(Path::new(".")).canonicalize().ok()?.join(target.file_name()?))
+    Some(canonical_path(parent.unwrap_or(Path::new("."))).ok()?.join(target.file_name()?))
 }
 
 /// True if a run writes the file or folder of this name in its folder.
@@ -316,6 +338,17 @@ mod tests {
         assert!(left == ["report.html"] && !other.join(LOCK).exists(), "{left:?}");
     }
 
+    #[test]
+    fn the_identity_of_a_folder_is_not_that_of_another() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [one, other, none] = ["one", "other", "none"].map(|name| folder.path().join(name));
+        fs::create_dir(&one).expect("made");
+        fs::create_dir(&other).expect("made");
+        let opened = Identity::of(&one).expect("opened");
+        assert_eq!([&one, &other, &none].map(|dir| opened.is_at(dir)), [true, false, false]);
+    }
+
+    /// Windows does not move a folder in which a file is open.
     #[cfg(unix)]
     #[test]
     fn a_folder_that_is_moved_replaced_or_emptied_is_noticed() {

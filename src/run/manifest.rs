@@ -12,10 +12,10 @@
 //! The first line is `{"format":1,"epoch":E}`, the last the CRC-32C of all before it, every other `{"path","size","crc32c"}` with
 //! `"pending":true` for a content that is about to replace another one.
 
-use super::files::{BEST, CONFIG, FINAL, GAMES, MANIFEST, OPPONENTS};
+use super::files::{BEST, CONFIG, FINAL, GAMES, MANIFEST, OPPONENTS, listed_name};
 use super::{checkpoint, findings, folder};
 use crate::error::{Error, Result};
-use crate::files::{FileDigest, read_whole, write_atomic};
+use crate::files::{FileDigest, canonical_path, read_whole, write_atomic};
 use crate::report::metrics::{self, EpochRecord, MetricsLog};
 use findings::FindingsLog;
 use serde::{Deserialize, Serialize};
@@ -153,11 +153,11 @@ impl Manifest {
     /// # Errors
     /// Those of [`Manifest::load`].
     pub fn listing(path: &Path) -> Result<Option<(PathBuf, String)>> {
-        let Ok(full) = path.canonicalize() else { return Ok(None) };
+        let Ok(full) = canonical_path(path) else { return Ok(None) };
         for dir in full.ancestors().skip(1).filter(|dir| folder::is_run(dir)) {
-            let name = full.strip_prefix(dir).ok().and_then(Path::to_str);
+            let name = full.strip_prefix(dir).ok().and_then(listed_name);
             let (Some(name), Some(manifest)) = (name, Self::load(dir)?) else { continue };
-            return Ok(manifest.files.contains_key(name).then(|| (dir.to_path_buf(), name.to_string())));
+            return Ok(manifest.files.contains_key(&name).then(|| (dir.to_path_buf(), name)));
         }
         Ok(None)
     }

@@ -1,6 +1,8 @@
 //! The memory plan of a run, which is checked before any allocation.
 
-use super::free_memory::{FreeMemory, MIB, kib_of};
+use super::free_memory::{FreeMemory, MIB};
+
+pub use super::free_memory::peak_bytes;
 use crate::backend::AnyGame;
 use crate::backend::Placement;
 use crate::backend::plan::{BackendPlan, Reuse};
@@ -252,12 +254,6 @@ fn evaluation_bytes(config: &Config, game: &dyn AnyGame) -> u64 {
     let settings = Settings::new(config, &game.sizes());
     let rows = searches(config, game) * ROWS * settings.determinisations;
     search_bytes(game, settings.batch_params(), settings.placement, rows)
-}
-
-/// Peak resident memory of this process, in bytes; None if the system does not report it.
-pub fn peak_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    kib_of(&text, "VmHWM:")
 }
 
 #[cfg(test)]

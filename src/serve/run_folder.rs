@@ -5,7 +5,7 @@ use super::refusal::{Refusal, Served};
 use crate::backend::AnyGame;
 use crate::batch::Playthrough;
 use crate::error::{Error, Result};
-use crate::files::read_text;
+use crate::files::{canonical_path, read_text};
 use crate::play::FinishedGame;
 use crate::registry::Registry;
 use crate::report::metrics;
@@ -54,7 +54,7 @@ impl ServedRun {
     /// Those of [`viewed_config`] and of the game's options.
     pub fn open(id: String, dir: &Path, registry: &Registry) -> Result<Self> {
         let game = registry.game_of(&viewed_config(dir)?)?;
-        let full = dir.canonicalize().map_err(|e| Error::io("opening", dir, e))?;
+        let full = canonical_path(dir).map_err(|e| Error::io("opening", dir, e))?;
         let name = full.file_name().map_or_else(|| id.clone(), |name| name.to_string_lossy().into_owned());
         Ok(Self { id, name, dir: dir.to_path_buf(), game })
     }

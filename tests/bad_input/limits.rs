@@ -1,10 +1,13 @@
 //! Limits: memory, sizes that do not fit together, and a stderr that cannot be written.
 
 use super::{refusal, run_copy, utf8, vecaz};
+#[cfg(target_os = "linux")]
 use assert_cmd::Command;
+#[cfg(target_os = "linux")]
 use std::path::Path;
 
 /// The program under a shell's `setting`, such as `ulimit -v 100000`.
+#[cfg(target_os = "linux")]
 fn under(setting: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new("bash");
     command.args(["-c", &format!("{setting}; exec \"$0\" \"$@\"")]);
@@ -44,6 +47,7 @@ fn a_plan_above_the_limit_of_the_address_space_is_refused_with_its_numbers() {
     assert!(!out.exists());
 }
 
+#[cfg(target_os = "linux")]
 const EMBEDDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/connect_four.safetensors");
 
 #[test]

@@ -39,7 +39,6 @@ fn interrupt(child: Child) -> Output {
     child.wait_with_output().expect("ends")
 }
 
-#[cfg(unix)]
 #[test]
 fn an_unwritable_path_is_refused_before_the_first_game() {
     let marker = sibling_path("first_game");
@@ -60,7 +59,6 @@ fn a_result_that_cannot_be_written_is_printed_all_the_same() {
     assert!(printed.contains("against random: "), "{printed}");
 }
 
-#[cfg(unix)]
 #[test]
 fn a_match_that_is_interrupted_prints_the_games_that_are_over() {
     let marker = sibling_path("waiting");
@@ -96,7 +94,6 @@ fn a_match_that_is_interrupted_prints_the_games_that_are_over() {
     assert!(!Path::new(&target).exists(), "a file has whole matches only");
 }
 
-#[cfg(unix)]
 #[test]
 fn settings_that_were_tried_before_an_interrupt_are_kept() {
     let file = sibling_path("tuned_in_part.toml");
@@ -133,7 +130,6 @@ fn first_line(child: &mut Child) -> String {
 }
 
 /// The run waits in the same way as the match, so that the test uses the machine's cores only at its start.
-#[cfg(unix)]
 #[test]
 fn in_a_pipe_a_line_shows_the_progress_of_a_match_and_of_the_first_epoch() {
     let against = opponent("sleeping.sh", "sleep 60");
@@ -156,38 +152,7 @@ fn in_a_pipe_a_line_shows_the_progress_of_a_match_and_of_the_first_epoch() {
     }
 }
 
-#[test]
-fn diagnostics_say_what_is_done_on_the_cpu_and_have_no_colours_in_a_pipe() {
-    let run = run();
-    let eval = ["eval", &run, "--against", "random", "--games", "2", "--sims", "8"];
-    let out = sibling_path("logged").display().to_string();
-    let mut train = vecaz(&["run", "--verbose", "--game", "tic_tac_toe", "--epochs", "1", "--out", &out]);
-    TINY.iter().for_each(|setting| {
-        train.args(["--set", setting]);
-    });
-    let commands = [
-        (vecaz(&eval), "", ""),
-        (train, "INFO vecaz ", "DEBUG epoch 1: "),
-        (vecaz(&[eval.as_slice(), &["-v"]].concat()), "INFO vecaz ", "tic_tac_toe network 1x16 after "),
-        (vecaz(&["inspect", "-v"]), "INFO vecaz ", " of commit "),
-    ];
-    for (mut command, start, part) in commands {
-        let output = command.output().expect("runs");
-        let text = String::from_utf8(output.stderr).expect("UTF-8");
-        assert!(
-            output.status.success() && text.trim_start().starts_with(start) && text.contains(part),
-            "{text}"
-        );
-        assert!(!text.contains('\u{1b}') && text.is_empty() == part.is_empty(), "{text}");
-    }
-    let mut logged = vecaz(&eval);
-    let text = logged.env("VECAZ_LOG", "vecaz=debug").output().expect("runs").stderr;
-    let text = String::from_utf8(text).expect("UTF-8");
-    assert!(text.contains(" network 1x16 after ") && !text.contains('\u{1b}'), "{text}");
-}
-
 /// The earlier ladder stays, and nothing half written is left.
-#[cfg(unix)]
 #[test]
 fn a_ladder_that_is_interrupted_leaves_the_folder_as_it_was() {
     let out = sibling_path("interrupted").display().to_string();

@@ -16,7 +16,8 @@ fn a_project_of_each_kind_has_its_game_and_depends_on_the_sources() {
         let cargo: toml::Table = read("Cargo.toml").parse().expect("TOML");
         assert_eq!(cargo["package"]["name"].as_str(), Some("my_game"));
         let sources = cargo["dependencies"]["vecaz"]["path"].as_str().expect("a path");
-        assert_eq!(Path::new(sources), Path::new(env!("CARGO_MANIFEST_DIR")));
+        let full = |path: &str| Path::new(path).canonicalize().expect("is there");
+        assert_eq!(full(sources), full(env!("CARGO_MANIFEST_DIR")));
         let config: toml::Table = read("config.toml").parse().expect("TOML");
         assert_eq!(config["game"]["name"].as_str(), Some("my_game"));
         let game = read("src/game.rs");

@@ -1,6 +1,6 @@
 //! `vecaz play`, and the network that each command reports.
 
-use super::{TINY, refusal, run, sibling_path, stdout, vecaz};
+use super::{TINY, as_on_unix, refusal, run, sibling_path, stdout, vecaz};
 use std::path::Path;
 
 fn play(arguments: &[&str], typed: &str) -> String {
@@ -11,7 +11,7 @@ fn play(arguments: &[&str], typed: &str) -> String {
 fn play_introduces_helps_takes_back_and_ends() {
     let text = play(&[], "hint\nz9\n\nB2\nUNDO\nQuit\n");
     // The path may be longer than the rest of the line.
-    let head = text.replace("\n  ", " ");
+    let head = as_on_unix(&text.replace("\n  ", " "));
     assert!(head.starts_with("tic_tac_toe, 40 simulations a move by "), "{text}");
     assert!(head.contains("/run/best.safetensors (epoch "), "{text}");
     assert!(
@@ -131,21 +131,22 @@ fn every_path_to_a_network_is_taken_and_named() {
         let arguments = ["eval", "run", "--against", opponent, "--games", "2", "--sims", "4"];
         let text = stdout(vecaz(&arguments).current_dir(folder));
         // Long paths are broken to the width of a page.
-        let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(joined.contains(&named), "{opponent}: {text}");
+        let joined = as_on_unix(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+        assert!(joined.contains(&as_on_unix(&named)), "{opponent}: {text}");
         assert!(
-            text.starts_with("network: run/best.safetensors (epoch ") && text.contains(" updates)\n"),
+            as_on_unix(&text).starts_with("network: run/best.safetensors (epoch ")
+                && text.contains(" updates)\n"),
             "{text}"
         );
     }
     for (opponent, part) in [
-        ("./missing", "--against: got ./missing (not found: No such file or directory"),
+        ("./missing", "--against: got ./missing (not found: "),
         ("run/checkpoints", "run/checkpoints: neither a run (it has no config.toml) nor a checkpoint"),
         ("run/config.toml", "run/config.toml: "),
     ] {
         let arguments = ["eval", "run", "--against", opponent, "--games", "2", "--json", "-"];
         let (_, line) = refusal(vecaz(&arguments).current_dir(folder));
-        assert!(line.contains(part), "{line}");
+        assert!(as_on_unix(&line).contains(part), "{line}");
     }
     let (_, line) = refusal(&mut vecaz(&["play", &run, "--set", "net.channels=32"]));
     assert!(line.contains("net.channels (--set): got 32, expected 16, the value of the weights"), "{line}");

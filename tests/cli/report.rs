@@ -155,8 +155,7 @@ fn the_charts_of_the_report_have_the_points_of_metrics_jsonl() {
 /// A copy of the tests' run, whose report another test reads.
 fn copy_of_run(name: &str) -> String {
     let target = sibling_path(name);
-    let copied = std::process::Command::new("cp").args(["-r", &run()]).arg(&target).status().expect("runs");
-    assert!(copied.success());
+    verify::copy(Path::new(&run()), &target);
     target.display().to_string()
 }
 

@@ -64,3 +64,33 @@ fn one_of_a_thing_is_in_the_singular() {
     let text = stdout(&mut vecaz(&["eval", &out, "--against", "random", "--games", "2", "--sims", "1"]));
     assert!(!text.contains("1 games"), "{text}");
 }
+
+#[test]
+fn diagnostics_say_what_is_done_on_the_cpu_and_have_no_colours_in_a_pipe() {
+    let run = run();
+    let eval = ["eval", &run, "--against", "random", "--games", "2", "--sims", "8"];
+    let out = sibling_path("logged").display().to_string();
+    let mut train = vecaz(&["run", "--verbose", "--game", "tic_tac_toe", "--epochs", "1", "--out", &out]);
+    TINY.iter().for_each(|setting| {
+        train.args(["--set", setting]);
+    });
+    let commands = [
+        (vecaz(&eval), "", ""),
+        (train, "INFO vecaz ", "DEBUG epoch 1: "),
+        (vecaz(&[eval.as_slice(), &["-v"]].concat()), "INFO vecaz ", "tic_tac_toe network 1x16 after "),
+        (vecaz(&["inspect", "-v"]), "INFO vecaz ", " of commit "),
+    ];
+    for (mut command, start, part) in commands {
+        let output = command.output().expect("runs");
+        let text = String::from_utf8(output.stderr).expect("UTF-8");
+        assert!(
+            output.status.success() && text.trim_start().starts_with(start) && text.contains(part),
+            "{text}"
+        );
+        assert!(!text.contains('\u{1b}') && text.is_empty() == part.is_empty(), "{text}");
+    }
+    let mut logged = vecaz(&eval);
+    let text = logged.env("VECAZ_LOG", "vecaz=debug").output().expect("runs").stderr;
+    let text = String::from_utf8(text).expect("UTF-8");
+    assert!(text.contains(" network 1x16 after ") && !text.contains('\u{1b}'), "{text}");
+}

@@ -28,7 +28,7 @@ fn verify_finds_nothing_in_a_run_and_a_game_that_was_altered() {
     assert!(line.contains("the game is not over after the stored actions"), "{plies:?}: {line}");
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(super) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir(to).expect("made");
     for entry in std::fs::read_dir(from).expect("listed") {
         let path = entry.expect("an entry").path();

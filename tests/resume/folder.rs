@@ -3,11 +3,13 @@
 use super::*;
 
 /// An epoch of hours, which only ends by an error.
+#[cfg(unix)]
 fn endless() -> String {
     CONFIG.replace("samples_per_epoch = 400", "samples_per_epoch = 1000000000")
 }
 
 /// The one line of a process that must fail within seconds.
+#[cfg(unix)]
 fn error_of(mut child: Child) -> String {
     let started = Instant::now();
     while child.try_wait().is_ok_and(|status| status.is_none()) && started.elapsed() < Duration::from_secs(20)
@@ -22,6 +24,8 @@ fn error_of(mut child: Child) -> String {
     line
 }
 
+/// Windows neither moves nor deletes a folder in which a file is open, as the lock of a run is.
+#[cfg(unix)]
 #[test]
 fn a_run_whose_folder_is_moved_or_deleted_ends_at_once_and_does_not_come_back() {
     for delete in [false, true] {
@@ -41,6 +45,7 @@ fn a_run_whose_folder_is_moved_or_deleted_ends_at_once_and_does_not_come_back() 
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn a_run_that_is_moved_between_any_epochs_is_continued_where_it_is() {
     let (whole, moved) = (Folder::new(), Folder::new());

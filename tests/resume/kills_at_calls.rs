@@ -24,7 +24,7 @@ fn is_killed(folder: &Folder, library: &Path, call: u64, epochs: u64) -> bool {
     let mut command = folder.command(epochs, 1 + call % 3);
     let output =
         command.env("LD_PRELOAD", library).env("KILL_AT_CALL", call.to_string()).output().expect("runs");
-    let killed = output.status.signal() == Some(9);
+    let killed = was_killed(&output);
     assert!(killed || output.status.success(), "call {call}: {}", text(&output.stderr));
     killed
 }

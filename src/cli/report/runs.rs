@@ -4,6 +4,7 @@ use crate::backend::AnyGame;
 use crate::batch::Playthrough;
 use crate::error::{Error, Result};
 use crate::eval::ladder::Ladder;
+use crate::files::canonical_path;
 use crate::game::view::Viewer;
 use crate::game::{Turn, without_minus_zero};
 use crate::play::FinishedGame;
@@ -37,7 +38,7 @@ impl RunData {
     pub fn read(dir: &Path, registry: &Registry, games: usize) -> Result<Self> {
         let config = saved_layers(dir)?.resolve()?;
         let game = registry.game_of(&config)?;
-        let full = dir.canonicalize().map_err(|e| Error::io("opening", dir, e))?;
+        let full = canonical_path(dir).map_err(|e| Error::io("opening", dir, e))?;
         let name = full.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let has_epochs = dir.join(metrics::FILE_NAME).exists();
         let shown = ComparedRun {
