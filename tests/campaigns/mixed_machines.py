@@ -72,7 +72,7 @@ def main():
         code = processes[-1].wait()
         words = [worker.communicate()[0].strip() for worker in workers]
         for other, text in zip(args.others, words):
-            print(f"{other}: {text.splitlines()[-1] if text else 'said nothing'}")
+            print(f"{other}: ...{' '.join(text.split())[-100:]}" if text else f"{other}: said nothing")
         if code:
             sys.exit(f"the learner ended with exit code {code}")
         idle = [other for other, text in zip(args.others, words) if not re.search(r"[1-9]\d* (chunk|game|poll)", text)]
