@@ -148,8 +148,8 @@ fn mul_add_to_odd(a: f32, b: f32, c: f32) -> f32 {
     let part = sum - product;
     let lost = (product - (sum - part)) + (c - part);
     let away = (lost > 0.0) == (sum > 0.0);
-    // NaN, as after an overflow, is neither.
-    let is_inexact = lost > 0.0 || lost < 0.0;
+    // False for NaN, as after an overflow.
+    let is_inexact = lost.abs() > 0.0;
     let bits = sum.to_bits();
     let odd = if away { bits + 1 } else { bits.wrapping_sub(1) };
     f64::from_bits(if is_inexact && bits & 1 == 0 { odd } else { bits }) as f32
