@@ -48,6 +48,7 @@ impl Setting {
     }
 
     /// A network with its first weights.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "the tests that start servers are those of Unix"))]
     pub fn network(&self) -> NetFile {
         let spec = NetSpec::new(&self.config.net, &self.game.sizes());
         let weights = learner(&self.config, &self.game, &spec, None).and_then(|learner| learner.weights());

@@ -37,7 +37,8 @@ fn a_time_limit_cuts_the_first_epoch_and_keeps_what_was_learned() {
     let mut eval = Command::new(assert_cmd::cargo::cargo_bin("vecaz"));
     eval.arg("eval").arg(folder.run()).args(["--against", "random", "--games", "2", "--sims", "2"]);
     let output = eval.output().expect("runs");
-    let out = text(&output.stdout) + &text(&output.stderr);
+    // A long path breaks the line.
+    let out = (text(&output.stdout) + &text(&output.stderr)).replace("\n  ", " ");
     assert!(output.status.success() && out.contains("final.safetensors (epoch 1, "), "{out}");
     whole.finish(2, 1);
     assert!(output_with(folder.command(2, 1), BACK).status.success());

@@ -1,8 +1,10 @@
 //! Who is answered, where the server listens, and how it ends.
 
 use super::client::Server;
+#[cfg(unix)]
 use serde_json::json;
 use std::process::Command;
+#[cfg(unix)]
 use std::time::{Duration, Instant};
 
 #[test]
