@@ -267,6 +267,22 @@ pub trait Simd: Copy + Debug + PartialEq {
     }
 }
 
+/// The integers that are in a register of f32 as bits.
+#[inline(always)]
+pub(crate) fn integers<S: Simd>(words: S::F32) -> S::I32 {
+    const { assert!(size_of::<S::F32>() == size_of::<S::I32>(), "as many numbers of 32 bits") }
+    // SAFETY: both are plain bits, as many.
+    unsafe { std::mem::transmute_copy(&words) }
+}
+
+/// Integers as the bits of a register of f32.
+#[inline(always)]
+pub(crate) fn words<S: Simd>(integers: S::I32) -> S::F32 {
+    const { assert!(size_of::<S::F32>() == size_of::<S::I32>(), "as many numbers of 32 bits") }
+    // SAFETY: as for `integers`.
+    unsafe { std::mem::transmute_copy(&integers) }
+}
+
 #[inline(always)]
 fn map<T: Copy, R: Register<T>>(mut a: R, f: impl Fn(T) -> T) -> R {
     a.lanes_mut().iter_mut().for_each(|a| *a = f(*a));

@@ -376,27 +376,6 @@ fn a_run_prints_a_table_and_leaves_what_the_help_says() {
 }
 
 #[test]
-fn exported_weights_are_what_the_other_commands_take() {
-    let out = sibling_path("exported.safetensors");
-    let out = out.to_str().expect("UTF-8");
-    let text = stdout(&mut vecaz(&["export-weights", &run(), "--out", out]));
-    let expected = format!("{out}: tic_tac_toe, 24 tensors of {}/best.safetensors (epoch ", run());
-    assert!(as_on_unix(&text).starts_with(&as_on_unix(&expected)), "{text}");
-    let best = NetFile::load(&PathBuf::from(run()).join("best.safetensors")).expect("read");
-    let mut exported = NetFile::load(Path::new(out)).expect("read");
-    assert!(exported.header.model.take().is_some(), "the list of layers is only there");
-    assert_eq!(exported, best);
-    let args = ["--against", "random", "--games", "4", "--sims", "8", "--json", "-"];
-    let result_of = |network: &str| {
-        let mut row = records(&stdout(vecaz(&["eval", network]).args(args))).remove(0);
-        let label = row["network"].take();
-        assert!(label.as_str().is_some_and(|label| label.starts_with(network)), "{label}");
-        row
-    };
-    assert_eq!(result_of(out), result_of(&run()), "the same network, the same match");
-}
-
-#[test]
 fn eval_writes_a_line_a_position_and_a_summary() {
     let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/positions/tic_tac_toe.jsonl");
     let solved: String =

@@ -61,10 +61,10 @@ pub(super) trait DotProduct {
 /// A register of the instruction set. As a sum, it holds 32-bit integers for bytes.
 pub(super) type Vector<F> = <<F as DotProduct>::S as Simd>::F32;
 
-/// Products of f32.
-pub(super) struct F32<S>(PhantomData<S>);
+/// Products of f32. `O` says how their sums are written, of which products know nothing: as f32 if it is not named.
+pub(super) struct F32<S, O = ()>(PhantomData<(S, O)>);
 
-impl<S: Simd> DotProduct for F32<S> {
+impl<S: Simd, O> DotProduct for F32<S, O> {
     type S = S;
     type Weights = S::F32;
     const UNIT: usize = 1;

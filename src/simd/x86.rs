@@ -132,6 +132,7 @@ impl Simd for Avx512 {
         fn splat(x: f32) -> __m512 = _mm512_set1_ps(x);
         fn add(a: __m512, b: __m512) -> __m512 = _mm512_add_ps(a, b);
         fn mul_add(a: __m512, b: __m512, c: __m512) -> __m512 = _mm512_fmadd_ps(a, b, c);
+        fn to_f32(a: __m512i) -> __m512 = _mm512_cvtepi32_ps(a);
         // The instruction returns its second operand where both are equal or not ordered.
         fn max(a: __m512, b: __m512) -> __m512 = _mm512_max_ps(b, a);
     }

@@ -2,48 +2,25 @@
 //! I8MM. The standard library's functions for both are unstable, hence the assembly.
 
 use super::aarch64::neon_kernels;
-use super::int8::{ByteProducts, Bytes, FloatToBytes};
+use super::int8::{ByteProducts, ByteStore, Bytes, FloatToBytes};
 use crate::simd::Neon;
 use std::arch::aarch64::*;
 use std::arch::asm;
 
 type Words = [float32x4_t; 1];
 
-/// The sum of two sums.
-///
-/// # Safety
-/// The kernel contract of [`crate::isa`].
-#[inline(always)]
-unsafe fn add([a]: Words, [b]: Words) -> Words {
-    // SAFETY: the kernel contract.
-    unsafe {
-        let sum = vaddq_s32(vreinterpretq_s32_f32(a), vreinterpretq_s32_f32(b));
-        [vreinterpretq_f32_s32(sum)]
-    }
-}
-
-/// Sums as f32.
-///
-/// # Safety
-/// The kernel contract of [`crate::isa`].
-#[inline(always)]
-unsafe fn to_f32([sum]: Words) -> Words {
-    // SAFETY: the kernel contract.
-    unsafe { [vcvtq_f32_s32(vreinterpretq_s32_f32(sum))] }
-}
-
-/// Rounds four numbers to the bytes of a word.
-///
-/// # Safety
-/// The kernel contract of [`crate::isa`]; p holds a word.
-#[inline(always)]
-unsafe fn store(p: *mut f32, [a]: Words) {
-    // SAFETY: the kernel contract. The minimum of a NaN and a number is the number.
-    unsafe {
-        let integers = vcvtnq_u32_f32(vminnmq_f32(a, vdupq_n_f32(255.0)));
-        let halves = vmovn_u32(integers);
-        let bytes = vmovn_u16(vcombine_u16(halves, halves));
-        vst1_lane_u32::<0>(p.cast(), vreinterpret_u32_u8(bytes));
+impl ByteStore for Neon {
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn store_bytes(p: *mut f32, [a]: Words) {
+        // SAFETY: the kernel contract. The minimum of a NaN and a number is the number.
+        unsafe {
+            let integers = vcvtnq_u32_f32(vminnmq_f32(a, vdupq_n_f32(255.0)));
+            let halves = vmovn_u32(integers);
+            let bytes = vmovn_u16(vcombine_u16(halves, halves));
+            vst1_lane_u32::<0>(p.cast(), vreinterpret_u32_u8(bytes));
+        }
     }
 }
 
@@ -106,30 +83,6 @@ impl ByteProducts for SignedProducts {
         }
         [acc]
     }
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn add(a: Words, b: Words) -> Words {
-        // SAFETY: the kernel contract.
-        unsafe { add(a, b) }
-    }
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn to_f32(sum: Words) -> Words {
-        // SAFETY: the kernel contract.
-        unsafe { to_f32(sum) }
-    }
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn store(p: *mut f32, a: Words) {
-        // SAFETY: the kernel contract.
-        unsafe { store(p, a) }
-    }
 }
 
 /// `usdot` and `sudot`.
@@ -169,32 +122,8 @@ impl ByteProducts for MixedProducts {
         }
         [acc]
     }
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn add(a: Words, b: Words) -> Words {
-        // SAFETY: the kernel contract.
-        unsafe { add(a, b) }
-    }
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn to_f32(sum: Words) -> Words {
-        // SAFETY: the kernel contract.
-        unsafe { to_f32(sum) }
-    }
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn store(p: *mut f32, a: Words) {
-        // SAFETY: the kernel contract.
-        unsafe { store(p, a) }
-    }
 }
 
-neon_kernels!(STEM = "neon", FloatToBytes<SignedProducts>);
+neon_kernels!(STEM = "neon", FloatToBytes<Neon>);
 neon_kernels!(SIGNED = "neon-sdot", Bytes<SignedProducts>);
 neon_kernels!(MIXED = "neon-sudot", Bytes<MixedProducts>);

@@ -6,14 +6,23 @@
 use super::format::{Format, WeightFormat};
 use super::kernels::kernels;
 use super::portable::Portable;
-use crate::net::register_tile::{DotProduct, Vector};
-use crate::simd::{Register, Simd};
+use crate::net::register_tile::{DotProduct, F32, Vector};
+use crate::simd::{Register, Simd, integers, words};
 use std::marker::PhantomData;
 
-/// The byte operations of an instruction set. A word of the arguments is a unit of four bytes, of the sums a 32-bit integer.
+/// Registers whose numbers can be written as bytes.
+pub(super) trait ByteStore: Simd {
+    /// Rounds numbers, none of them negative, to bytes, ties to even; more than 255 and NaN become 255. Writes LANES / 4 words.
+    ///
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    unsafe fn store_bytes(p: *mut f32, a: Self::F32);
+}
+
+/// Products of bytes. A word of the factors is a unit of four bytes, of the sums a 32-bit integer.
 pub(super) trait ByteProducts {
     /// The instruction set's registers.
-    type S: Simd;
+    type S: ByteStore;
     /// Whether activations are multiplied less 128, so that sums begin with 128 times those of the weights.
     const SUBTRACTS: bool = false;
 
@@ -50,66 +59,18 @@ pub(super) trait ByteProducts {
         // SAFETY: the kernel contract.
         unsafe { Self::dot(Self::S::splat(a.lanes()[LANE as usize]), b, acc) }
     }
-
-    /// The sum of two sums.
-    ///
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    unsafe fn add(a: <Self::S as Simd>::F32, b: <Self::S as Simd>::F32) -> <Self::S as Simd>::F32;
-
-    /// Sums as f32.
-    ///
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    unsafe fn to_f32(sum: <Self::S as Simd>::F32) -> <Self::S as Simd>::F32;
-
-    /// Rounds numbers, none of them negative, to bytes, ties to even; more than 255 and NaN become 255. Writes LANES / 4 words.
-    ///
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    unsafe fn store(p: *mut f32, a: <Self::S as Simd>::F32);
 }
 
+/// Sums that are written as bytes.
+pub(super) struct AsBytes;
+
 /// Reads f32 observations, writes bytes.
-pub(super) struct FloatToBytes<P>(PhantomData<P>);
+pub(super) type FloatToBytes<S> = F32<S, AsBytes>;
 
 /// Reads and writes bytes.
 pub(super) struct Bytes<P>(PhantomData<P>);
 
-impl<P: ByteProducts> DotProduct for FloatToBytes<P> {
-    type S = P::S;
-    type Weights = Vector<Self>;
-    const UNIT: usize = 1;
-    const BY_LANE: bool = P::S::BY_LANE;
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn load_weights(p: *const f32) -> Vector<Self> {
-        // SAFETY: the kernel contract.
-        unsafe { P::S::load(p) }
-    }
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn dot(a: Vector<Self>, b: Vector<Self>, acc: Vector<Self>) -> Vector<Self> {
-        P::S::mul_add(a, b, acc)
-    }
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn dot_lane<const LANE: i32>(
-        a: [Vector<Self>; 2],
-        b: Vector<Self>,
-        acc: Vector<Self>,
-    ) -> Vector<Self> {
-        P::S::mul_add_lane::<LANE>(a[0], b, acc)
-    }
-}
-
-impl<P: ByteProducts> Format for FloatToBytes<P> {
+impl<S: ByteStore> Format for FloatToBytes<S> {
     const OUT: usize = 4;
 
     /// # Safety
@@ -117,7 +78,7 @@ impl<P: ByteProducts> Format for FloatToBytes<P> {
     #[inline(always)]
     unsafe fn store_units(p: *mut f32, a: Vector<Self>) {
         // SAFETY: the kernel contract.
-        unsafe { P::store(p, a) }
+        unsafe { S::store_bytes(p, a) }
     }
 }
 
@@ -173,7 +134,8 @@ impl<P: ByteProducts> Format for Bytes<P> {
     #[inline(always)]
     unsafe fn begin(sums: Vector<Self>, unit: *const f32) -> Vector<Self> {
         // SAFETY: the kernel contract.
-        unsafe { P::add(sums, P::S::load(unit)) }
+        let more = unsafe { P::S::load(unit) };
+        words::<P::S>(P::S::add_i32(integers::<P::S>(sums), integers::<P::S>(more)))
     }
 
     /// # Safety
@@ -192,8 +154,7 @@ impl<P: ByteProducts> Format for Bytes<P> {
     /// The kernel contract of [`crate::isa`].
     #[inline(always)]
     unsafe fn with_bias(sum: Vector<Self>, dequant_scale: Vector<Self>, bias: Vector<Self>) -> Vector<Self> {
-        // SAFETY: the kernel contract.
-        unsafe { P::S::mul_add(P::to_f32(sum), dequant_scale, bias) }
+        P::S::mul_add(P::S::to_f32(integers::<P::S>(sum)), dequant_scale, bias)
     }
 
     /// # Safety
@@ -201,26 +162,23 @@ impl<P: ByteProducts> Format for Bytes<P> {
     #[inline(always)]
     unsafe fn store_units(p: *mut f32, a: Vector<Self>) {
         // SAFETY: the kernel contract.
-        unsafe { P::store(p, a) }
+        unsafe { P::S::store_bytes(p, a) }
+    }
+}
+
+impl ByteStore for Portable {
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn store_bytes(p: *mut f32, a: [f32; 4]) {
+        let bytes = a.map(|x| x.min(255.0).round_ties_even() as u8);
+        // SAFETY: the kernel contract; four bytes are a word.
+        unsafe { p.cast::<[u8; 4]>().write(bytes) }
     }
 }
 
 /// Plain Rust.
 struct PortableBytes;
-
-type Words = <Portable as Simd>::F32;
-
-/// A word as an integer.
-#[inline(always)]
-fn integer(word: f32) -> i32 {
-    word.to_bits().cast_signed()
-}
-
-/// An integer as a word.
-#[inline(always)]
-fn word(integer: i32) -> f32 {
-    f32::from_bits(integer.cast_unsigned())
-}
 
 impl ByteProducts for PortableBytes {
     type S = Portable;
@@ -228,40 +186,19 @@ impl ByteProducts for PortableBytes {
     /// # Safety
     /// The kernel contract of [`crate::isa`].
     #[inline(always)]
-    unsafe fn dot(a: Words, b: Words, acc: Words) -> Words {
-        std::array::from_fn(|lane| {
-            let pairs = a[lane].to_ne_bytes().into_iter().zip(b[lane].to_ne_bytes());
+    unsafe fn dot(a: [f32; 4], b: [f32; 4], acc: [f32; 4]) -> [f32; 4] {
+        let mut sums = integers::<Portable>(acc);
+        for (sum, (a, b)) in sums.iter_mut().zip(a.into_iter().zip(b)) {
+            let pairs = a.to_ne_bytes().into_iter().zip(b.to_ne_bytes());
             let products = pairs.map(|(a, b)| i32::from(a) * i32::from(b.cast_signed()));
-            word(products.fold(integer(acc[lane]), i32::wrapping_add))
-        })
-    }
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn add(a: Words, b: Words) -> Words {
-        std::array::from_fn(|lane| word(integer(a[lane]).wrapping_add(integer(b[lane]))))
-    }
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn to_f32(sum: Words) -> Words {
-        sum.map(|sum| integer(sum) as f32)
-    }
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn store(p: *mut f32, a: Words) {
-        let bytes = a.map(|x| x.min(255.0).round_ties_even() as u8);
-        // SAFETY: the kernel contract; four bytes are a word.
-        unsafe { p.cast::<[u8; 4]>().write(bytes) }
+            *sum = products.fold(*sum, i32::wrapping_add);
+        }
+        words::<Portable>(sums)
     }
 }
 
 kernels! {
-    static STEM = "portable", FloatToBytes<PortableBytes>;
+    static STEM = "portable", FloatToBytes<Portable>;
     chains 8;
     rows [1 2 3 4] [1 2 3] [1]
 }

@@ -1,10 +1,35 @@
 //! 8-bit integer kernels for x86-64: AVX-512 VNNI, and the same by products of 16-bit integers in AVX2, at the rate of f32.
 
-use super::int8::{ByteProducts, Bytes, FloatToBytes};
+use super::int8::{ByteProducts, ByteStore, Bytes, FloatToBytes};
 use super::kernels::kernels;
 use super::x86::avx512_kernels;
 use crate::simd::{Avx2, Avx512};
 use std::arch::x86_64::*;
+
+impl ByteStore for Avx512 {
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn store_bytes(p: *mut f32, a: __m512) {
+        // SAFETY: the kernel contract. NaN is converted to the largest integer without a sign.
+        unsafe { _mm_storeu_si128(p.cast(), _mm512_cvtusepi32_epi8(_mm512_cvtps_epi32(a))) }
+    }
+}
+
+impl ByteStore for Avx2 {
+    /// # Safety
+    /// The kernel contract of [`crate::isa`].
+    #[inline(always)]
+    unsafe fn store_bytes(p: *mut f32, a: __m256) {
+        // SAFETY: the kernel contract. The minimum is its second operand where the first is NaN.
+        unsafe {
+            let integers = _mm256_cvtps_epi32(_mm256_min_ps(a, _mm256_set1_ps(255.0)));
+            let (low, high) = (_mm256_castsi256_si128(integers), _mm256_extracti128_si256::<1>(integers));
+            let words = _mm_packus_epi32(low, high);
+            _mm_storel_epi64(p.cast(), _mm_packus_epi16(words, words));
+        }
+    }
+}
 
 /// `vpdpbusd`.
 pub(super) struct Vnni;
@@ -21,30 +46,6 @@ impl ByteProducts for Vnni {
             let (a, b, acc) = (_mm512_castps_si512(a), _mm512_castps_si512(b), _mm512_castps_si512(acc));
             _mm512_castsi512_ps(_mm512_dpbusd_epi32(acc, a, b))
         }
-    }
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn add(a: __m512, b: __m512) -> __m512 {
-        // SAFETY: the kernel contract.
-        unsafe { _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b))) }
-    }
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn to_f32(sum: __m512) -> __m512 {
-        // SAFETY: the kernel contract.
-        unsafe { _mm512_cvtepi32_ps(_mm512_castps_si512(sum)) }
-    }
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn store(p: *mut f32, a: __m512) {
-        // SAFETY: the kernel contract. NaN is converted to the largest integer without a sign.
-        unsafe { _mm_storeu_si128(p.cast(), _mm512_cvtusepi32_epi8(_mm512_cvtps_epi32(a))) }
     }
 }
 
@@ -69,42 +70,13 @@ impl ByteProducts for Avx2Bytes {
             _mm256_castsi256_ps(_mm256_add_epi32(acc, _mm256_add_epi32(even, odd)))
         }
     }
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn add(a: __m256, b: __m256) -> __m256 {
-        // SAFETY: the kernel contract.
-        unsafe { _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b))) }
-    }
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn to_f32(sum: __m256) -> __m256 {
-        // SAFETY: the kernel contract.
-        unsafe { _mm256_cvtepi32_ps(_mm256_castps_si256(sum)) }
-    }
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn store(p: *mut f32, a: __m256) {
-        // SAFETY: the kernel contract. The minimum is its second operand where the first is NaN.
-        unsafe {
-            let integers = _mm256_cvtps_epi32(_mm256_min_ps(a, _mm256_set1_ps(255.0)));
-            let (low, high) = (_mm256_castsi256_si128(integers), _mm256_extracti128_si256::<1>(integers));
-            let words = _mm_packus_epi32(low, high);
-            _mm_storel_epi64(p.cast(), _mm_packus_epi16(words, words));
-        }
-    }
 }
 
-avx512_kernels!(STEM = "avx512", FloatToBytes<Vnni>, "avx512f");
+avx512_kernels!(STEM = "avx512", FloatToBytes<Avx512>, "avx512f");
 avx512_kernels!(TOWER = "avx512-vnni", Bytes<Vnni>, "avx512f,avx512vnni");
 
 kernels! {
-    static AVX2_STEM = "avx2", FloatToBytes<Avx2Bytes>, "avx2,fma";
+    static AVX2_STEM = "avx2", FloatToBytes<Avx2>, "avx2,fma";
     chains 12;
     rows [1 2 3 4 5 6] [1 2 3 4 5 6] [1 2]
 }
