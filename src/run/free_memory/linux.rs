@@ -9,7 +9,7 @@ const UNLIMITED: u64 = 1 << 60;
 
 /// The memory that each limit leaves.
 pub(super) fn limits() -> Vec<FreeMemory> {
-    all(Path::new("/"), &reservable)
+    all(Path::new("/"))
 }
 
 /// Peak resident memory of this process, in bytes; None if the system does not report it.
@@ -17,19 +17,20 @@ pub fn peak_bytes() -> Option<u64> {
     kib_of(&fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
 }
 
-/// The memory that each limit leaves, from the files below `root`. `reservable` returns the bytes that the allocator can still get, up
-/// to a limit on mappings.
-fn all(root: &Path, reservable: &dyn Fn(u64) -> u64) -> Vec<FreeMemory> {
+/// The memory that each limit leaves, from the files below `root`. What an allocator has mapped counts as used: a trial of how much it
+/// still returns would take the memory of other threads for a moment, which ends the process where they need some.
+fn all(root: &Path) -> Vec<FreeMemory> {
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
     let limits = read("proc/self/limits");
     let available = kib_of(&read("proc/meminfo"), "MemAvailable:");
     let mut found: Vec<FreeMemory> = available.map(FreeMemory::of_machine).into_iter().collect();
-    let mappings = [("Max address space", "ulimit -v"), ("Max data size", "ulimit -d")];
-    let mappings = mappings.map(|(name, shell)| process_limit(&limits, name).map(|limit| (limit, shell)));
-    if let Some((limit, shell)) = mappings.into_iter().flatten().min() {
-        let origin = format!("that {shell} leaves of {} MiB", limit / MIB);
-        found.push(FreeMemory { bytes: reservable(limit), origin });
-    }
+    let status = read("proc/self/status");
+    let mappings = [("Max address space", "VmSize:", "-v"), ("Max data size", "VmData:", "-d")];
+    found.extend(mappings.into_iter().filter_map(|(name, mapped, option)| {
+        let limit = process_limit(&limits, name)?;
+        let origin = format!("that ulimit {option} leaves of {} MiB", limit / MIB);
+        Some(FreeMemory { bytes: limit.saturating_sub(kib_of(&status, mapped).unwrap_or(0)), origin })
+    }));
     let (groups, mounts) = (read("proc/self/cgroup"), read("proc/self/mountinfo"));
     for mount in mounts.lines().filter_map(Mount::parse) {
         for (folder, name) in mount.groups(root, &groups) {
@@ -40,22 +41,6 @@ fn all(root: &Path, reservable: &dyn Fn(u64) -> u64) -> Vec<FreeMemory> {
         }
     }
     found
-}
-
-/// Size of the largest possible allocation, in bytes, rounded down to a MiB and at most `limit`. Found by trial, since the allocator may
-/// have mapped address space that it does not use yet. The memory is not written to.
-fn reservable(limit: u64) -> u64 {
-    let fits = |mib: u64| Vec::<u8>::new().try_reserve_exact((mib * MIB) as usize).is_ok();
-    let (mut largest, mut too_much) = (0, limit / MIB + 1);
-    while too_much - largest > 1 {
-        let middle = largest + (too_much - largest) / 2;
-        if fits(middle) {
-            largest = middle;
-        } else {
-            too_much = middle;
-        }
-    }
-    largest * MIB
 }
 
 /// The value of a line such as `VmHWM:  1234 kB`, in bytes.
@@ -146,6 +131,7 @@ Limit                     Soft Limit           Hard Limit           Units
 Max data size             unlimited            unlimited            bytes
 Max address space         419430400            unlimited            bytes
 ";
+    const STATUS: &str = "Name: vecaz\nVmSize:\t  102400 kB\nVmData:\t   25600 kB\n";
     const MEMORY: &str = "MemTotal: 9000000 kB\nMemAvailable:   2048000 kB\n";
 
     /// A machine whose files have these contents.
@@ -162,22 +148,21 @@ Max address space         419430400            unlimited            bytes
     /// MiB left and their origin, in the order found.
     fn found(files: &[(&str, &str)]) -> Vec<(u64, String)> {
         let machine = machine(files);
-        all(machine.path(), &|limit| limit / 4 * 3)
-            .into_iter()
-            .map(|free| (free.bytes / MIB, free.origin))
-            .collect()
+        all(machine.path()).into_iter().map(|free| (free.bytes / MIB, free.origin)).collect()
     }
 
     #[test]
-    fn the_lowest_limit_of_the_process_counts_minus_the_mapped_memory() {
-        let files = [("proc/meminfo", MEMORY), ("proc/self/limits", LIMITS)];
-        assert_eq!(
-            found(&files),
-            [(2000, "that are free".into()), (300, "that ulimit -v leaves of 400 MiB".into())]
-        );
-        let data =
+    fn the_limits_of_the_process_count_minus_the_mapped_memory() {
+        let files = [("proc/meminfo", MEMORY), ("proc/self/limits", LIMITS), ("proc/self/status", STATUS)];
+        let space = (300, "that ulimit -v leaves of 400 MiB".to_string());
+        assert_eq!(found(&files), [(2000, "that are free".to_string()), space.clone()]);
+        let both =
             LIMITS.replace("Max data size             unlimited", "Max data size             104857600");
-        assert_eq!(found(&[("proc/self/limits", &data)]), [(75, "that ulimit -d leaves of 100 MiB".into())]);
+        let data = (75, "that ulimit -d leaves of 100 MiB".to_string());
+        assert_eq!(found(&[("proc/self/limits", &both), ("proc/self/status", STATUS)]), [space, data]);
+        let full = LIMITS.replace("419430400", "104857600");
+        let none = [(0, "that ulimit -v leaves of 100 MiB".to_string())];
+        assert_eq!(found(&[("proc/self/limits", &full), ("proc/self/status", STATUS)]), none);
         assert_eq!(found(&[]), [], "nothing is reported");
     }
 
@@ -227,12 +212,6 @@ Max address space         419430400            unlimited            bytes
             (200, "that the control group /a leaves of 300 MiB".to_string()),
         ];
         assert_eq!(found(&files), [own, parent]);
-    }
-
-    #[test]
-    fn what_can_be_reserved_is_at_most_the_limit() {
-        assert_eq!(reservable(3 * MIB + 5), 3 * MIB);
-        assert!(reservable(1 << 62) < 1 << 48, "no machine has more address space");
     }
 
     /// In a container the mount shows the container's group as its root, and the process may see its path from outside.
