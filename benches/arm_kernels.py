@@ -24,13 +24,14 @@ KERNELS = {
     "cpu::aarch64::NEON::rows": "f32",
     "cpu::aarch64_bf16::NEON::rows": "bf16 by fmla",
     "cpu::aarch64_bf16::WIDENING::rows": "bf16 by bfmlal",
+    "cpu::aarch64_bf16::MATRIX::rows": "bf16 by bfmmla",
     "cpu::aarch64_int8::STEM::rows": "int8, stem",
     "cpu::aarch64_int8::SIGNED::rows": "int8 by sdot",
-    "cpu::aarch64_int8::MIXED::rows": "int8 by sudot",
+    "cpu::aarch64_int8::MATRIX::rows": "int8 by usmmla",
     "cpu_train::gemm::product": "training, product",
     "cpu_train::gemm::weight_gradient": "training, gradient",
 }
-VECTOR = ("fmla", "bfmlalb", "bfmlalt", "sdot", "udot", "sudot", "usdot")
+VECTOR = ("fmla", "bfmlalb", "bfmlalt", "sdot", "udot", "bfmmla", "usmmla")
 SCALAR = ("fmadd", "fnmadd", "fmsub", "madd.s", "fmul\ts", "fmul\td")
 
 

@@ -96,7 +96,7 @@ SETTINGS = {
 }
 INSTRUCTIONS = {
     "f32": ("avx512", "avx2", "neon", "portable"),
-    "bf16": ("amx", "avx512", "avx2", "neon", "portable"),
+    "bf16": ("amx", "avx512", "avx2", "bfmmla", "neon", "portable"),
     "int8": ("amx", "avx512", "avx2", "neon", "portable"),
 }
 for precision, names in INSTRUCTIONS.items():

@@ -22,6 +22,8 @@ pub enum Isa {
     Avx512,
     /// x86-64 with AVX2, FMA and BMI.
     Avx2,
+    /// `bfmmla` of 64-bit ARM in addition to [`Isa::Neon`]: products of matrices in bf16. All other code is that of NEON.
+    Bfmmla,
     /// 64-bit ARM, all of whose machines have NEON.
     Neon,
     /// Plain Rust on any machine.
@@ -30,9 +32,10 @@ pub enum Isa {
 
 impl Isa {
     /// All instruction sets, best first.
-    pub const ALL: [Self; 5] = [Self::Amx, Self::Avx512, Self::Avx2, Self::Neon, Self::Portable];
+    pub const ALL: [Self; 6] =
+        [Self::Amx, Self::Avx512, Self::Avx2, Self::Bfmmla, Self::Neon, Self::Portable];
 
-    /// The best instruction set of this machine for plain Rust, for which AMX has no instructions.
+    /// The best instruction set of this machine for plain Rust, for which AMX and `bfmmla` have no instructions.
     pub fn detect() -> Self {
         static BEST: OnceLock<Isa> = OnceLock::new();
         let best = || [Self::Avx512, Self::Avx2, Self::Neon].into_iter().find(|isa| isa.is_available());
@@ -44,12 +47,18 @@ impl Isa {
         Self::ALL.into_iter().filter(|isa| isa.is_available())
     }
 
+    /// Whether its products of bf16 round otherwise than those of all other instruction sets, which have the same bits.
+    pub fn has_own_bf16(self) -> bool {
+        matches!(self, Self::Amx | Self::Bfmmla)
+    }
+
     /// The name, as shown to users and typed in configurations.
     pub fn name(self) -> &'static str {
         match self {
             Self::Amx => "amx",
             Self::Avx512 => "avx512",
             Self::Avx2 => "avx2",
+            Self::Bfmmla => "bfmmla",
             Self::Neon => "neon",
             Self::Portable => "portable",
         }
@@ -75,15 +84,25 @@ impl Isa {
                     && is_x86_feature_detected!("popcnt")
                     && is_x86_feature_detected!("lzcnt")
             }
-            Self::Neon => false,
+            Self::Bfmmla | Self::Neon => false,
             Self::Portable => true,
         }
     }
 
     /// Whether this machine has it.
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
     pub fn is_available(self) -> bool {
-        self == Self::Portable || (self == Self::Neon && cfg!(target_arch = "aarch64"))
+        match self {
+            Self::Bfmmla => NeonExtension::Bf16.is_available(),
+            Self::Neon | Self::Portable => true,
+            Self::Amx | Self::Avx512 | Self::Avx2 => false,
+        }
+    }
+
+    /// Whether this machine has it.
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    pub fn is_available(self) -> bool {
+        self == Self::Portable
     }
 }
 
@@ -112,11 +131,11 @@ impl Avx512Extension {
 #[cfg(target_arch = "aarch64")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NeonExtension {
-    /// Widening products of bfloat16, `bfmlalb` and `bfmlalt`.
+    /// Products of bfloat16: widening ones, `bfmlalb` and `bfmlalt`, and those of matrices, `bfmmla`.
     Bf16,
     /// Products of signed bytes, `sdot`.
     DotProduct,
-    /// Products of signed bytes with unsigned ones, `sudot`.
+    /// Products of matrices of unsigned bytes with those of signed ones, `usmmla`.
     I8mm,
 }
 
@@ -208,10 +227,10 @@ macro_rules! per_isa {
                 $crate::isa::Isa::Amx | $crate::isa::Isa::Avx512 => return unsafe { self.$avx512($($arg),*) },
                 // SAFETY: as above.
                 $crate::isa::Isa::Avx2 => return unsafe { self.$avx2($($arg),*) },
-                $crate::isa::Isa::Neon | $crate::isa::Isa::Portable => {}
+                $crate::isa::Isa::Bfmmla | $crate::isa::Isa::Neon | $crate::isa::Isa::Portable => {}
             }
             #[cfg(target_arch = "aarch64")]
-            if self.isa == $crate::isa::Isa::Neon {
+            if matches!(self.isa, $crate::isa::Isa::Bfmmla | $crate::isa::Isa::Neon) {
                 return self.$inner$(::<$wide>)?($($arg),*);
             }
             self.$inner$(::<$plain>)?($($arg),*)

@@ -76,9 +76,9 @@ pub fn on_this_machine(mut config: Config) -> Config {
     config
 }
 
-/// Whether the network has the same bits with every other instruction set: not in the bf16 of AMX, and not by candle.
+/// Whether the network has the same bits with every other instruction set: not in the bf16 of AMX and `bfmmla`, and not by candle.
 fn repeats_elsewhere(net: &NetConfig, isa: Isa) -> bool {
-    net.executor != Executor::Candle && !(isa == Isa::Amx && net.precision == Precision::Bf16)
+    net.executor != Executor::Candle && !(isa.has_own_bf16() && net.precision == Precision::Bf16)
 }
 
 #[cfg(test)]
@@ -97,7 +97,7 @@ mod tests {
         for precision in [Precision::F32, Precision::Bf16, Precision::Int8] {
             let portable = on(Executor::Auto, precision, Isa::Portable);
             for isa in available_isas(precision) {
-                let same = precision != Precision::Bf16 || isa != Isa::Amx;
+                let same = precision != Precision::Bf16 || ![Isa::Amx, Isa::Bfmmla].contains(&isa);
                 assert_eq!(on(Executor::Auto, precision, isa) == portable, same, "{precision} {isa}");
             }
         }
@@ -126,6 +126,8 @@ mod tests {
             assert_eq!(digest(&config, game.as_ref()), digest(&portable, game.as_ref()), "{named}");
         }
         assert_eq!(of(IsaChoice::Native).net.isa, IsaChoice::Native);
-        assert_eq!(of(IsaChoice::Only(Isa::Amx)).net.isa, IsaChoice::Only(Isa::Amx), "its bits are its own");
+        for named in [Isa::Amx, Isa::Bfmmla].map(IsaChoice::Only) {
+            assert_eq!(of(named).net.isa, named, "its bits are its own");
+        }
     }
 }

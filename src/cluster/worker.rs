@@ -179,7 +179,7 @@ impl Worker {
             let strict = match config.cluster.order {
                 ClusterOrder::Free => "",
                 ClusterOrder::Strict => {
-                    " and, as cluster.order is strict, its number format, games at once and, for bf16, AMX or no AMX"
+                    " and, as cluster.order is strict, its number format, games at once and, for bf16, AMX, bfmmla or neither"
                 }
             };
             return Err(server.error(&Failure::Final(format!(

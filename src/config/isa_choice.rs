@@ -10,14 +10,14 @@ use std::fmt;
 pub enum IsaChoice {
     /// The fastest that the machine supports for the number format: `native`.
     Native,
-    /// This one: `amx` for bf16 and int8; `avx512`, for bf16 with AVX512-BF16, for int8 with AVX512-VNNI; `neon`, for int8 with DotProd;
-    /// `avx2` and `portable`.
+    /// This one: `amx` for bf16 and int8; `avx512`, for bf16 with AVX512-BF16, for int8 with AVX512-VNNI; `bfmmla` for bf16; `neon`,
+    /// for int8 with DotProd; `avx2` and `portable`.
     Only(Isa),
 }
 
 impl IsaChoice {
     const NATIVE: &str = "native";
-    const NAMES: [&str; 6] = [Self::NATIVE, "amx", "avx512", "avx2", "neon", "portable"];
+    const NAMES: [&str; 7] = [Self::NATIVE, "amx", "avx512", "avx2", "bfmmla", "neon", "portable"];
 
     fn name(self) -> &'static str {
         match self {

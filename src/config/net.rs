@@ -100,8 +100,8 @@ section! {
         /// 5e-5 nats of policy and 0.002 of value, in int8 by 8e-4 nats and 0.011, and plays equally strong in both
         /// (2026-11-20-precision.md). `f16` is for Turing GPUs, which lack bf16; `tf32` keeps the range of f32 on tensor cores.
         precision: Precision = Precision::F32,
-        /// Instruction set of the forward on the CPU. All give the same bits in each number format, but for the last bits of `amx` in
-        /// bf16: `avx512` repeats another machine's results on one with AMX.
+        /// Instruction set of the forward on the CPU. All give the same bits in each number format, but for the last bits of `amx`
+        /// and of `bfmmla` in bf16: `avx512` and `neon` repeat another machine's results on one that has them.
         isa: IsaChoice = IsaChoice::Native,
         /// Tensor-core instruction for bf16 and f16 on a GPU: `mma`, or on Hopper (compute capability 9.0) `wgmma`, needed for
         /// more than 0.6 of Hopper's peak. `wgmma` is tested in emulation and with NVIDIA's compiler; IT HAS NOT RUN ON A GPU

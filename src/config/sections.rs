@@ -299,7 +299,8 @@ section! {
     /// `[cluster]`: workers on other machines.
     ClusterConfig {
         /// "free": games of workers are taken in the order of arrival, so that no worker waits for another. "strict": any number
-        /// of workers gives the weights and replay buffer of a run on one machine, to repeat it; in bf16 all of them have AMX or none.
+        /// of workers gives the weights and replay buffer of a run on one machine, to repeat it; in bf16 all of them multiply by AMX,
+        /// all by `bfmmla`, or none by either.
         order: ClusterOrder = ClusterOrder::Free,
         /// Maximum age of the weights with which a worker has finished a game, in versions (epochs) before the newest; older
         /// games are refused. Games played during training are 1 version old; 2 allows one more.

@@ -137,7 +137,7 @@ proptest! {
                 Isa::Avx512 => unsafe { avx512(&a, &b, &n) },
                 // SAFETY: as above.
                 Isa::Avx2 => unsafe { avx2(&a, &b, &n) },
-                Isa::Amx | Isa::Neon | Isa::Portable => {}
+                Isa::Amx | Isa::Bfmmla | Isa::Neon | Isa::Portable => {}
             }
         }
     }

@@ -1,8 +1,11 @@
-//! 8-bit integer kernels for 64-bit ARM: products of signed bytes on machines with DotProd, of signed with unsigned ones on those with
-//! I8MM. The standard library's functions for both are unstable, hence the assembly.
+//! 8-bit integer kernels for 64-bit ARM: products of signed bytes on machines with DotProd, of matrices of unsigned with signed ones on
+//! those with I8MM. The standard library's functions for both are unstable, hence the assembly.
 
 use super::aarch64::neon_kernels;
+use super::aarch64_pairs::{pair_kernels, sums_of_pairs};
+use super::format::WeightFormat;
 use super::int8::{ByteProducts, ByteStore, Bytes, FloatToBytes};
+use super::tile::Tile;
 use crate::simd::Neon;
 use std::arch::aarch64::*;
 use std::arch::asm;
@@ -42,7 +45,7 @@ impl SignedProducts {
 
 impl ByteProducts for SignedProducts {
     type S = Neon;
-    const SUBTRACTS: bool = true;
+    const WEIGHTS: WeightFormat = WeightFormat::SignedBytes;
 
     /// # Safety
     /// The kernel contract of [`crate::isa`].
@@ -85,11 +88,20 @@ impl ByteProducts for SignedProducts {
     }
 }
 
-/// `usdot` and `sudot`.
-struct MixedProducts;
+/// `usmmla`, which multiplies two rows of eight bytes with those of two outputs.
+struct MatrixProducts;
 
-impl ByteProducts for MixedProducts {
+impl ByteProducts for MatrixProducts {
     type S = Neon;
+    const WEIGHTS: WeightFormat = WeightFormat::Pairs;
+
+    /// # Safety
+    /// As for [`super::kernels::TileFn`].
+    #[inline(always)]
+    unsafe fn sums<const MR: usize, const NV: usize>(t: &Tile<'_>) -> [[Words; NV]; MR] {
+        // SAFETY: the kernel contract.
+        unsafe { sums_of_pairs::<Bytes<Self>, MR, NV>(t) }
+    }
 
     /// # Safety
     /// The kernel contract of [`crate::isa`].
@@ -99,24 +111,8 @@ impl ByteProducts for MixedProducts {
         unsafe {
             asm!(
                 ".arch_extension i8mm",
-                "usdot {acc:v}.4s, {a:v}.16b, {b:v}.16b",
+                "usmmla {acc:v}.4s, {a:v}.16b, {b:v}.16b",
                 acc = inout(vreg) acc, a = in(vreg) a, b = in(vreg) b,
-                options(pure, nomem, nostack, preserves_flags),
-            );
-        }
-        [acc]
-    }
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn dot_lane<const LANE: i32>([a]: Words, [b]: Words, [mut acc]: Words) -> Words {
-        // SAFETY: as for `dot`.
-        unsafe {
-            asm!(
-                ".arch_extension i8mm",
-                "sudot {acc:v}.4s, {b:v}.16b, {a:v}.4b[{lane}]",
-                acc = inout(vreg) acc, a = in(vreg) a, b = in(vreg) b, lane = const LANE,
                 options(pure, nomem, nostack, preserves_flags),
             );
         }
@@ -126,4 +122,4 @@ impl ByteProducts for MixedProducts {
 
 neon_kernels!(STEM = "neon", FloatToBytes<Neon>);
 neon_kernels!(SIGNED = "neon-sdot", Bytes<SignedProducts>);
-neon_kernels!(MIXED = "neon-sudot", Bytes<MixedProducts>);
+pair_kernels!(MATRIX = "neon-usmmla", Bytes<MatrixProducts>);

@@ -178,7 +178,7 @@ impl CpuNet {
             std::hint::black_box((kernels.peak)(rounds));
             kernels.matrices.as_ref().inspect(|m| (m.end)());
         }
-        rounds * kernels.chains * kernels.lanes * kernels.unit
+        rounds * kernels.peak_macs()
     }
 }
 

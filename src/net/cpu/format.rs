@@ -1,6 +1,7 @@
 //! Number formats of the forward's matrix kernels: how units are multiplied and how activations are written, on top of an
 //! instruction set's registers ([`Simd`]).
 
+use super::tile::{Tile, sums_of_taps};
 use crate::net::register_tile::{DotProduct, F32, Vector};
 use crate::simd::Simd;
 
@@ -14,13 +15,15 @@ pub(super) enum WeightFormat {
     /// Bytes, and after the units of each tap 128 times their sums: for instructions that multiply signed bytes alone, for which 128 is
     /// subtracted from every activation.
     SignedBytes,
+    /// Two units of an output, then those of the next: for instructions that multiply matrices of two rows by two outputs.
+    Pairs,
 }
 
 impl WeightFormat {
     /// Units of first sums after those of each tap.
     pub(super) const fn first_sums(self) -> usize {
         match self {
-            Self::Units | Self::Halves => 0,
+            Self::Units | Self::Halves | Self::Pairs => 0,
             Self::SignedBytes => 1,
         }
     }
@@ -35,6 +38,18 @@ pub(super) trait Format: DotProduct {
     const OUT: usize;
     /// How weights lie in memory.
     const WEIGHTS: WeightFormat = WeightFormat::Units;
+    /// Sums of products over taps and units.
+    ///
+    /// # Safety
+    /// As for [`super::kernels::TileFn`].
+    #[inline(always)]
+    unsafe fn sums<const MR: usize, const NV: usize>(t: &Tile<'_>) -> [[Vector<Self>; NV]; MR]
+    where
+        Self: Sized,
+    {
+        // SAFETY: the kernel contract.
+        unsafe { sums_of_taps::<Self, MR, NV>(t) }
+    }
     /// `sums` and the first sums of one tap more, which are at `unit` ([`WeightFormat::SignedBytes`]).
     ///
     /// # Safety

@@ -6,6 +6,7 @@
 use super::format::{Format, WeightFormat};
 use super::kernels::kernels;
 use super::portable::Portable;
+use super::tile::{Tile, sums_of_taps};
 use crate::net::register_tile::{DotProduct, F32, Vector};
 use crate::simd::{Register, Simd, integers, words};
 use std::marker::PhantomData;
@@ -23,8 +24,8 @@ pub(super) trait ByteStore: Simd {
 pub(super) trait ByteProducts {
     /// The instruction set's registers.
     type S: ByteStore;
-    /// Whether activations are multiplied less 128, so that sums begin with 128 times those of the weights.
-    const SUBTRACTS: bool = false;
+    /// How weights lie in memory: as [`WeightFormat::SignedBytes`] where activations are multiplied less 128.
+    const WEIGHTS: WeightFormat = WeightFormat::Units;
 
     /// acc + the product of units.
     ///
@@ -35,6 +36,19 @@ pub(super) trait ByteProducts {
         b: <Self::S as Simd>::F32,
         acc: <Self::S as Simd>::F32,
     ) -> <Self::S as Simd>::F32;
+
+    /// [`Format::sums`].
+    ///
+    /// # Safety
+    /// As for [`super::kernels::TileFn`].
+    #[inline(always)]
+    unsafe fn sums<const MR: usize, const NV: usize>(t: &Tile<'_>) -> [[<Self::S as Simd>::F32; NV]; MR]
+    where
+        Self: Sized,
+    {
+        // SAFETY: the kernel contract.
+        unsafe { sums_of_taps::<Bytes<Self>, MR, NV>(t) }
+    }
 
     /// Four units of a row at `p`, as [`ByteProducts::dot_lane`] takes them.
     ///
@@ -127,7 +141,15 @@ impl<P: ByteProducts> DotProduct for Bytes<P> {
 
 impl<P: ByteProducts> Format for Bytes<P> {
     const OUT: usize = 4;
-    const WEIGHTS: WeightFormat = if P::SUBTRACTS { WeightFormat::SignedBytes } else { WeightFormat::Units };
+    const WEIGHTS: WeightFormat = P::WEIGHTS;
+
+    /// # Safety
+    /// As for [`super::kernels::TileFn`].
+    #[inline(always)]
+    unsafe fn sums<const MR: usize, const NV: usize>(t: &Tile<'_>) -> [[Vector<Self>; NV]; MR] {
+        // SAFETY: the kernel contract.
+        unsafe { P::sums::<MR, NV>(t) }
+    }
 
     /// # Safety
     /// The kernel contract of [`crate::isa`].

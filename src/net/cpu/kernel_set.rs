@@ -71,13 +71,18 @@ impl KernelSet {
                     }
                     Precision::Bf16 => set(&aarch64_bf16::NEON, &aarch64_bf16::NEON, full),
                     Precision::Int8 if NeonExtension::I8mm.is_available() => {
-                        set(&aarch64_int8::STEM, &aarch64_int8::MIXED, full)
+                        set(&aarch64_int8::STEM, &aarch64_int8::MATRIX, full)
                     }
                     Precision::Int8 if NeonExtension::DotProduct.is_available() => {
                         set(&aarch64_int8::STEM, &aarch64_int8::SIGNED, full)
                     }
                     _ => None,
                 }
+            }
+            #[cfg(target_arch = "aarch64")]
+            (Isa::Bfmmla, Precision::Bf16) => {
+                use super::{aarch64, aarch64_bf16};
+                set(&aarch64_bf16::WIDENING, &aarch64_bf16::MATRIX, &aarch64::NEON)
             }
             #[cfg(not(target_arch = "x86_64"))]
             _ => None,

@@ -72,7 +72,7 @@ pub(super) struct Kernels {
     pub weights: WeightFormat,
     /// By log2(NV), then MR - 1.
     pub tiles: [&'static [TileFn]; 3],
-    /// Does `rounds` times `chains` multiply-adds of whole vectors that depend on nothing but registers.
+    /// Does `rounds` times `chains` products ([`Kernels::peak_macs`]) that depend on nothing but registers.
     pub peak: unsafe fn(rounds: usize) -> f32,
     pub chains: usize,
     /// For kernels that multiply whole matrices.
@@ -107,12 +107,22 @@ impl Kernels {
 
     /// Units that a row of activations is a multiple of.
     pub(super) fn units(&self) -> usize {
-        self.matrices.as_ref().map_or(1, |m| m.units)
+        self.matrices.as_ref().map_or(self.pair(), |m| m.units)
     }
 
     /// Rows that a tile is best a multiple of.
     pub(super) fn batch_multiple(&self) -> usize {
-        self.matrices.as_ref().map_or(1, |m| m.rows)
+        self.matrices.as_ref().map_or(self.pair(), |m| m.rows)
+    }
+
+    /// Multiply-adds of a round of [`Kernels::peak`].
+    pub(super) fn peak_macs(&self) -> usize {
+        self.chains * self.lanes * self.unit * self.pair()
+    }
+
+    /// Rows and units that an instruction multiplies at once.
+    fn pair(&self) -> usize {
+        if self.weights == WeightFormat::Pairs { 2 } else { 1 }
     }
 
     /// Channels that a row of activations is a multiple of.

@@ -8,6 +8,7 @@ use crate::model::folded::{Affine, FoldedLayer};
 use crate::net::number::{bf16_high, bf16_low, bf16_pair};
 use crate::net::register_tile::BLOCK;
 use bytemuck::{Pod, Zeroable};
+use std::ops::Range;
 
 /// A cache line of 16 words.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -214,13 +215,12 @@ fn padded(numbers: &[f32], len: usize) -> Vec<Line> {
 }
 
 /// `[block, tap, matrix of units, vector of the block, unit, lane]` units, absent outputs and inputs 0. A matrix is a single
-/// unit for kernels that do not multiply any. After the units of a tap come its first sums, for kernels that have any.
+/// unit for kernels that do not multiply any, and in pairs `[lane, unit]` of two. After the units of a tap come its first sums, for kernels that have any.
 fn pack(kernels: &Kernels, unpacked: &UnpackedLayer<'_>, steps: &[f32], depth: usize) -> Vec<Line> {
     let vectors = unpacked.width.div_ceil(kernels.lanes);
     let mut out = lines(unpacked.taps * kernels.tap_words(depth) * vectors);
     let mut words = bytemuck::cast_slice_mut::<Line, f32>(&mut out).iter_mut();
-    let mut write = |vector: usize, word: &dyn Fn(usize) -> f32| {
-        let outputs = vector * kernels.lanes..(vector + 1) * kernels.lanes;
+    let mut write = |outputs: Range<usize>, word: &dyn Fn(usize) -> f32| {
         for (output, to) in outputs.zip(words.by_ref()) {
             if output < unpacked.outputs {
                 *to = word(output);
@@ -233,21 +233,27 @@ fn pack(kernels: &Kernels, unpacked: &UnpackedLayer<'_>, steps: &[f32], depth: u
         for tap in 0..unpacked.taps {
             for k in (0..depth).step_by(kernels.units()) {
                 for vector in block.clone() {
-                    for k in k..k + kernels.units() {
-                        match kernels.weights {
-                            WeightFormat::Units | WeightFormat::SignedBytes => {
-                                write(vector, &|output| weights.unit(output, tap, k));
-                            }
-                            WeightFormat::Halves => {
-                                write(vector, &|output| bf16_high(weights.unit(output, tap, k)));
-                                write(vector, &|output| bf16_low(weights.unit(output, tap, k)));
-                            }
+                    let lanes = vector * kernels.lanes..(vector + 1) * kernels.lanes;
+                    let units = k..k + kernels.units();
+                    match kernels.weights {
+                        WeightFormat::Units | WeightFormat::SignedBytes => {
+                            units.for_each(|k| write(lanes.clone(), &|output| weights.unit(output, tap, k)))
                         }
+                        WeightFormat::Halves => units.for_each(|k| {
+                            write(lanes.clone(), &|output| bf16_high(weights.unit(output, tap, k)));
+                            write(lanes.clone(), &|output| bf16_low(weights.unit(output, tap, k)));
+                        }),
+                        WeightFormat::Pairs => lanes.for_each(|output| {
+                            units
+                                .clone()
+                                .for_each(|k| write(output..output + 1, &|o| weights.unit(o, tap, k)));
+                        }),
                     }
                 }
             }
             if kernels.weights == WeightFormat::SignedBytes {
-                block.clone().for_each(|vector| write(vector, &|output| weights.first_sum(output, tap)));
+                let outputs = block.start * kernels.lanes..block.end * kernels.lanes;
+                write(outputs, &|output| weights.first_sum(output, tap));
             }
         }
     }

@@ -17,6 +17,8 @@ mod aarch64;
 mod aarch64_bf16;
 #[cfg(target_arch = "aarch64")]
 mod aarch64_int8;
+#[cfg(target_arch = "aarch64")]
+mod aarch64_pairs;
 #[cfg(target_arch = "x86_64")]
 mod amx;
 #[cfg(target_arch = "x86_64")]

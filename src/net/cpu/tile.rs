@@ -144,7 +144,7 @@ impl Tile<'_> {
 pub(super) unsafe fn tile<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) {
     // SAFETY: the kernel contract.
     unsafe {
-        let sums = sums_of_taps::<F, MR, NV>(t);
+        let sums = F::sums::<MR, NV>(t);
         finish::<F, _>(t.epilogue, (t, sums));
     }
 }
@@ -241,7 +241,9 @@ unsafe fn store_norm<F: Format>(t: &Tile<'_>, x: Vector<F>, row: usize, lane: us
 /// # Safety
 /// The kernel contract of [`crate::isa`].
 #[inline(always)]
-unsafe fn sums_of_taps<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) -> [[Vector<F>; NV]; MR] {
+pub(super) unsafe fn sums_of_taps<F: Format, const MR: usize, const NV: usize>(
+    t: &Tile<'_>,
+) -> [[Vector<F>; NV]; MR] {
     let step = t.block_vectors * F::S::LANES * F::WEIGHT_WORDS;
     let columns = |tap: &Tap| {
         let start = t.weights.wrapping_add(tap.index * (t.depth + F::WEIGHTS.first_sums()) * step);

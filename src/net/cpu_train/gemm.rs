@@ -113,7 +113,7 @@ pub fn product(
         Isa::Avx2 => unsafe { product_avx2(&product, out) },
         #[cfg(target_arch = "aarch64")]
         // SAFETY: as above.
-        Isa::Neon => unsafe { product.run::<Neon, 8>(out) },
+        Isa::Bfmmla | Isa::Neon => unsafe { product.run::<Neon, 8>(out) },
         // SAFETY: as above.
         _ => unsafe { product.run::<Portable<4>, 4>(out) },
     }
@@ -295,7 +295,7 @@ pub fn weight_gradient(
         Isa::Avx2 => unsafe { weight_gradient_avx2(&product, out) },
         #[cfg(target_arch = "aarch64")]
         // SAFETY: as above.
-        Isa::Neon => unsafe { product.run::<Neon, 8>(out) },
+        Isa::Bfmmla | Isa::Neon => unsafe { product.run::<Neon, 8>(out) },
         // SAFETY: as above.
         _ => unsafe { product.run::<Portable<4>, 4>(out) },
     }
