@@ -10,7 +10,7 @@ mod starts;
 use crate::backend::AnyGame;
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{Backend, Placement, PlyPlan, RootCache, TreeSnapshot, make};
-use crate::config::{Algorithm, Config, DeviceName};
+use crate::config::{Algorithm, Config};
 use crate::error::Result;
 use crate::game::Sizes;
 use crate::net::Network;
@@ -221,10 +221,7 @@ pub fn build(
         Ok(backend)
     };
     let (trees, sizes) = (plan.trees(game), game.sizes());
-    let threads = match plan.placement.devices.first() {
-        DeviceName::Cuda(_) => 1,
-        DeviceName::Cpu => rayon::current_num_threads(),
-    };
+    let threads = if plan.placement.devices.is_cpu() { rayon::current_num_threads() } else { 1 };
     let batches = plan.batches(&trees, &sizes, threads);
     let work: Vec<_> = batches.into_iter().map(|batch| (&trees[batch], network.fork())).collect();
     let build = |(batch, network)| build_batch(game, network, &plan, batch, &make, stop);

@@ -6,7 +6,7 @@
 use crate::backend::AnyGame;
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{Backend, Placement, PlyPlan, RowBudget, make};
-use crate::config::{DeviceName, Devices};
+use crate::config::Devices;
 use crate::error::{Error, Result};
 use crate::game::Turn;
 use crate::net::Network;
@@ -263,10 +263,7 @@ impl Searchers {
         threads: usize,
     ) -> Result<Self> {
         let nodes = BackendPlan::nodes_for(params.simulations, &game.sizes());
-        let threads = match placement.devices.first() {
-            DeviceName::Cpu => threads.clamp(1, rows.max(1)),
-            DeviceName::Cuda(_) => 1,
-        };
+        let threads = if placement.devices.is_cpu() { threads.clamp(1, rows.max(1)) } else { 1 };
         let plan = BackendPlan { rows: rows.div_ceil(threads), nodes, params, reuse: Reuse::Drop };
         let shards = (0..threads).map(|_| Searcher::new(game, network.fork(), plan, placement));
         let shards = shards.collect::<Result<Vec<_>>>()?;

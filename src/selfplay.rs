@@ -17,7 +17,7 @@ use crate::backend::device_selfplay::PassDriver;
 use crate::backend::pass_parts::PassParts;
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{Backend, Placement, RootCache};
-use crate::config::{Algorithm, Config, DeviceName};
+use crate::config::{Algorithm, Config};
 use crate::device::kernel_times::KernelTime;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
@@ -315,10 +315,7 @@ fn check_number(found: usize, expected: usize) -> Result<()> {
 
 /// The number of worker threads; 1 where GPUs work on all rows at once.
 pub fn num_threads(config: &Config, threads: usize) -> usize {
-    match config.run.device.first() {
-        DeviceName::Cpu => threads.clamp(1, config.selfplay.games),
-        DeviceName::Cuda(_) => 1,
-    }
+    if config.run.device.is_cpu() { threads.clamp(1, config.selfplay.games) } else { 1 }
 }
 
 /// The most shards a thread.

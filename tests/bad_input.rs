@@ -117,7 +117,7 @@ fn checkpoint(run: &Path, file: &str) -> PathBuf {
 
 #[test]
 fn devices_that_cannot_be_are_refused() {
-    let none = "gpu is not a device, expected cpu, cuda, or cuda:N";
+    let none = "gpu is not a device, expected cpu, cuda, cuda:N, or metal";
     assert_refused(&["run", "--device", "gpu"], none);
     assert_refused(&["bench-scaling", "--device", "cuda:x"], "cuda:x is not a device");
     assert_refused(&["run", "--set", "net.device=gpu"], none);
@@ -127,6 +127,16 @@ fn devices_that_cannot_be_are_refused() {
         ("cuda:0,", "cuda:0, has an empty entry, expected GPUs as in cuda:0,cuda:1"),
     ] {
         assert_refused(&["run", "--device", device], why);
+    }
+    assert_refused(&["run", "--device", "metal"], "run.device: got metal, expected cpu or cuda for games");
+    let metal = ["run", "--set", "net.device=metal", "--set", "net.precision=f32"];
+    assert_refused(&metal, "got metal, expected cpu or cuda, or net.executor = \"candle\"");
+    if !cfg!(feature = "candle-metal") {
+        let candle = [metal.as_slice(), &["--set", "net.executor=candle"]].concat();
+        assert_refused(
+            &candle,
+            "got metal, expected cpu: this program was built without the feature candle-metal",
+        );
     }
     let few = ["run", "--device", "cuda:0,cuda:1,cuda:2", "--games", "2"];
     assert_refused(&few, "selfplay.games: got 2, expected a whole number from 3 to 1048576");

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks that program, games, tests and benchmarks compile for other systems, with and without the default features, and without warnings.
+# Checks that program, games, tests and benchmarks compile for other systems, with and without the default features (on macOS with
+# candle-metal too), and without warnings.
 # Nothing is linked or run. A target needs its std library and a C compiler; for one that lacks either, the script says loudly that it was
 # NOT checked, and passes, or fails if the target was named.
 #
@@ -56,18 +57,20 @@ not_checked() {
     left=$((left + 1))
 }
 
-# check TARGET COMPILER: both sets of features.
+# check TARGET COMPILER: all sets of features.
 check() {
-    local cc=CC_${1//-/_} features
+    local cc=CC_${1//-/_} features sets=("" --no-default-features)
     [ -z "$2" ] || export "$cc=$2"
     if [[ $1 == *-apple-darwin && $host != *-apple-darwin ]]; then
         export SDKROOT=${SDKROOT:-$tools} # cc asks for one, and zig has the headers itself
     fi
-    for features in "" --no-default-features; do
+    [[ $1 != *-apple-darwin ]] || sets+=("--features candle-metal")
+    for features in "${sets[@]}"; do
         echo "----- $1 $features -----" >&2
         if [ -z "$features" ]; then
             cargo clippy --release --locked --target "$1" -p vecaz -p vecaz_games --all-targets -- -D warnings || return
         else
+            # shellcheck disable=SC2086
             cargo clippy --release --locked --target "$1" --all-targets $features -- -D warnings || return
         fi
     done

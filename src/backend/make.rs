@@ -46,6 +46,9 @@ pub fn make(
             Err(Error::unsupported("the algorithm afterstate on a GPU", "it runs with run.device = \"cpu\""))
         }
         DeviceName::Cuda(number) => gpu::cuda_backend(game, plan, number),
+        DeviceName::Metal => {
+            Err(Error::unsupported("games and trees on metal", "they run with run.device = \"cpu\""))
+        }
     };
     match placement.devices.all() {
         [device] => on(*device, plan),

@@ -315,7 +315,10 @@ mod tests {
             ("run --minutes -1.5", "--minutes: got -1.5, expected more than 0"),
             ("run --minutes inf", "--minutes: got inf, expected more than 0"),
             ("run --set run.minutes=-1.0", "run.minutes (--set): got -1, expected a number from 0 to"),
-            ("run --device gpu", "config key run.device: gpu is not a device, expected cpu, cuda, or cuda:N"),
+            (
+                "run --device gpu",
+                "config key run.device: gpu is not a device, expected cpu, cuda, cuda:N, or metal",
+            ),
             ("run --set net.device=tpu", "config key net.device (--set): tpu is not a device"),
             ("run --games 5 --set selfplay.games=0", "selfplay.games (--set): got 0"),
             ("run --game chequers_of_old --config none.toml", "none.toml"),

@@ -54,6 +54,7 @@ fn platform(config: &Config) -> String {
             };
             format!("{} on the CPU by {} with {instructions}", net.precision, net.executor)
         }
+        DeviceName::Metal => format!("{} on metal by {}", net.precision, net.executor),
         DeviceName::Cuda(_) => {
             format!("{} on a GPU by {} with {}", net.precision, net.executor, net.tensor_cores)
         }

@@ -1,6 +1,7 @@
 //! Checks of values that depend on other keys. Single keys are checked by their definitions.
 
 use super::config_file::Config;
+use super::device::DeviceName;
 use super::isa_choice::IsaChoice;
 use super::keys::within;
 use super::net::{Executor, Precision, TensorCores};
@@ -83,10 +84,21 @@ impl Config {
         }
     }
 
-    /// Refuses the formats and devices that candle does not support, where it is set as executor.
+    /// Refuses the formats and devices that candle does not support, where it is set as executor, and those that it alone does.
     fn check_executor(&self) -> Result<()> {
+        if self.run.device.first() == DeviceName::Metal {
+            let expected = "cpu or cuda for games and trees; net.device = \"metal\" is for networks";
+            return Err(Error::config("run.device", self.run.device, expected));
+        }
         if self.net.executor != Executor::Candle {
-            return Ok(());
+            let networks = self.network_devices();
+            return match networks.first() {
+                DeviceName::Cpu | DeviceName::Cuda(_) => Ok(()),
+                DeviceName::Metal => {
+                    let expected = "cpu or cuda, or net.executor = \"candle\"";
+                    Err(Error::config("net.device", networks, expected))
+                }
+            };
         }
         self.check_candle_formats()?;
         if self.network_devices().all().len() > 1 {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A device: `cpu`, or `cuda:N`, the NVIDIA GPU with number N; `cuda` is `cuda:0`.
+/// A device: `cpu`; `cuda:N`, the NVIDIA GPU with number N, where `cuda` is `cuda:0`; or `metal`, a Mac's GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceName {
     /// The CPU and its threads.
@@ -14,15 +14,25 @@ pub enum DeviceName {
     Cpu,
     /// The GPU with this number in the driver.
     Cuda(u32),
+    /// The GPU of a Mac, on which candle executes networks.
+    Metal,
 }
 
 impl DeviceName {
-    /// Refuses a GPU in a build without CUDA.
+    /// Whether this build can execute networks on a Mac's GPU.
+    const HAS_METAL: bool = cfg!(all(feature = "candle-metal", target_os = "macos"));
+    /// What a build that cannot says.
+    pub(crate) const WITHOUT_METAL: &str = "this program was built without the feature candle-metal, which macOS has; \
+         `cargo build --release --features candle-metal` builds one with it there";
+
+    /// Refuses a GPU that this build has no code for.
     pub(super) fn check(self, key: &str) -> Result<()> {
-        if self == Self::Cpu || cfg!(feature = "cuda") {
-            return Ok(());
-        }
-        Err(Error::config(key, self, format!("cpu: {}", Error::feature_is_off("cuda"))))
+        let why = match self {
+            Self::Cuda(_) if cfg!(not(feature = "cuda")) => Error::feature_is_off("cuda"),
+            Self::Metal if !Self::HAS_METAL => Self::WITHOUT_METAL.into(),
+            Self::Cpu | Self::Cuda(_) | Self::Metal => return Ok(()),
+        };
+        Err(Error::config(key, self, format!("cpu: {why}")))
     }
 }
 
@@ -34,9 +44,10 @@ impl FromStr for DeviceName {
         match text {
             "cpu" => Some(Self::Cpu),
             "cuda" => Some(Self::Cuda(0)),
+            "metal" => Some(Self::Metal),
             _ => text.strip_prefix("cuda:").and_then(number).map(Self::Cuda),
         }
-        .ok_or_else(|| format!("{text} is not a device, expected cpu, cuda, or cuda:N"))
+        .ok_or_else(|| format!("{text} is not a device, expected cpu, cuda, cuda:N, or metal"))
     }
 }
 
@@ -45,6 +56,7 @@ impl fmt::Display for DeviceName {
         match self {
             Self::Cpu => f.write_str("cpu"),
             Self::Cuda(n) => write!(f, "cuda:{n}"),
+            Self::Metal => f.write_str("metal"),
         }
     }
 }
@@ -77,7 +89,7 @@ impl Devices {
         self.first() == DeviceName::Cpu
     }
 
-    /// Refuses GPUs in a build without CUDA.
+    /// Refuses GPUs that this build has no code for.
     pub(super) fn check(&self, key: &str) -> Result<()> {
         self.all().iter().try_for_each(|name| name.check(key))
     }
@@ -91,7 +103,7 @@ impl Default for Devices {
 
 impl Value for Devices {
     fn any() -> String {
-        "cpu, cuda or cuda:N, or several GPUs, cuda:0,cuda:1".into()
+        "cpu, cuda or cuda:N, several GPUs, cuda:0,cuda:1, or metal".into()
     }
 }
 
@@ -124,6 +136,9 @@ impl FromStr for Devices {
         }
         if list.count > 1 && list.all().contains(&DeviceName::Cpu) {
             return Err(format!("{text} names the CPU and a GPU, expected cpu or GPUs only"));
+        }
+        if list.count > 1 && list.all().contains(&DeviceName::Metal) {
+            return Err(format!("{text} names metal and another device, expected metal alone"));
         }
         Ok(list)
     }
@@ -169,6 +184,7 @@ mod tests {
             ("cuda", DeviceName::Cuda(0), "cuda:0"),
             ("cuda:0", DeviceName::Cuda(0), "cuda:0"),
             ("cuda:13", DeviceName::Cuda(13), "cuda:13"),
+            ("metal", DeviceName::Metal, "metal"),
         ] {
             assert_eq!(text.parse(), Ok(name));
             assert_eq!(name.to_string(), printed);
@@ -177,8 +193,19 @@ mod tests {
 
     #[test]
     fn invalid_device_names_are_refused() {
-        for text in ["", "gpu", "CUDA", "cuda:", "cuda:x", "cuda:-1", "cuda:+1", "cuda:4294967296", "cpu:0"] {
-            let expected = format!("{text} is not a device, expected cpu, cuda, or cuda:N");
+        for text in [
+            "",
+            "gpu",
+            "CUDA",
+            "cuda:",
+            "cuda:x",
+            "cuda:-1",
+            "cuda:+1",
+            "cuda:4294967296",
+            "cpu:0",
+            "metal:0",
+        ] {
+            let expected = format!("{text} is not a device, expected cpu, cuda, cuda:N, or metal");
             assert_eq!(text.parse::<DeviceName>(), Err(expected));
         }
     }
@@ -206,12 +233,13 @@ mod tests {
     fn invalid_device_lists_are_refused() {
         let many: Vec<String> = (0..=Devices::MAX).map(|n| format!("cuda:{n}")).collect();
         for (text, expected) in [
-            ("", " is not a device, expected cpu, cuda, or cuda:N"),
+            ("", " is not a device, expected cpu, cuda, cuda:N, or metal"),
             ("cuda:0,", "cuda:0, has an empty entry, expected GPUs as in cuda:0,cuda:1"),
-            ("cuda:0, cuda:1", " cuda:1 is not a device, expected cpu, cuda, or cuda:N"),
+            ("cuda:0, cuda:1", " cuda:1 is not a device, expected cpu, cuda, cuda:N, or metal"),
             ("cuda,cuda:0", "cuda,cuda:0 names cuda:0 twice"),
             ("cpu,cpu", "cpu,cpu names cpu twice"),
             ("cpu,cuda:0", "cpu,cuda:0 names the CPU and a GPU, expected cpu or GPUs only"),
+            ("cuda,metal", "cuda,metal names metal and another device, expected metal alone"),
             (&many.join(","), &format!("{} names more than 16 devices", many.join(","))),
         ] {
             assert_eq!(text.parse::<Devices>(), Err(expected.to_string()));

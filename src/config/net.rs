@@ -45,7 +45,7 @@ names! {
         /// `fused` if it covers the network, otherwise `candle`. A run's first lines show the choice and its reason.
         Auto = "auto",
         /// The tensor library candle: every kind of layer, in f32, on the CPU, or on a GPU in a build with the feature
-        /// `candle-cuda`. Several times slower than `fused`; for new kinds of layer, and to check `fused`.
+        /// `candle-cuda`, on a Mac's with `candle-metal`. Several times slower than `fused`; for new kinds of layer, and to check `fused`.
         Candle = "candle",
         /// vecaz's own kernels, on the CPU and on GPUs.
         Fused = "fused",

@@ -84,7 +84,7 @@ pub fn with_cuda<W: WithOpener>(number: u32, work: W) -> Result<W::Out> {
 /// CUDA.
 pub fn check_devices(devices: &Devices) -> Result<()> {
     devices.all().iter().try_for_each(|name| match *name {
-        DeviceName::Cpu => Ok(()),
+        DeviceName::Cpu | DeviceName::Metal => Ok(()),
         #[cfg(feature = "cuda")]
         DeviceName::Cuda(number) => expect_linux(number).and_then(|()| super::cuda::check_driver(number)),
         #[cfg(not(feature = "cuda"))]

@@ -5,7 +5,7 @@ use super::settings::{Settings, Sharing};
 use super::shard::{GROWTH, Made, PassPlan, Shard, sized};
 use crate::backend::AnyGame;
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::config::{Algorithm, DeviceName};
+use crate::config::Algorithm;
 use crate::error::{Error, Result};
 use crate::net::{Network, SplitBatch};
 use crate::play::act::sum_determinisations;
@@ -49,10 +49,7 @@ impl Trees {
             (false, Sharing::OneTree) => 1,
             (false, Sharing::TreePerThread) => threads,
         };
-        let shards = match settings.placement.devices.first() {
-            DeviceName::Cpu => threads.min(count),
-            DeviceName::Cuda(_) => 1,
-        };
+        let shards = if settings.placement.devices.is_cpu() { threads.min(count) } else { 1 };
         let leaves = match settings.leaves {
             0 => LEAVES_PER_THREAD * (threads / shards) as u32,
             leaves => leaves,

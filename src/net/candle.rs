@@ -1,4 +1,4 @@
-//! The executor of every model on any device of candle (the CPU; a GPU with the feature `candle-cuda`), forward and by autograd: where
+//! The executor of every model on any device of candle (the CPU; a GPU with the feature `candle-cuda` or `candle-metal`), forward and by autograd: where
 //! a new kind of layer runs and trains first, and the independent check of the fused executors.
 
 pub use super::candle_layers::BatchNormMode;
@@ -31,6 +31,10 @@ pub fn candle_device(name: DeviceName) -> Result<CandleDevice> {
             format!("candle on {name}"),
             "this build has no candle-cuda; build with --features candle-cuda, or set net.device = \"cpu\"",
         )),
+        #[cfg(all(feature = "candle-metal", target_os = "macos"))]
+        DeviceName::Metal => Ok(Device::new_metal(0)?),
+        #[cfg(not(all(feature = "candle-metal", target_os = "macos")))]
+        DeviceName::Metal => Err(Error::unsupported("candle on metal", DeviceName::WITHOUT_METAL)),
     }
 }
 

@@ -4,7 +4,7 @@
 //! threads. The figures are those of two cores with AMX in October and November 2026, where a simulation took 4 us in Connect Four, 45 us in
 //! Hex 11, 90 us in chess and 100 us in Gomoku 15.
 
-use crate::config::{Algorithm, Config, DeviceName, Precision, SelfPlayConfig};
+use crate::config::{Algorithm, Config, Precision, SelfPlayConfig};
 use crate::error::Result;
 use crate::game::Sizes;
 use crate::net::NetSpec;
@@ -85,10 +85,7 @@ fn sample_seconds(config: &Config, sizes: &Sizes) -> Result<f64> {
         Algorithm::Afterstate => AFTERSTATES * (AFTERSTATE + forward * multiply_adds),
     };
     let training = config.train.replay_ratio * UPDATE * F32_MULTIPLY_ADD * multiply_adds;
-    let speed = match config.network_devices().first() {
-        DeviceName::Cpu => 1.0,
-        DeviceName::Cuda(_) => GPU,
-    };
+    let speed = if config.network_devices().is_cpu() { 1.0 } else { GPU };
     Ok((search + training) / speed)
 }
 

@@ -58,7 +58,7 @@ pub fn learner(
         trainer.restore(state)?;
     }
     let number = |name: &DeviceName| match *name {
-        DeviceName::Cpu => None,
+        DeviceName::Cpu | DeviceName::Metal => None,
         DeviceName::Cuda(number) => Some(number),
     };
     let numbers: Vec<u32> = config.network_devices().all().iter().filter_map(number).collect();

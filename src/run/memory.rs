@@ -6,7 +6,7 @@ pub use super::free_memory::peak_bytes;
 use crate::backend::AnyGame;
 use crate::backend::Placement;
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::config::{Algorithm, Config, DeviceName, TrainingMode};
+use crate::config::{Algorithm, Config, TrainingMode};
 use crate::engine::Settings;
 use crate::error::{Error, Result};
 use crate::eval::arena::ROWS;
@@ -59,10 +59,7 @@ impl MemoryPlan {
         let d = if sizes.hidden_information { config.search.determinisations as usize } else { 1 };
         let rows = config.selfplay.games * d; // at most 2^32, by the configuration's ranges
         let plan = backend_plan(config, &sizes, rows);
-        let row = match config.run.device.first() {
-            DeviceName::Cpu => plan.row_bytes(&sizes, game.state_size()),
-            DeviceName::Cuda(_) => 0,
-        };
+        let row = if config.run.device.is_cpu() { plan.row_bytes(&sizes, game.state_size()) } else { 0 };
         let model = NetSpec::with_targets(&config.net, &sizes, &game.targets())?.model()?;
         let targets = TargetList::new(game, &model)?;
         let parameters = model.num_parameters() + model.num_statistics();
@@ -234,10 +231,7 @@ fn search_bytes(game: &dyn AnyGame, params: SearchParams, placement: Placement, 
     let sizes = game.sizes();
     let nodes = BackendPlan::nodes_for(params.simulations, &sizes);
     let plan = BackendPlan { rows, nodes, params, reuse: Reuse::Drop };
-    let tree = match placement.devices.first() {
-        DeviceName::Cpu => plan.row_bytes(&sizes, game.state_size()),
-        DeviceName::Cuda(_) => 0,
-    };
+    let tree = if placement.devices.is_cpu() { plan.row_bytes(&sizes, game.state_size()) } else { 0 };
     product(rows, tree) + pass_bytes(game, plan, rayon::current_num_threads())
 }
 

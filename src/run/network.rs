@@ -86,7 +86,7 @@ pub fn make_network(
             let path = network.kernel_name().to_string();
             Ok((Box::new(network), path))
         }
-        DeviceName::Cuda(_) => {
+        DeviceName::Cuda(_) | DeviceName::Metal => {
             let NetConfig { precision, tensor_cores, .. } = config.net;
             let parts = NetworkDesc { spec: spec.clone(), weights: weights.clone(), precision, tensor_cores };
             let by = match tensor_cores {

@@ -11,7 +11,7 @@ pub(super) enum AutogradPass {
     /// The fused passes on the CPU.
     Fused(Box<CpuTrainNet>),
     /// candle's operations on any of its devices.
-    Candle(CandlePass),
+    Candle(Box<CandlePass>),
 }
 
 impl AutogradPass {

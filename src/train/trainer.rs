@@ -54,7 +54,12 @@ impl Trainer {
     pub fn on_candle(spec: &NetSpec, config: &TrainConfig, seed: u64, device: CandleDevice) -> Result<Self> {
         let model = spec.model()?;
         let weights = model.initial_weights(seed);
-        Self::with_pass(spec, config, &weights, AutogradPass::Candle(CandlePass::new(model, device)))
+        Self::with_pass(
+            spec,
+            config,
+            &weights,
+            AutogradPass::Candle(Box::new(CandlePass::new(model, device))),
+        )
     }
 
     fn with_pass(

@@ -76,7 +76,7 @@ impl ComponentFactory for HostMachine {
             1 => on(5, plan),
             num => split(config, plan, num, &|device, plan| match device {
                 DeviceName::Cuda(number) => on(6 + number, plan),
-                DeviceName::Cpu => panic!("{device} is none of those"),
+                DeviceName::Cpu | DeviceName::Metal => panic!("{device} is none of those"),
             }),
         }
     }

@@ -21,6 +21,9 @@ pub fn cuda_network(parts: NetworkDesc, devices: Devices) -> Result<Box<dyn Netw
     }
     match devices.first() {
         DeviceName::Cuda(number) => with_cuda(number, Make(parts, devices)),
-        DeviceName::Cpu => Err(crate::Error::unsupported("the network's GPU kernels", "cpu is no GPU")),
+        name @ (DeviceName::Cpu | DeviceName::Metal) => Err(crate::Error::unsupported(
+            "the network's CUDA kernels",
+            format!("{name} is no GPU of NVIDIA"),
+        )),
     }
 }
