@@ -155,7 +155,7 @@ fn after_any_failure_the_bytes_are_those_of_one_machine() {
         wait_for_state(&redis, &name);
         let mut workers = [worker(&url), worker(&url)];
         while !learner.is_over() {
-            assert!(began.elapsed() < Duration::from_secs(120), "{name} does not end");
+            assert!(began.elapsed() < Duration::from_secs(600), "{name} does not end");
             sleep(Duration::from_millis(100 + rng.below(400) as u64));
             if learner.is_over() {
                 break;
@@ -176,6 +176,8 @@ fn after_any_failure_the_bytes_are_those_of_one_machine() {
                     let resume =
                         ["run", "--resume", &out, "--cluster", &url, "--play", "0", "--threads", "1"];
                     learner = Vecaz::spawn(&resume);
+                    // A learner that has not begun ends where no server is.
+                    learner.prints("policy loss");
                 }
                 3 => redis.kill(Duration::from_millis(100)),
                 _ => drop(redis.command(&["FLUSHALL"])),
