@@ -5,8 +5,7 @@
 
 PROGRAM plays a run alone, then is the learner of the same run, for which it plays nothing itself; each OTHER is one worker: another
 build, or a script that starts one of another architecture in an emulator. Weights, trainer, replay buffer and games are compared, and
-every worker must have played. Needs redis-server. On a machine with AMX, bf16 needs
-`--isa avx512`. The exit code is 1
+every worker must have played. Needs redis-server. Where a machine has AMX or bfmmla, bf16 needs `--isa avx512` (or neon). The exit code is 1
 where a file differs. Python 3.11, no packages.
 """
 
