@@ -22,8 +22,8 @@ fi
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu"
 export CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc CXX_aarch64_unknown_linux_gnu=aarch64-linux-gnu-g++
-# The compiler of the kernels' twins, which a test calls.
-export CXX=aarch64-linux-gnu-g++
+# The compilers that tests call, of the kernels' twins and of a driver's stand-in; those of build scripts stay this machine's.
+export CC=aarch64-linux-gnu-gcc CXX=aarch64-linux-gnu-g++ HOST_CC=cc HOST_CXX=c++
 # For programs that tests start by themselves, where the system starts programs of another architecture in an emulator.
 export QEMU_LD_PREFIX=/usr/aarch64-linux-gnu
 
