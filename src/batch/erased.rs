@@ -5,7 +5,7 @@ use crate::config::KeyInfo;
 use crate::error::Result;
 use crate::game::set_up::SetUp;
 use crate::game::view::{Spot, View, Viewer};
-use crate::game::{CudaSource, ExactSolver, Game, History, Sizes, Target, Turn};
+use crate::game::{CudaSource, ExactSolver, Game, History, Sizes, TallyCell, TallyTable, Target, Turn};
 use crate::rng::RngStream;
 
 /// A game whose type has been erased; a state is [`ErasedRules::state_size`] bytes.
@@ -49,6 +49,10 @@ pub trait ErasedRules: Send + Sync {
     fn returns(&self, state: &[u8]) -> Vec<f32>;
     /// See [`Game::scores`]. `[P]`
     fn scores(&self, state: &[u8]) -> Vec<f32>;
+    /// See [`Game::tally_table`].
+    fn tally_table(&self) -> Option<TallyTable>;
+    /// See [`Game::tally`].
+    fn tally(&self, before: &[u8], after: &[u8], player: u8) -> Option<TallyCell>;
     /// See [`Game::targets`].
     fn targets(&self) -> Vec<Target>;
     /// See [`Game::write_target`].
@@ -188,6 +192,14 @@ impl<G: Game> ErasedRules for ErasedGame<G> {
 
     fn scores(&self, state: &[u8]) -> Vec<f32> {
         self.0.scores(&Self::state(state))
+    }
+
+    fn tally_table(&self) -> Option<TallyTable> {
+        self.0.tally_table()
+    }
+
+    fn tally(&self, before: &[u8], after: &[u8], player: u8) -> Option<TallyCell> {
+        self.0.tally(&Self::state(before), &Self::state(after), player)
     }
 
     fn targets(&self) -> Vec<Target> {

@@ -93,7 +93,8 @@ pub fn execute(args: ReportArgs, registry: &Registry, verbosity: Verbosity, stop
     let page = if others.is_empty() {
         let shown = &first.shown;
         let (config, records, games) = (&shown.config, shown.records.as_slice(), shown.games.as_slice());
-        Report { config, records, random_outcome_error, ladder: shown.ladder.as_ref(), games }.page()?
+        let (ladder, tallies) = (shown.ladder.as_ref(), shown.tallies.as_ref());
+        Report { config, records, random_outcome_error, ladder, games, tallies }.page()?
     } else {
         let threads = start_threads(args.threads as usize)?;
         let played = args.games.map(|games| {

@@ -27,6 +27,7 @@ pub(super) fn laws<G: Game>() -> Vec<(&'static str, Check<G>)> {
         unknown_options_are_refused,
         chance_is_a_distribution,
         returns_are_bounded,
+        tallies_are_cells_of_the_table,
         symmetries_are_distinct_bijections,
         symmetries_commute_with_play,
         observations_are_finite_and_complete,
@@ -158,6 +159,23 @@ pub(super) fn returns_are_bounded<G: Game>(game: &G, trail: &Trail) -> Law {
         let scores = game.scores(&position.state);
         equal!(scores.len(), sizes.num_players);
         holds!(scores.iter().all(|score| score.is_finite()), "{scores:?}");
+        Ok(())
+    })
+}
+
+pub(super) fn tallies_are_cells_of_the_table<G: Game>(game: &G, trail: &Trail) -> Law {
+    let (table, players) = (game.tally_table(), game.sizes().num_players as u8);
+    let [rows, columns] = table.map_or([0, 0], |table| [table.rows.len(), table.columns.len()]);
+    walk(game, trail, |position, _| {
+        let Some(before) = position.before.last() else { return Ok(()) };
+        for player in 0..players {
+            let cell = game.tally(before, &position.state, player);
+            let is_in = cell.is_none_or(|cell| cell.row < rows && cell.column < columns);
+            holds!(
+                is_in,
+                "player {player} counts in {cell:?} of a table of {rows} rows and {columns} columns"
+            );
+        }
         Ok(())
     })
 }

@@ -23,7 +23,7 @@ mod tests;
 mod text;
 
 use super::view::{Spot, View, Viewer};
-use super::{Game, History, ObsShape, Sizes, Turn};
+use super::{Game, History, ObsShape, Sizes, TallyCell, TallyTable, Turn};
 use crate::config::keys::{names, section};
 use crate::device_struct::{device_constants, device_struct};
 use crate::error::{Error, Result};
@@ -386,6 +386,17 @@ impl Game for Backgammon {
         let value = f32::from(s.points) / 3.0;
         out[usize::from(s.mover)] = value;
         out[usize::from(1 - s.mover)] = -value;
+    }
+
+    fn tally_table(&self) -> Option<TallyTable> {
+        let columns = &["single", "gammon", "backgammon"];
+        Some(TallyTable { title: "Wins", rows: vec!["won".into()], columns })
+    }
+
+    fn tally(&self, before: &State, after: &State, player: u8) -> Option<TallyCell> {
+        let is_end = self.turn(before) != Turn::Over && self.turn(after) == Turn::Over;
+        let points = usize::from(after.points);
+        (is_end && player == after.mover && points > 0).then(|| TallyCell { row: 0, column: points - 1 })
     }
 
     fn chance_probs(&self, s: &State, outcomes: &[u16], out: &mut [f32]) {

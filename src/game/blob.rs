@@ -40,7 +40,7 @@ mod tests;
 pub use rules::{NO_BID, NUM_CARDS, Phase, State};
 
 use super::view::{Spot, View, Viewer};
-use super::{Game, History, MAX_PLAYERS, ObsShape, Sizes, Turn};
+use super::{Game, History, MAX_PLAYERS, ObsShape, Sizes, TallyCell, TallyTable, Turn};
 use crate::config::keys::{names, section, within};
 use crate::error::{Error, Result};
 use crate::rng::RngStream;
@@ -243,6 +243,26 @@ impl Game for Blob {
     /// All but the deal.
     fn known_obs(&self) -> usize {
         observe::known_len(self)
+    }
+
+    fn tally_table(&self) -> Option<TallyTable> {
+        let rows = (0..=self.cards).map(|bid| bid.to_string()).collect();
+        Some(TallyTable { title: "Bids", rows, columns: &["made", "too many tricks", "too few tricks"] })
+    }
+
+    /// A bid counts when its round ends.
+    fn tally(&self, before: &State, after: &State, player: u8) -> Option<TallyCell> {
+        let is_end =
+            before.phase() == Phase::Play && (after.phase() == Phase::Over || after.round != before.round);
+        let player = usize::from(player);
+        let (bid, tricks) = (before.bids[player], before.tricks[player]);
+        // The state after the last trick is the next deal. A bid that its tricks had reached before it was missed by that trick.
+        let column = match after.scores[player] > before.scores[player] {
+            true => 0,
+            false if tricks >= bid => 1,
+            false => 2,
+        };
+        is_end.then_some(TallyCell { row: usize::from(bid), column })
     }
 
     /// The lead over the mean of the others, scaled; at any state, the lead so far.

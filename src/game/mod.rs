@@ -15,6 +15,7 @@ mod settings; // a game's settings
 mod sizes; // the sizes that fix every array, and targets of training
 mod solver; // exact solvers
 mod source; // texts that come with a game
+mod tally; // what people count beside points
 mod whole_turns; // the positions of whole turns
 pub mod view; // the look of a position as data
 
@@ -43,4 +44,5 @@ pub use sizes::{ObsShape, Sizes, Target, TargetKind, TargetShape, ownership};
 pub use solver::{ExactSolver, PositionSolver};
 pub use source::{CudaSource, NamedText};
 pub(crate) use source::{configs, embedded_cuda_source};
+pub use tally::{TallyCell, TallyTable};
 pub use whole_turns::{Duplicates, MAX_TURN_POSITIONS, TurnPly, WholeTurn, WholeTurns};

@@ -4,6 +4,7 @@ use super::set_up::SetUp;
 use super::sizes::{Sizes, Target};
 use super::solver::ExactSolver;
 use super::source::{CudaSource, NamedText};
+use super::tally::{TallyCell, TallyTable};
 use super::view::{Spot, View, Viewer};
 use super::whole_turns::{Duplicates, WholeTurn, WholeTurns, too_long};
 use crate::config::KeyInfo;
@@ -249,6 +250,16 @@ pub trait Game: Clone + Send + Sync + 'static {
         let mut out = vec![0.0; self.sizes().num_players];
         self.returns(state, &mut out);
         out
+    }
+
+    /// The table of what people count in games beside points, if they do.
+    fn tally_table(&self) -> Option<TallyTable> {
+        None
+    }
+
+    /// The cell of [`Game::tally_table`] in which `player` counts once the ply from `before` to `after` is played, if in any.
+    fn tally(&self, _before: &Self::State, _after: &Self::State, _player: u8) -> Option<TallyCell> {
+        None
     }
 
     /// The finding of a finished game: a result of interest outside of training, saved in `findings.jsonl` as one line of JSON. In the

@@ -4,6 +4,7 @@ use super::charts::{comparison_charts, ladders_chart};
 use super::games::{GameSections, ReportGame};
 use super::html::{escape, page_head};
 use super::metrics::EpochRecord;
+use super::tallies::Tallies;
 use crate::config::Config;
 use crate::error::Result;
 use crate::eval::elo::signed;
@@ -29,6 +30,8 @@ pub struct ComparedRun {
     pub ladder: Option<Ladder>,
     /// Games for the page.
     pub games: Vec<ReportGame>,
+    /// What players count in beside points, if the game has a table of it.
+    pub tallies: Option<Tallies>,
 }
 
 /// The content of the page.
@@ -64,7 +67,12 @@ impl Comparison<'_> {
         for run in self.runs {
             games.add(&format!("Games of {}", run.name), &run.games, escape);
         }
-        Ok(page + &games.html() + "</body>\n</html>\n")
+        page += &games.html();
+        for run in self.runs {
+            let of = format!(" of {}", run.name);
+            page += &run.tallies.as_ref().map_or_else(String::new, |tallies| tallies.html(&of, escape));
+        }
+        Ok(page + "</body>\n</html>\n")
     }
 
     /// A table with a line for each run.
@@ -200,6 +208,7 @@ mod tests {
             records: sample_records(epochs),
             ladder: None,
             games: Vec::new(),
+            tallies: None,
         }
     }
 

@@ -6,6 +6,7 @@ use super::games::{GameSections, ReportGame};
 use super::ladder;
 use super::learning;
 use super::metrics::{EpochRecord, RootCacheUse, Strength, head_names};
+use super::tallies::Tallies;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::eval::ladder::Ladder;
@@ -57,6 +58,8 @@ pub struct Report<'a> {
     pub ladder: Option<&'a Ladder>,
     /// Games to step through.
     pub games: &'a [ReportGame],
+    /// What players count in beside points, if the game has a table of it.
+    pub tallies: Option<&'a Tallies>,
 }
 
 impl Report<'_> {
@@ -83,6 +86,7 @@ impl Report<'_> {
         let mut games = GameSections::default();
         games.add("Games", self.games, escape);
         page += &games.html();
+        page += &self.tallies.map_or_else(String::new, |tallies| tallies.html("", escape));
         page += &epoch_table(self.records);
         if let Some(workers) = self.records.last().and_then(|record| record.workers.as_ref()) {
             page += &workers.html(escape);
@@ -274,9 +278,16 @@ mod tests {
     }
 
     fn page(config: &Config, records: &[EpochRecord]) -> String {
-        Report { config, records, random_outcome_error: Some(0.4321), ladder: None, games: &[] }
-            .page()
-            .expect("made")
+        Report {
+            config,
+            records,
+            random_outcome_error: Some(0.4321),
+            ladder: None,
+            games: &[],
+            tallies: None,
+        }
+        .page()
+        .expect("made")
     }
 
     /// Sets the strength of `records` to the score of matches against these `opponents`.
@@ -435,6 +446,7 @@ mod tests {
             random_outcome_error: None,
             ladder: None,
             games: &[],
+            tallies: None,
         };
         report.write(&path).expect("written");
         assert!(std::fs::read_to_string(&path).expect("read").ends_with("</html>\n"));

@@ -13,6 +13,7 @@ pub mod plan;
 pub mod progress;
 pub mod prometheus;
 pub mod tensorboard;
+pub mod tallies;
 pub mod terminal;
 pub mod html;
 pub mod scaling_plot;

@@ -456,6 +456,7 @@ impl Run {
             random_outcome_error: self.strength_meter.random_outcome_error(),
             ladder: ladder.as_ref(),
             games: &[],
+            tallies: None,
         };
         report.write(&self.dir().join(REPORT))
     }

@@ -5,7 +5,7 @@ use vecaz::Result;
 use vecaz::contract::{self, BrokenLaw};
 use vecaz::game::set_up::SetUp;
 use vecaz::game::view::{Board, Colour, Grid, GridStyle, Piece, Shape, View, Viewer};
-use vecaz::game::{Game, History, Sizes, Turn};
+use vecaz::game::{Game, History, Sizes, TallyCell, Turn};
 
 /// The defect of a [`Broken`] game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,13 +24,15 @@ enum Defect {
     EqualNames,
     /// All stones are back in a position that is set up.
     StonesComeBack,
+    /// Players count in a table that is not there.
+    CountsWithoutTable,
 }
 
 /// Nim with a defect, whose number is the constant.
 #[derive(Clone)]
 struct Broken<const DEFECT: usize>(Nim);
 
-const DEFECTS: [Defect; 7] = [
+const DEFECTS: [Defect; 8] = [
     Defect::MaxLegalTooSmall,
     Defect::NeverOver,
     Defect::ReturnOutOfRange,
@@ -38,6 +40,7 @@ const DEFECTS: [Defect; 7] = [
     Defect::StepPanics,
     Defect::EqualNames,
     Defect::StonesComeBack,
+    Defect::CountsWithoutTable,
 ];
 
 impl<const DEFECT: usize> Broken<DEFECT> {
@@ -114,6 +117,10 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
         }
     }
 
+    fn tally(&self, _: &State, _: &State, _: u8) -> Option<TallyCell> {
+        self.has(Defect::CountsWithoutTable).then_some(TallyCell { row: 0, column: 0 })
+    }
+
     fn canonical(&self, state: &State) -> State {
         self.0.canonical(state)
     }
@@ -156,6 +163,7 @@ fn a_broken_law_is_named_with_the_actions_that_lead_to_it() {
         (broken_law::<3>(), "observations_are_finite_and_complete", "not written or not finite"),
         (broken_law::<4>(), "play_is_legal_and_ends", "panic: no stone may be taken from 12"),
         (broken_law::<5>(), "names_are_read_back", "the name \"take 1\""),
+        (broken_law::<7>(), "tallies_are_cells_of_the_table", "player 0 counts in Some(TallyCell {"),
         (broken_law::<6>(), "placed_pieces_give_the_position", "the pieces of a position that was set up"),
     ] {
         assert_eq!(found.law, law, "{found}");

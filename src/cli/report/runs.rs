@@ -12,6 +12,7 @@ use crate::registry::Registry;
 use crate::report::comparison::ComparedRun;
 use crate::report::games::ReportGame;
 use crate::report::metrics;
+use crate::report::tallies::Tallies;
 use crate::run::folder::is_unstarted;
 use crate::run::manifest::Manifest;
 use crate::source::saved_layers;
@@ -40,13 +41,15 @@ impl RunData {
         let game = registry.game_of(&config)?;
         let full = canonical_path(dir).map_err(|e| Error::io("opening", dir, e))?;
         let name = full.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let last = if is_unstarted(dir)? { None } else { LastGames::read(dir)? };
         let has_epochs = dir.join(metrics::FILE_NAME).exists();
         let shown = ComparedRun {
             name,
             config,
             records: if has_epochs { metrics::read_records(dir)? } else { Vec::new() },
             ladder: Ladder::read(dir)?,
-            games: if is_unstarted(dir)? { Vec::new() } else { games_of(dir, &game, games)? },
+            games: last.as_ref().map_or_else(|| Ok(Vec::new()), |last| last.shown(&game, games))?,
+            tallies: last.map_or(Ok(None), |last| last.tallies(&game))?,
         };
         Ok(Self { dir: dir.to_path_buf(), game, shown })
     }
@@ -69,26 +72,68 @@ pub fn with_different_names(runs: Vec<RunData>) -> Vec<ComparedRun> {
     runs.into_iter().enumerate().map(named).collect()
 }
 
-/// At most `wanted` of the games of the run's last epoch with games, evenly spaced.
-fn games_of(dir: &Path, game: &Arc<dyn AnyGame>, wanted: usize) -> Result<Vec<ReportGame>> {
-    let read = |manifest: &Manifest| {
-        let last = manifest.games().pop();
-        last.map(|name| Ok((dir.join(&name), manifest.read(&name)?))).transpose()
-    };
-    let Some((path, bytes)) = Manifest::with_current(dir, read)? else { return Ok(Vec::new()) };
-    let lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect();
-    let epoch =
-        path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().replace("epoch-", ""));
-    let epoch = epoch.trim_start_matches('0');
-    let chosen = wanted.min(lines.len());
-    let of = |number: usize| {
-        let index = number * lines.len() / chosen;
-        let wrong = |what: String| Error::format(&path, format!("line {}: {what}", index + 1));
+/// The games of a run's last epoch with games.
+struct LastGames {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl LastGames {
+    /// Those of the run in `dir`, if it has any.
+    fn read(dir: &Path) -> Result<Option<Self>> {
+        Manifest::with_current(dir, |manifest| {
+            let last = manifest.games().pop();
+            last.map(|name| Ok(Self { path: dir.join(&name), bytes: manifest.read(&name)? })).transpose()
+        })
+    }
+
+    fn lines(&self) -> Vec<&[u8]> {
+        self.bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect()
+    }
+
+    /// The epoch's number.
+    fn epoch(&self) -> String {
+        let stem = self.path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        stem.replace("epoch-", "").trim_start_matches('0').to_string()
+    }
+
+    /// What `read` makes of the game in line `index`.
+    fn game<T>(&self, index: usize, line: &[u8], read: impl Fn(&FinishedGame) -> Result<T>) -> Result<T> {
+        let wrong = |what: String| Error::format(&self.path, format!("line {}: {what}", index + 1));
         let stored: FinishedGame =
-            serde_json::from_slice(lines[index]).map_err(|e| wrong(format!("not a stored game: {e}")))?;
-        report_game(game, epoch, &stored).map_err(|e| wrong(e.to_string()))
-    };
-    (0..chosen).map(of).collect()
+            serde_json::from_slice(line).map_err(|e| wrong(format!("not a stored game: {e}")))?;
+        read(&stored).map_err(|e| wrong(e.to_string()))
+    }
+
+    /// At most `wanted` games, evenly spaced.
+    fn shown(&self, game: &Arc<dyn AnyGame>, wanted: usize) -> Result<Vec<ReportGame>> {
+        let (lines, epoch) = (self.lines(), self.epoch());
+        let chosen = wanted.min(lines.len());
+        let of = |number: usize| {
+            let index = number * lines.len() / chosen;
+            self.game(index, lines[index], |stored| report_game(game, &epoch, stored))
+        };
+        (0..chosen).map(of).collect()
+    }
+
+    /// What players count in beside points in all games, where `game` has a table of it.
+    fn tallies(&self, game: &Arc<dyn AnyGame>) -> Result<Option<Tallies>> {
+        let Some(table) = game.tally_table() else { return Ok(None) };
+        let lines = self.lines();
+        let games = count(lines.len(), "stored game");
+        let mut tallies = Tallies::new(table, format!("{games} of epoch {}", self.epoch()));
+        for (index, line) in lines.into_iter().enumerate() {
+            tallies.add(&self.game(index, line, |stored| played(game, stored))?);
+        }
+        Ok(Some(tallies))
+    }
+}
+
+/// A stored game after its last ply.
+fn played(game: &Arc<dyn AnyGame>, stored: &FinishedGame) -> Result<Playthrough> {
+    let mut play = Playthrough::new(game.clone());
+    stored.actions.iter().try_for_each(|&action| play.step(action))?;
+    Ok(play)
 }
 
 /// All positions of a stored game, as everybody may see them once it is over.
