@@ -3,10 +3,9 @@
 //! the same machines (`bfmmla`) are faster and round otherwise: an instruction set of its own.
 
 use super::aarch64::neon_kernels;
-use super::aarch64_pairs::{pair_kernels, sums_of_pairs};
+use super::aarch64_pairs::pair_kernels;
 use super::format::{Format, WeightFormat};
 use super::kernels::kernels;
-use super::tile::Tile;
 use crate::net::register_tile::{DotProduct, Vector};
 use crate::simd::{Neon, Simd};
 use std::arch::aarch64::*;
@@ -225,14 +224,6 @@ impl DotProduct for MatrixBf16 {
 impl Format for MatrixBf16 {
     const OUT: usize = 2;
     const WEIGHTS: WeightFormat = WeightFormat::Pairs;
-
-    /// # Safety
-    /// As for [`super::kernels::TileFn`].
-    #[inline(always)]
-    unsafe fn sums<const MR: usize, const NV: usize>(t: &Tile<'_>) -> [[Vector<Self>; NV]; MR] {
-        // SAFETY: the kernel contract.
-        unsafe { sums_of_pairs::<Self, MR, NV>(t) }
-    }
 
     /// # Safety
     /// The kernel contract of [`crate::isa`].

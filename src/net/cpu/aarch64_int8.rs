@@ -2,10 +2,9 @@
 //! those with I8MM. The standard library's functions for both are unstable, hence the assembly.
 
 use super::aarch64::neon_kernels;
-use super::aarch64_pairs::{pair_kernels, sums_of_pairs};
+use super::aarch64_pairs::pair_kernels;
 use super::format::WeightFormat;
 use super::int8::{ByteProducts, ByteStore, Bytes, FloatToBytes};
-use super::tile::Tile;
 use crate::simd::Neon;
 use std::arch::aarch64::*;
 use std::arch::asm;
@@ -94,14 +93,6 @@ struct MatrixProducts;
 impl ByteProducts for MatrixProducts {
     type S = Neon;
     const WEIGHTS: WeightFormat = WeightFormat::Pairs;
-
-    /// # Safety
-    /// As for [`super::kernels::TileFn`].
-    #[inline(always)]
-    unsafe fn sums<const MR: usize, const NV: usize>(t: &Tile<'_>) -> [[Words; NV]; MR] {
-        // SAFETY: the kernel contract.
-        unsafe { sums_of_pairs::<Bytes<Self>, MR, NV>(t) }
-    }
 
     /// # Safety
     /// The kernel contract of [`crate::isa`].

@@ -13,7 +13,7 @@ use std::array::from_fn;
 macro_rules! pair_kernels {
     ($static:ident = $name:literal, $format:ty) => {
         $crate::net::cpu::kernels::kernels! {
-            static $static = $name, $format;
+            static $static = $name, $format, sums $crate::net::cpu::aarch64_pairs::sums_of_pairs;
             chains 16;
             rows [1 2 3 4 5 6 7 8] [1 2 3 4 5 6] [1 2 3 4]
         }

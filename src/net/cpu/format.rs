@@ -1,7 +1,6 @@
 //! Number formats of the forward's matrix kernels: how units are multiplied and how activations are written, on top of an
 //! instruction set's registers ([`Simd`]).
 
-use super::tile::{Tile, sums_of_taps};
 use crate::net::register_tile::{DotProduct, F32, Vector};
 use crate::simd::Simd;
 
@@ -38,18 +37,6 @@ pub(super) trait Format: DotProduct {
     const OUT: usize;
     /// How weights lie in memory.
     const WEIGHTS: WeightFormat = WeightFormat::Units;
-    /// Sums of products over taps and units.
-    ///
-    /// # Safety
-    /// As for [`super::kernels::TileFn`].
-    #[inline(always)]
-    unsafe fn sums<const MR: usize, const NV: usize>(t: &Tile<'_>) -> [[Vector<Self>; NV]; MR]
-    where
-        Self: Sized,
-    {
-        // SAFETY: the kernel contract.
-        unsafe { sums_of_taps::<Self, MR, NV>(t) }
-    }
     /// `sums` and the first sums of one tap more, which are at `unit` ([`WeightFormat::SignedBytes`]).
     ///
     /// # Safety

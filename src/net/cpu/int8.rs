@@ -6,7 +6,6 @@
 use super::format::{Format, WeightFormat};
 use super::kernels::kernels;
 use super::portable::Portable;
-use super::tile::{Tile, sums_of_taps};
 use crate::net::register_tile::{DotProduct, F32, Vector};
 use crate::simd::{Register, Simd, integers, words};
 use std::marker::PhantomData;
@@ -36,19 +35,6 @@ pub(super) trait ByteProducts {
         b: <Self::S as Simd>::F32,
         acc: <Self::S as Simd>::F32,
     ) -> <Self::S as Simd>::F32;
-
-    /// [`Format::sums`].
-    ///
-    /// # Safety
-    /// As for [`super::kernels::TileFn`].
-    #[inline(always)]
-    unsafe fn sums<const MR: usize, const NV: usize>(t: &Tile<'_>) -> [[<Self::S as Simd>::F32; NV]; MR]
-    where
-        Self: Sized,
-    {
-        // SAFETY: the kernel contract.
-        unsafe { sums_of_taps::<Bytes<Self>, MR, NV>(t) }
-    }
 
     /// Four units of a row at `p`, as [`ByteProducts::dot_lane`] takes them.
     ///
@@ -142,14 +128,6 @@ impl<P: ByteProducts> DotProduct for Bytes<P> {
 impl<P: ByteProducts> Format for Bytes<P> {
     const OUT: usize = 4;
     const WEIGHTS: WeightFormat = P::WEIGHTS;
-
-    /// # Safety
-    /// As for [`super::kernels::TileFn`].
-    #[inline(always)]
-    unsafe fn sums<const MR: usize, const NV: usize>(t: &Tile<'_>) -> [[Vector<Self>; NV]; MR] {
-        // SAFETY: the kernel contract.
-        unsafe { P::sums::<MR, NV>(t) }
-    }
 
     /// # Safety
     /// The kernel contract of [`crate::isa`].

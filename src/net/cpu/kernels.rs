@@ -139,12 +139,18 @@ impl Kernels {
 /// The kernels of a number format, compiled for `$features`: tiles of as many rows as listed, by one, two and four vectors. `$chains`
 /// independent sums occupy the machine in [`Kernels::peak`].
 macro_rules! kernels {
-    (static $static:ident = $name:literal, $format:ty $(, $features:literal)?; chains $chains:literal;
+    // The sums of a tile, by taps and units or by another function.
+    (@sums $tile:expr, $format:ty) => { $crate::net::cpu::tile::sums_of_taps::<$format, MR, NV>($tile) };
+    (@sums $tile:expr, $format:ty, $sums:path) => {{
+        use $sums as sums;
+        sums::<$format, MR, NV>($tile)
+    }};
+    (static $static:ident = $name:literal, $format:ty $(, $features:literal)? $(, sums $sums:path)?; chains $chains:literal;
      rows [$($one:literal)*] [$($two:literal)*] [$($four:literal)*]) => {
         pub(in crate::net::cpu) static $static: $crate::net::cpu::kernels::Kernels = {
             use $crate::net::cpu::format::{Format, peak};
-            use $crate::net::cpu::kernels::{Kernels, TileFn};
-            use $crate::net::cpu::tile::{Tile, tile};
+            use $crate::net::cpu::kernels::{Kernels, TileFn, kernels};
+            use $crate::net::cpu::tile::{Tile, finish};
             use $crate::net::register_tile::DotProduct;
             use $crate::simd::Simd;
 
@@ -153,7 +159,10 @@ macro_rules! kernels {
             $(#[target_feature(enable = $features)])?
             unsafe fn rows<const MR: usize, const NV: usize>(t: &Tile<'_>) {
                 // SAFETY: the kernel contract; this function enables the instructions.
-                unsafe { tile::<$format, MR, NV>(t) }
+                unsafe {
+                    let sums = kernels!(@sums t, $format $(, $sums)?);
+                    finish::<$format, _>(t.epilogue, (t, sums));
+                }
             }
 
             /// # Safety

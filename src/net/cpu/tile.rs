@@ -136,19 +136,6 @@ impl Tile<'_> {
     }
 }
 
-/// The kernel's body; instantiated inside functions that enable F's instructions.
-///
-/// # Safety
-/// As for [`super::kernels::TileFn`].
-#[inline(always)]
-pub(super) unsafe fn tile<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) {
-    // SAFETY: the kernel contract.
-    unsafe {
-        let sums = F::sums::<MR, NV>(t);
-        finish::<F, _>(t.epilogue, (t, sums));
-    }
-}
-
 /// The sums of products of one or more tiles.
 pub(super) trait Sums<F: Format> {
     /// Calls `f` with the tile, the sum, row and first lane of every vector.
