@@ -4,7 +4,7 @@ use super::ErasedRules;
 use crate::error::{Error, Result};
 use crate::game::set_up::{PlacedPieces, SetUp};
 use crate::game::view::{ActionView, View, Viewer};
-use crate::game::{History, TallyCell, Turn};
+use crate::game::{History, Turn};
 use crate::words;
 use std::sync::Arc;
 
@@ -212,19 +212,6 @@ impl Playthrough {
             player = Some(turn);
         });
         view
-    }
-
-    /// The cells of [`Game::tally_table`](crate::game::Game::tally_table) in which players count in the plies so far.
-    pub fn tallies(&self) -> Vec<TallyCell> {
-        let mut again = self.at_start();
-        let mut cells = Vec::new();
-        for &action in &self.actions {
-            let before = again.state.clone();
-            again.advance(action);
-            let players = 0..self.game.sizes().num_players as u8;
-            cells.extend(players.filter_map(|player| self.game.tally(&before, &again.state, player)));
-        }
-        cells
     }
 
     /// Calls `visit` for all plies so far with the state before it and the action.

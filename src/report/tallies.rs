@@ -1,6 +1,6 @@
 //! The table of what people count in a game beside points, over many games.
 
-use crate::batch::Playthrough;
+use crate::batch::ErasedRules;
 use crate::game::{TallyCell, TallyTable};
 use indicatif::HumanCount;
 use std::fmt::Write;
@@ -22,9 +22,10 @@ impl Tallies {
         Self { of, table, counts }
     }
 
-    /// Counts all players of a game.
-    pub fn add(&mut self, play: &Playthrough) {
-        for TallyCell { row, column } in play.tallies() {
+    /// Counts the players of `game` that count with the ply from `before` to `after`.
+    pub fn add(&mut self, game: &dyn ErasedRules, before: &[u8], after: &[u8]) {
+        let players = 0..game.sizes().num_players as u8;
+        for TallyCell { row, column } in players.filter_map(|player| game.tally(before, after, player)) {
             self.counts[row * self.table.columns.len() + column] += 1;
         }
     }
@@ -72,38 +73,32 @@ impl Tallies {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::batch::Playthrough;
+    use crate::game::Turn;
     use crate::registry::any_game;
-    use std::sync::Arc;
-
-    /// Random games of Blob, each until its end.
-    fn games(options: &str, number: u64) -> Vec<Playthrough> {
-        let game = any_game("blob", &options.parse().expect("options")).expect("registered");
-        let mut stream = crate::rng::Key::new(3, crate::rng::Purpose::Evaluation).stream();
-        let play = |_| {
-            let rules: Arc<dyn crate::batch::ErasedRules> = game.clone();
-            let mut play = Playthrough::new(rules);
-            while play.turn() != crate::game::Turn::Over {
-                let legal = play.legal();
-                play.step(legal[stream.below(legal.len())]).expect("legal");
-            }
-            play
-        };
-        (0..number).map(play).collect()
-    }
+    use crate::rng::{Key, Purpose};
 
     #[test]
     fn each_player_counts_once_a_round_and_points_are_those_of_bids_made() {
-        let options = "players = 3\ncards = 3\nfull = true";
-        let games = games(options, 40);
-        let game = games[0].game().clone();
+        let options = "players = 3\ncards = 3\nfull = true".parse().expect("options");
+        let game = any_game("blob", &options).expect("registered");
         let mut tallies = Tallies::new(game.tally_table().expect("a table"), "games".into());
-        games.iter().for_each(|play| tallies.add(play));
+        let mut stream = Key::new(3, Purpose::Evaluation).stream();
+        let mut points = 0.0;
+        for _ in 0..40 {
+            let mut play = Playthrough::new(game.clone());
+            while play.turn() != Turn::Over {
+                let (before, legal) = (play.state().to_vec(), play.legal());
+                play.step(legal[stream.below(legal.len())]).expect("legal");
+                tallies.add(game.as_ref(), &before, play.state());
+            }
+            points += game.scores(play.state()).iter().sum::<f32>();
+        }
         // Seven rounds: of 3, 2, 1, 1, 1, 2 and 3 cards.
         assert_eq!(tallies.counts.iter().sum::<u64>(), 40 * 7 * 3);
-        let points: f32 = games.iter().flat_map(|play| game.scores(play.state())).sum();
         let made = (0..=3_u64).map(|bid| (10 + bid) * tallies.counts[3 * bid as usize]);
         assert_eq!(points, made.sum::<u64>() as f32);
-        // A bid of all cards cannot take too many tricks, one of none not too few.
+        // A bid of none cannot be missed by too few tricks, one of all cards not by too many.
         assert_eq!((tallies.counts[2], tallies.counts[1] > 0), (0, true));
         assert_eq!((tallies.counts[3 * 3 + 1], tallies.counts[3 * 3 + 2] > 0), (0, true));
     }

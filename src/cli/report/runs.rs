@@ -98,7 +98,7 @@ impl LastGames {
     }
 
     /// What `read` makes of the game in line `index`.
-    fn game<T>(&self, index: usize, line: &[u8], read: impl Fn(&FinishedGame) -> Result<T>) -> Result<T> {
+    fn game<T>(&self, index: usize, line: &[u8], read: impl FnOnce(&FinishedGame) -> Result<T>) -> Result<T> {
         let wrong = |what: String| Error::format(&self.path, format!("line {}: {what}", index + 1));
         let stored: FinishedGame =
             serde_json::from_slice(line).map_err(|e| wrong(format!("not a stored game: {e}")))?;
@@ -123,17 +123,18 @@ impl LastGames {
         let games = count(lines.len(), "stored game");
         let mut tallies = Tallies::new(table, format!("{games} of epoch {}", self.epoch()));
         for (index, line) in lines.into_iter().enumerate() {
-            tallies.add(&self.game(index, line, |stored| played(game, stored))?);
+            self.game(index, line, |stored| {
+                let mut play = Playthrough::new(game.clone());
+                stored.actions.iter().try_for_each(|&action| {
+                    let before = play.state().to_vec();
+                    play.step(action)?;
+                    tallies.add(game.as_ref(), &before, play.state());
+                    Ok(())
+                })
+            })?;
         }
         Ok(Some(tallies))
     }
-}
-
-/// A stored game after its last ply.
-fn played(game: &Arc<dyn AnyGame>, stored: &FinishedGame) -> Result<Playthrough> {
-    let mut play = Playthrough::new(game.clone());
-    stored.actions.iter().try_for_each(|&action| play.step(action))?;
-    Ok(play)
 }
 
 /// All positions of a stored game, as everybody may see them once it is over.

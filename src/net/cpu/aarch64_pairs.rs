@@ -82,6 +82,7 @@ unsafe fn multiply<F, const HALF: usize, const MR: usize, const NV: usize>(
 {
     // SAFETY: the kernel contract.
     unsafe {
+        // Pairs beyond the rows are not multiplied.
         let pair = |i: usize| half::<HALF>(units[i * 2 % MR], units[(i * 2 + 1).min(MR - 1)]);
         let pairs: [float32x4_t; MAX_PAIRS] = from_fn(pair);
         for j in 0..NV {
