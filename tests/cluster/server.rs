@@ -12,8 +12,16 @@ use vecaz::cluster::worker::{Waited, Worker};
 use vecaz::registry::Registry;
 use vecaz::stop::Stop;
 
+/// A time limit of these tests, times `VECAZ_TIMES_SLOWER`: how much slower an emulator is than the machine.
+pub fn limit(seconds: u64) -> Duration {
+    let times = std::env::var("VECAZ_TIMES_SLOWER").map_or(1, |text| text.parse().expect("a whole number"));
+    Duration::from_secs(seconds * times)
+}
+
 /// Time limit of every wait in these tests.
-const TIMEOUT: Duration = Duration::from_secs(600);
+fn timeout() -> Duration {
+    limit(180)
+}
 
 pub struct Redis {
     folder: tempfile::TempDir,
@@ -110,7 +118,7 @@ impl Redis {
             });
             match reply {
                 Ok(value) => return value,
-                Err(e) => assert!(start.elapsed() < TIMEOUT, "{words:?}: {e}"),
+                Err(e) => assert!(start.elapsed() < timeout(), "{words:?}: {e}"),
             }
             sleep(Duration::from_millis(20));
         }
@@ -219,7 +227,7 @@ impl Vecaz {
     pub fn output(mut self) -> Output {
         let start = Instant::now();
         while !self.is_over() {
-            assert!(start.elapsed() < TIMEOUT, "it did not end within ten minutes");
+            assert!(start.elapsed() < timeout(), "it did not end in time");
             sleep(Duration::from_millis(5));
         }
         let read = |stream: Option<&mut dyn Read>, mut bytes: Vec<u8>| {
@@ -258,7 +266,7 @@ pub fn send(signal: &str, child: &Child) {
 pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
-        assert!(start.elapsed() < TIMEOUT, "no {what} within ten minutes");
+        assert!(start.elapsed() < timeout(), "no {what} in time");
         sleep(Duration::from_millis(5));
     }
 }

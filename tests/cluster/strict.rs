@@ -1,6 +1,6 @@
 //! Strict order: with any workers and after any failure, the run ends with the bytes of a run on one machine.
 
-use super::server::{Redis, SMALL_SEARCH, SMALL_TRAINING, Vecaz, wait_until};
+use super::server::{Redis, SMALL_SEARCH, SMALL_TRAINING, Vecaz, limit, wait_until};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -155,7 +155,7 @@ fn after_any_failure_the_bytes_are_those_of_one_machine() {
         wait_for_state(&redis, &name);
         let mut workers = [worker(&url), worker(&url)];
         while !learner.is_over() {
-            assert!(began.elapsed() < Duration::from_secs(600), "{name} does not end");
+            assert!(began.elapsed() < limit(120), "{name} does not end");
             sleep(Duration::from_millis(100 + rng.below(400) as u64));
             if learner.is_over() {
                 break;

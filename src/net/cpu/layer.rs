@@ -215,7 +215,8 @@ fn padded(numbers: &[f32], len: usize) -> Vec<Line> {
 }
 
 /// `[block, tap, matrix of units, vector of the block, unit, lane]` units, absent outputs and inputs 0. A matrix is a single
-/// unit for kernels that do not multiply any, and in pairs `[lane, unit]` of two. After the units of a tap come its first sums, for kernels that have any.
+/// unit for kernels that do not multiply any; in the format of pairs it has two units, `[lane, unit]`. After the units of a tap come its
+/// first sums, for kernels that have any.
 fn pack(kernels: &Kernels, unpacked: &UnpackedLayer<'_>, steps: &[f32], depth: usize) -> Vec<Line> {
     let vectors = unpacked.width.div_ceil(kernels.lanes);
     let mut out = lines(unpacked.taps * kernels.tap_words(depth) * vectors);
