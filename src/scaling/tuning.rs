@@ -1,5 +1,5 @@
-//! The fastest settings of self-play on a machine, found by trying: hill climbing along each setting in turn. Knows no self-play: the
-//! rate of a combination of values comes from a [`Meter`].
+//! The fastest settings of self-play on a machine, found by trying: hill climbing along each setting in turn, then changes of two settings
+//! at once. Knows no self-play: the rate of a combination of values comes from a [`Meter`].
 
 use crate::error::Result;
 
@@ -13,6 +13,9 @@ const FINALISTS: usize = 4;
 const REPEATS: usize = 3;
 /// Finalists within this factor of the fastest are taken as equal.
 const EQUAL: f64 = 0.99;
+/// Combinations of two changes are tried if the changes by themselves make this of the fastest together.
+const PROMISING: f64 = 0.8;
+
 /// A setting and the values to try, ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
@@ -72,7 +75,8 @@ impl<'a> Tuning<'a> {
         axes.iter().zip(at).map(|(axis, &index)| axis.values[index]).collect()
     }
 
-    /// Climbs from the start, measures it and the best combinations again, and returns all that were measured, the one to take first.
+    /// Climbs from the start until no change of one or of two settings gains, measures the start and the best combinations again, and
+    /// returns all that were measured, the one to take first.
     ///
     /// # Errors
     /// Those of the measurements.
@@ -86,10 +90,48 @@ impl<'a> Tuning<'a> {
                     best = self.climb_along(axis, direction, best)?;
                 }
             }
+            if best == before {
+                best = self.change_two(best)?;
+            }
             if best == before || self.meter.is_over(self.reserve()) {
                 return self.finish();
             }
         }
+    }
+
+    /// The first combination found faster than `best` among those that differ from it by two settings, the most promising first: two
+    /// changes may gain together what neither does alone. `best` if there is none.
+    fn change_two(&mut self, best: Vec<usize>) -> Result<Vec<usize>> {
+        let fastest = self.rate(&best)?;
+        let ratio = |at: &[usize]| {
+            self.tried.iter().find(|tried| tried.at == at).map_or(1.0, |tried| tried.rate() / fastest)
+        };
+        let mut changes: Vec<(f64, Vec<usize>)> = Vec::new();
+        for (axis, other) in (0..best.len()).flat_map(|axis| (0..axis).map(move |other| (axis, other))) {
+            let counts = [axis, other].map(|axis| self.axes[axis].values.len());
+            for (i, j) in (0..counts[0]).flat_map(|i| (0..counts[1]).map(move |j| (i, j))) {
+                if i == best[axis] || j == best[other] {
+                    continue;
+                }
+                let [mut one, mut two] = [best.clone(), best.clone()];
+                (one[axis], two[other]) = (i, j);
+                let expected = ratio(&one) * ratio(&two);
+                one[other] = j;
+                if expected >= PROMISING && self.tried.iter().all(|tried| tried.at != one) {
+                    changes.push((expected, one));
+                }
+            }
+        }
+        changes.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        for (_, change) in changes {
+            if self.meter.is_over(self.reserve()) {
+                break;
+            }
+            if self.rate(&change)? > MARGIN * fastest {
+                return Ok(change);
+            }
+        }
+        Ok(best)
     }
 
     /// Measures every combination, the start first, until the meter is over, and returns all that were measured, the one to take first.
@@ -243,6 +285,18 @@ mod tests {
     fn a_dip_of_one_value_is_crossed() {
         let dip = |values: &[u64]| Some(if values[1] == 128 { 1.0 } else { values[1] as f64 });
         assert_eq!(Tuning::values(&axes(), &run(dip, usize::MAX, [0, 2]).0[0].at), [1, 1024]);
+    }
+
+    /// Neither more games nor more threads gain, both together do.
+    #[test]
+    fn two_changes_that_gain_only_together_are_found() {
+        let together = |values: &[u64]| {
+            let changes = u32::from(values[0] == 8) + u32::from(values[1] == 16);
+            Some([100.0, 97.0, 110.0][changes as usize])
+        };
+        assert_eq!(Tuning::values(&axes(), &run(together, usize::MAX, [1, 3]).0[0].at), [8, 16]);
+        let (found, made) = run(together, RESERVE + 6, [1, 3]);
+        assert!(found[0].rate() == 100.0 && made.len() <= RESERVE + 6, "no time for it: {made:?}");
     }
 
     #[test]
