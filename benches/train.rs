@@ -18,19 +18,7 @@ const STEPS: usize = 15;
 
 /// The sizes of a two-player zero-sum game. Only observation, actions and players matter here.
 fn sizes(obs: ObsShape, num_actions: usize) -> Sizes {
-    Sizes {
-        num_players: 2,
-        num_actions,
-        max_legal: num_actions,
-        num_chance: 0,
-        max_chance_run: 0,
-        obs,
-        max_plies: 1,
-        num_symmetries: 1,
-        zero_sum: true,
-        hidden_information: false,
-        uses_history: false,
-    }
+    Sizes { num_actions, max_legal: num_actions, obs, max_plies: 1, ..Sizes::default() }
 }
 
 fn batch(spec: &NetSpec, rows: usize) -> TrainBatch {

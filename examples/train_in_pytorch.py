@@ -43,7 +43,7 @@ class Head(nn.Module):
         self.conv, self.bn = nn.Conv2d(channels, width, 1, bias=False), nn.BatchNorm2d(width)
 
     def forward(self, x):
-        return F.relu(self.bn(self.conv(x))).flatten(1)
+        return F.relu(self.bn(self.conv(x)))
 
 
 class Network(nn.Module):
@@ -58,7 +58,12 @@ class Network(nn.Module):
         self.blocks = nn.ModuleList(Block(channels) for _ in range(net["blocks"]))
         self.bn = nn.BatchNorm2d(channels)
         self.policy = Head(channels, net["policy_channels"])
-        self.policy.linear = nn.Linear(net["policy_channels"] * squares, net["num_actions"])
+        self.points = net.get("point_actions")  # with net.policy_head = "points"
+        if self.points:
+            outputs = self.points["planes"] + net["num_actions"] - self.points["planes"] * squares
+            self.policy.points = nn.Conv2d(net["policy_channels"], outputs, 1, bias=False)
+        else:
+            self.policy.linear = nn.Linear(net["policy_channels"] * squares, net["num_actions"])
         self.value = Head(channels, net["value_channels"])
         self.value.hidden = nn.Linear(net["value_channels"] * squares, net["value_hidden"])
         self.value.out = nn.Linear(net["value_hidden"], 1 if self.pair else net["num_players"])
@@ -68,9 +73,17 @@ class Network(nn.Module):
         for block in self.blocks:
             x = block(x)
         x = F.relu(self.bn(x))
-        logits = self.policy.linear(self.policy(x))
-        values = self.value.out(F.relu(self.value.hidden(self.value(x)))).tanh()
-        return logits, torch.cat([values, -values], 1) if self.pair else values
+        values = self.value.out(F.relu(self.value.hidden(self.value(x).flatten(1)))).tanh()
+        return self.logits(self.policy(x)), torch.cat([values, -values], 1) if self.pair else values
+
+    def logits(self, x):
+        if not self.points:
+            return self.policy.linear(x.flatten(1))
+        x, planes = self.policy.points(x), self.points["planes"]
+        at_points, others = x[:, :planes], x[:, planes:].mean((2, 3))
+        if self.points["order"] == "columns":  # column by column, each from the last row
+            at_points = at_points.flip(2).transpose(2, 3)
+        return torch.cat([at_points.permute(0, 2, 3, 1).flatten(1), others], 1)
 
 
 def positions(game, rows, columns):

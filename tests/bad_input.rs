@@ -228,6 +228,10 @@ fn values_that_contradict_others_are_refused() {
             "net.arch (--set): got edge, expected resnet or mlp, since the actions of this game are not the edges",
         ),
         (
+            vec!["--set", "net.policy_head=points"],
+            "net.policy_head (--set): got points, expected dense: the actions of this game are not points",
+        ),
+        (
             vec!["--game", "clique", "--set", "net.arch=edge", "--set", "net.precision=int8"],
             "net.precision (--set): got int8, expected f32 or bf16",
         ),

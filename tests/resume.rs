@@ -397,7 +397,8 @@ fn a_run_that_learns_ownership_ends_with_the_same_bytes() {
     let config =
         othello.replace("[net]", "[net]\nauxiliary = 'ownership'").replace("positions = 20", "every = 0");
     check_threads(&config);
-    check_threads(&config.replace("[train]", "[train]\nmode = 'overlapped'"));
+    let at_points = config.replace("[net]", "[net]\npolicy_head = 'points'");
+    check_threads(&at_points.replace("[train]", "[train]\nmode = 'overlapped'"));
     let folder = Folder::with(&config);
     folder.finish(3, 2);
     let losses: Vec<f64> = folder

@@ -87,6 +87,16 @@ struct UpdateReport {
 };
 static_assert(sizeof(UpdateReport) == 64, "must equal the Rust struct");
 
+// Where the logits of a board are in a row of the policy layer's outputs.
+struct LogitLayout {
+    u32 stride; // Numbers at one point, padding included.
+    u32 planes; // Logits at one point, the first of its numbers. Those after them are logits by their means over the points.
+    u32 points; // Points.
+    // Rows of the board where actions are numbered by its columns, each from the last row; 0 where they are numbered by its rows.
+    u32 column;
+};
+static_assert(sizeof(LogitLayout) == 16, "must equal the Rust struct");
+
 // The parameter block of `sample_losses`: the targets of B samples, the network's outputs for them, and where the losses and
 // their gradients go. Addresses are those on the device.
 struct LossBlock {
@@ -105,10 +115,10 @@ struct LossBlock {
     u32 players; // P.
     u32 outputs; // Values of a sample that the network has: the first of a row.
     u32 logit_width; // Numbers in a row of the logits.
-    u32 logit_stride; // Logit i of a row is at i * `logit_stride`.
+    LogitLayout layout; // Where the logits are in a row.
     u32 value_width; // Numbers in a row of the values.
 };
-static_assert(sizeof(LossBlock) == 112, "must equal the Rust struct");
+static_assert(sizeof(LossBlock) == 120, "must equal the Rust struct");
 
 // The activation function of a linear layer.
 enum class Activation : u32 {

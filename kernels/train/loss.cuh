@@ -4,44 +4,88 @@
 
 namespace train {
 
+// The point, row by row, of the actions with this number.
+VZ_DEVICE u32 point_of(const LogitLayout& layout, u32 number) {
+    if (layout.column == 0) return number;
+    const u32 width = layout.points / layout.column;
+    return (layout.column - 1 - number % layout.column) * width + number / layout.column;
+}
+
+// The reverse.
+VZ_DEVICE u32 number_of(const LogitLayout& layout, u32 point) {
+    if (layout.column == 0) return point;
+    const u32 width = layout.points / layout.column;
+    return point % width * layout.column + layout.column - 1 - point / width;
+}
+
+// The logit of an action that is at no point: the mean of number `channel` over the points. By a whole warp; all lanes have the result.
+VZ_DEVICE f32 mean_logit(const LogitLayout& layout, const f32* logits, u32 channel) {
+    f32 sum = 0.0f;
+    for (u32 point = threadIdx.x % WARP; point < layout.points; point += WARP) sum += logits[point * layout.stride + channel];
+    return warp_sum(sum) / (f32)layout.points;
+}
+
 // Writes the gradient of row `row`'s cross-entropy with respect to its logits; returns the cross-entropy and the target's entropy.
 // Illegal actions are excluded.
 VZ_DEVICE void policy_loss(const LossBlock& args, f32 loss_scale, u32 row, f32 share, f64& cross_entropy, f64& entropy) {
-    const u32 lane = threadIdx.x % WARP, width = args.logit_width, stride = args.logit_stride;
+    const LogitLayout& layout = args.layout;
+    const u32 lane = threadIdx.x % WARP, width = args.logit_width, stride = layout.stride, planes = layout.planes;
+    const u32 at_points = planes * layout.points, others = args.actions - at_points;
     const f32* logits = args.logits + (u64)row * width;
     Element* gradient = args.d_logits + (u64)row * width;
     const f32* target = args.target_policy + (u64)row * args.actions;
     const u8* legal = args.legal + (u64)row * args.actions;
+    const auto logit_of = [&](u32 action) { return logits[point_of(layout, action / planes) * stride + action % planes]; };
     f32 max = from_bits(0xFF800000u); // -inf
-    for (u32 i = lane; i < args.actions; i += WARP) {
-        const f32 logit = logits[i * stride];
+    for (u32 i = lane; i < at_points; i += WARP) {
+        const f32 logit = logit_of(i);
         max = legal[i] && logit > max ? logit : max;
+    }
+    for (u32 other = 0; other < others; other++) {
+        const f32 logit = mean_logit(layout, logits, planes + other);
+        max = legal[at_points + other] && logit > max ? logit : max;
     }
     max = warp_largest(max);
     f32 sum = 0.0f, mass = 0.0f;
-    for (u32 i = lane; i < args.actions; i += WARP) {
+    for (u32 i = lane; i < at_points; i += WARP) {
         if (!legal[i]) continue;
-        sum += math::exp(logits[i * stride] - max);
+        sum += math::exp(logit_of(i) - max);
         mass += target[i];
+    }
+    for (u32 other = 0; other < others; other++) {
+        const f32 logit = mean_logit(layout, logits, planes + other);
+        if (lane != 0 || !legal[at_points + other]) continue;
+        sum += math::exp(logit - max);
+        mass += target[at_points + other];
     }
     sum = warp_sum(sum);
     mass = warp_sum(mass);
     const f64 log_sum = (f64)math::ln(sum);
     cross_entropy = 0.0;
     entropy = 0.0;
-    for (u32 index = lane; index < width; index += WARP) {
-        const u32 i = index / stride;
-        const bool counts = index % stride == 0 && i < args.actions && legal[i];
-        f32 d = 0.0f;
-        if (counts) {
-            const f32 shifted = logits[index] - max, t = target[i];
-            if (t > 0.0f) {
-                cross_entropy -= (f64)t * ((f64)shifted - log_sum);
-                entropy -= (f64)t * (f64)math::ln(t);
-            }
-            d = share * (mass * math::exp(shifted) / sum - t);
+    // The gradient of a legal action's logit; one lane adds it to the sums.
+    const auto of_action = [&](u32 action, f32 logit, bool adds) {
+        const f32 shifted = logit - max, t = target[action];
+        if (adds && t > 0.0f) {
+            cross_entropy -= (f64)t * ((f64)shifted - log_sum);
+            entropy -= (f64)t * (f64)math::ln(t);
         }
+        return share * (mass * math::exp(shifted) / sum - t);
+    };
+    for (u32 index = lane; index < width; index += WARP) {
+        const u32 point = index / stride, channel = index % stride;
+        if (channel >= planes && channel < planes + others) continue;
+        const u32 i = point < layout.points ? number_of(layout, point) * planes + channel : at_points;
+        const bool counts = channel < planes && i < at_points && legal[i];
+        const f32 d = counts ? of_action(i, logits[index], true) : 0.0f;
         gradient[index] = from_f32<Element>(d * loss_scale);
+    }
+    for (u32 other = 0; other < others; other++) {
+        const f32 logit = mean_logit(layout, logits, planes + other);
+        const f32 d = legal[at_points + other] ? of_action(at_points + other, logit, lane == 0) / (f32)layout.points : 0.0f;
+        for (u32 point = lane; point < layout.points; point += WARP) {
+            gradient[point * stride + planes + other] = from_f32<Element>(d * loss_scale);
+        }
     }
     cross_entropy = warp_sum(cross_entropy);
     entropy = warp_sum(entropy);

@@ -143,8 +143,8 @@ fn files(name: &str, kind: Kind, sources: &Path) -> Vec<(&'static str, String)> 
     );
     let config = format!(
         "# Settings of training, built into the program. `cargo run --release -- config` lists all keys.\n\n\
-         [game]\nname = \"{name}\"\n\n[net]\narch = \"{}\"\n\n[search]\nsimulations = 32\n",
-        if kind == Kind::Board { "resnet" } else { "mlp" }
+         [game]\nname = \"{name}\"\n\n[net]\narch = \"{}\n\n[search]\nsimulations = 32\n",
+        if kind == Kind::Board { "resnet\"\npolicy_head = \"points\"" } else { "mlp\"" }
     );
     let name_lines = format!(
         "    const NAME: &'static str = \"{name}\";\n    const CONFIGS: &'static [NamedText] =\n        \

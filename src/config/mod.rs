@@ -20,7 +20,7 @@ pub use isa_choice::IsaChoice;
 pub use keys::KeyInfo;
 pub use layers::{Layers, MAX_BYTES};
 pub use nearest::nearest;
-pub use net::{Arch, Executor, NetConfig, Precision, TensorCores, ValueHead};
+pub use net::{Arch, Executor, NetConfig, PolicyHead, Precision, TensorCores, ValueHead};
 pub use sections::{
     Algorithm, ChanceRule, ClusterConfig, ClusterOrder, EvalConfig, FirstGame, Fpu, MAX_GAMES, OptimizerKind,
     ReplayConfig, RunConfig, SearchConfig, SelfPlayConfig, TrainConfig, TrainPrecision, TrainingMode,

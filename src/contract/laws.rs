@@ -2,8 +2,9 @@
 
 use super::law::{Law, equal, holds};
 use super::looks::{placed_pieces_give_the_position, views_describe_the_position, views_show_nothing_hidden};
+use super::points::actions_are_at_their_points;
 use super::trail::Trail;
-use super::walk::{Position, chance_probs, draws, legal, num_games, observe, returns, walk};
+use super::walk::{Position, chance_probs, draws, legal, num_games, observe, returns, some_symmetries, walk};
 
 use crate::batch::{ErasedGame, ErasedRules, GameBatch, Playthrough};
 use crate::game::{Game, History, MAX_PLAYERS, Turn};
@@ -30,6 +31,7 @@ pub(super) fn laws<G: Game>() -> Vec<(&'static str, Check<G>)> {
         tallies_are_cells_of_the_table,
         symmetries_are_distinct_bijections,
         symmetries_commute_with_play,
+        actions_are_at_their_points,
         observations_are_finite_and_complete,
         hidden_draws_keep_what_is_seen,
         canonical_states_share_an_evaluation,
@@ -43,9 +45,6 @@ pub(super) fn laws<G: Game>() -> Vec<(&'static str, Check<G>)> {
         batches_keep_finished_games,
     ]
 }
-
-/// Maximum number of symmetries checked per position.
-const SYMMETRIES: u64 = 12;
 
 pub(super) fn sizes_are_consistent<G: Game>(game: &G, _trail: &Trail) -> Law {
     let sizes = game.sizes();
@@ -178,16 +177,6 @@ pub(super) fn tallies_are_cells_of_the_table<G: Game>(game: &G, trail: &Trail) -
         }
         Ok(())
     })
-}
-
-/// All symmetries if there are few, otherwise the identity and some others at random.
-fn some_symmetries(count: u64, rng: &mut RngStream) -> Vec<u64> {
-    if count <= SYMMETRIES {
-        return (0..count).collect();
-    }
-    let others = (1..SYMMETRIES).map(|_| 1 + rng.next_u64() % (count - 1));
-    let set: HashSet<u64> = std::iter::once(0).chain(others).collect();
-    set.into_iter().collect()
 }
 
 pub(super) fn symmetries_are_distinct_bijections<G: Game>(game: &G, _trail: &Trail) -> Law {

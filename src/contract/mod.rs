@@ -13,6 +13,7 @@ mod check; // one game against all laws
 mod law; // how a law says whether it holds
 mod laws; // one function per law
 mod looks; // those of a game's look
+mod points; // the law of actions at the points of a board
 mod trail; // the actions that lead to a broken law
 mod walk; // random play
 

@@ -3,9 +3,12 @@
 use super::trail::Trail;
 use crate::game::{Game, History, Turn};
 use crate::rng::{Key, Purpose, RngStream};
+use std::collections::HashSet;
 
 /// Entries of a legal list beyond the limit that the game gives.
 const MARGIN: usize = 4096;
+/// Maximum number of symmetries checked per position.
+const SYMMETRIES: u64 = 12;
 
 /// One position of a game in progress.
 pub(super) struct Position<G: Game> {
@@ -127,4 +130,14 @@ pub(super) fn walk<G: Game>(
     }
     trail.clear();
     Ok(())
+}
+
+/// All symmetries if there are few, otherwise the identity and some others at random.
+pub(super) fn some_symmetries(count: u64, rng: &mut RngStream) -> Vec<u64> {
+    if count <= SYMMETRIES {
+        return (0..count).collect();
+    }
+    let others = (1..SYMMETRIES).map(|_| 1 + rng.next_u64() % (count - 1));
+    let set: HashSet<u64> = std::iter::once(0).chain(others).collect();
+    set.into_iter().collect()
 }

@@ -26,7 +26,7 @@ pub use notation::START_FEN;
 
 use super::set_up::SetUp;
 use super::view::{Spot, View, Viewer};
-use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
+use super::{Game, History, ObsShape, PointActions, PointOrder, Sizes, Turn, parse_options, to_options};
 use crate::config::keys::{KeyInfo, Section, section};
 use crate::device_struct::device_enum;
 use crate::error::{Error, Result};
@@ -177,6 +177,7 @@ impl Game for Chess {
     fn sizes(&self) -> Sizes {
         Sizes {
             num_actions: 64 * 73,
+            point_actions: Some(PointActions { planes: 73, order: PointOrder::Columns }),
             max_legal: MAX_LEGAL,
             obs: ObsShape { channels: PLANES, height: 8, width: 8 },
             max_plies: usize::from(self.max_plies),

@@ -21,7 +21,7 @@ use super::set_up::SetUp;
 use super::view::{
     Board as BoardView, Colour, Grid as GridView, GridStyle, Piece, Shape, Spot, View, Viewer,
 };
-use super::{Game, History, ObsShape, Sizes, Target, Turn, board, ownership};
+use super::{Game, History, ObsShape, PointActions, Sizes, Target, Turn, board, ownership};
 use crate::config::keys::section;
 use crate::device_struct::{device_constants, device_struct};
 use crate::error::Result;
@@ -313,6 +313,7 @@ impl Game for Go {
         let n = self.size as usize;
         Sizes {
             num_actions: n * n + 1,
+            point_actions: Some(PointActions::ONE),
             max_legal: n * n + 1,
             obs: ObsShape { channels: PLANES, height: n, width: n },
             max_plies: self.max_plies() as usize,

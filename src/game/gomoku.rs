@@ -10,7 +10,7 @@
 use super::board::{self, Cells};
 use super::set_up::{SetUp, refused};
 use super::view::{Board, Colour, GridStyle, Piece, Shape, Spot, View, Viewer};
-use super::{Game, History, ObsShape, Sizes, Turn};
+use super::{Game, History, ObsShape, PointActions, Sizes, Turn};
 use crate::config::keys::{names, section};
 use crate::device_struct::{device_constants, device_enum, device_struct};
 use crate::error::Result;
@@ -215,6 +215,7 @@ impl Game for Gomoku {
         };
         Sizes {
             num_actions: side * side + choices,
+            point_actions: Some(PointActions::ONE),
             max_legal: side * side,
             obs: ObsShape { channels: 2 + planes, height: side, width: side },
             max_plies: side * side + plies,

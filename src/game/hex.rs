@@ -14,7 +14,7 @@ mod set_up;
 use super::board::{self, Cells};
 use super::set_up::SetUp;
 use super::view::{Board, Colour, Grid, GridStyle, Piece, Shape, Spot, View, Viewer};
-use super::{Game, History, ObsShape, Sizes, Turn};
+use super::{Game, History, ObsShape, PointActions, Sizes, Turn};
 use crate::config::keys::section;
 use crate::device_struct::{device_constants, device_struct};
 use crate::error::Result;
@@ -179,6 +179,7 @@ impl Game for Hex {
         let swap = usize::from(self.swap);
         Sizes {
             num_actions: side * side + swap,
+            point_actions: Some(PointActions::ONE),
             max_legal: side * side,
             obs: ObsShape { channels: 4 + swap, height: side, width: side },
             max_plies: side * side + swap,

@@ -40,7 +40,7 @@ pub use result::{result_text, without_minus_zero};
 pub(crate) use rules::device_constants;
 pub use rules::{Game, History, MAX_PLAYERS, Turn};
 pub use settings::{options_by_section, parse_options, to_options};
-pub use sizes::{ObsShape, Sizes, Target, TargetKind, TargetShape, ownership};
+pub use sizes::{ObsShape, PointActions, PointOrder, Sizes, Target, TargetKind, TargetShape, ownership};
 pub use solver::{ExactSolver, PositionSolver};
 pub use source::{CudaSource, NamedText};
 pub(crate) use source::{configs, embedded_cuda_source};

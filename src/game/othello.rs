@@ -13,7 +13,7 @@ mod set_up;
 use super::board;
 use super::set_up::SetUp;
 use super::view::{Board, Colour, GridStyle, Piece, Shape, Spot, View, Viewer};
-use super::{Game, History, ObsShape, Sizes, Target, Turn, ownership};
+use super::{Game, History, ObsShape, PointActions, Sizes, Target, Turn, ownership};
 use crate::config::keys::{names, section};
 use crate::device_struct::{device_constants, device_struct};
 use crate::error::Result;
@@ -179,6 +179,7 @@ impl Game for Othello {
         let cells = side * side;
         Sizes {
             num_actions: cells + 1,
+            point_actions: Some(PointActions::ONE),
             max_legal: self.max_moves(),
             obs: ObsShape { channels: 2, height: side, width: side },
             // A disc follows every pass but two at the end.

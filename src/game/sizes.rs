@@ -32,6 +32,9 @@ pub struct Sizes {
     pub num_players: usize,
     /// A: actions of the policy head.
     pub num_actions: usize,
+    /// Where the actions are points of the board of `obs`: a network may then have the same weights at every point
+    /// (`net.policy_head`).
+    pub point_actions: Option<PointActions>,
     /// The most actions legal in one state.
     pub max_legal: usize,
     /// C: chance outcomes, 0 where the game has none. Outcomes are numbered 0..C apart from the actions.
@@ -58,6 +61,7 @@ impl Default for Sizes {
         Self {
             num_players: 2,
             num_actions: 0,
+            point_actions: None,
             max_legal: 0,
             num_chance: 0,
             max_chance_run: 0,
@@ -80,6 +84,48 @@ impl Sizes {
     /// E: edges of a node of a search tree. Outcomes count only where search can meet them.
     pub fn tree_edges(&self) -> usize {
         if self.max_chance_run > 0 { self.num_edges() } else { self.max_legal }
+    }
+}
+
+/// Actions that are numbered point by point: action `k * planes + plane` is at point k in `order`. Further actions are at no point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PointActions {
+    /// Actions at each point.
+    pub planes: usize,
+    /// The order of the points.
+    pub order: PointOrder,
+}
+
+impl PointActions {
+    /// One action at each point, row by row.
+    pub const ONE: Self = Self { planes: 1, order: PointOrder::Rows };
+}
+
+/// An order of the points of a board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PointOrder {
+    /// Row by row from the first, as in an observation.
+    Rows,
+    /// Column by column from the first, each from the last row to the first.
+    Columns,
+}
+
+impl PointOrder {
+    /// The index, row by row, of point number `number` of a board of `height` rows and `width` columns.
+    pub fn point(self, number: usize, [height, width]: [usize; 2]) -> usize {
+        match self {
+            Self::Rows => number,
+            Self::Columns => (height - 1 - number % height) * width + number / height,
+        }
+    }
+
+    /// The number of the point with index `point`.
+    pub fn number(self, point: usize, [height, width]: [usize; 2]) -> usize {
+        match self {
+            Self::Rows => point,
+            Self::Columns => point % width * height + height - 1 - point / width,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::set_up::{SetUp, refused};
 use super::view::{Board, Colour, GridStyle, Piece, Shape, Spot, View, Viewer};
-use super::{ExactSolver, Game, History, ObsShape, Sizes, Turn, board};
+use super::{ExactSolver, Game, History, ObsShape, PointActions, Sizes, Turn, board};
 use crate::config::keys::section;
 use crate::device_struct::{device_constants, device_struct};
 use crate::error::Result;
@@ -73,6 +73,7 @@ impl Game for TicTacToe {
     fn sizes(&self) -> Sizes {
         Sizes {
             num_actions: 9,
+            point_actions: Some(PointActions::ONE),
             max_legal: 9,
             obs: ObsShape { channels: 2, height: 3, width: 3 },
             max_plies: 9,

@@ -9,8 +9,9 @@ use super::complete_graph::CompleteGraph;
 use super::kind::{ActivationShape, LayerKind};
 use super::role::Gain;
 use super::{Head, Model, NetSpec, SAMPLE_TARGETS};
-use crate::config::Arch;
+use crate::config::{Arch, PolicyHead};
 use crate::error::{Error, Result};
+use crate::game::PointActions;
 
 impl Model {
     /// The network that `spec` describes.
@@ -27,6 +28,7 @@ impl Model {
             });
         }
         check_pooling(spec)?;
+        check_policy(spec)?;
         check_auxiliary(spec)?;
         match spec.arch {
             Arch::Resnet => Ok(resnet(spec)),
@@ -49,6 +51,19 @@ fn check_pooling(spec: &NetSpec) -> Result<()> {
         return Err(Error::config("net.global_pool", spec.global_pool, expected));
     }
     Ok(())
+}
+
+/// Refuses logits at points outside a residual network, and more of them than actions.
+fn check_policy(spec: &NetSpec) -> Result<()> {
+    let refused = |expected: &str| Err(Error::config("net.policy_head", PolicyHead::Points, expected));
+    let at_points = |actions: PointActions| actions.planes.saturating_mul(spec.obs.height * spec.obs.width);
+    match spec.point_actions {
+        Some(_) if spec.arch != Arch::Resnet => refused("dense, or net.arch = \"resnet\""),
+        Some(actions) if !(1..=spec.num_actions).contains(&at_points(actions)) => {
+            refused("dense: the game has fewer actions than points")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuses auxiliary heads of a network on the edges of K_n, and two targets of one name.
@@ -89,8 +104,13 @@ fn resnet(spec: &NetSpec) -> Model {
     }
     let x = b.norm_relu("bn", x);
     let policy = b.head_conv("policy", x, spec.policy_channels);
-    let policy = b.flatten(policy);
-    let policy = b.policy(policy, spec);
+    let policy = match spec.point_actions {
+        Some(actions) => b.policy_at_points(policy, actions, spec.num_actions),
+        None => {
+            let policy = b.flatten(policy);
+            b.policy(policy, spec)
+        }
+    };
     let value = b.head_conv("value", x, spec.value_channels);
     let value = b.flatten(value);
     let value = b.value(value, spec);

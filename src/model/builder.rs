@@ -5,7 +5,7 @@ use super::param::{FlatRanges, Param};
 use super::role::Gain;
 use super::{Head, Layer, Model, NetSpec};
 use crate::config::ValueHead;
-use crate::game::{Target, TargetShape};
+use crate::game::{PointActions, Target, TargetShape};
 
 /// A model being built. Each method adds a layer and gives its index.
 #[derive(Default)]
@@ -76,6 +76,14 @@ impl ModelBuilder {
     pub fn head_conv(&mut self, head: &str, x: usize, channels: usize) -> usize {
         let x = self.conv1x1(format!("{head}.conv"), x, channels);
         self.norm_relu(format!("{head}.bn"), x)
+    }
+
+    /// The policy head on the points of a board: logits of `actions` at each, and of those of `num_actions` that are at none.
+    pub fn policy_at_points(&mut self, x: usize, actions: PointActions, num_actions: usize) -> Head {
+        let others = num_actions - actions.planes * self.layers[x].shape.positions();
+        let kind = LayerKind::Conv1x1 { outputs: actions.planes + others, gain: Gain::Output };
+        let x = self.layer("policy.points", kind, &[x]);
+        Head::policy(self.layer("", LayerKind::PointLogits(actions), &[x]))
     }
 
     /// The policy head on a vector: logits, one for each action.

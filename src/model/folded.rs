@@ -90,7 +90,7 @@ pub(crate) struct FoldedTower {
     pub blocks: Vec<FoldedBlock>,
     /// The 1x1 convolutions of both heads as one layer: policy channels, then value channels.
     pub heads: Option<FoldedLayer>,
-    /// On flattened boards, each position is a tap.
+    /// On flattened boards, each position is a tap; at points there is one tap.
     pub policy: FoldedLayer,
     pub hidden: FoldedLayer,
     pub values: FoldedLayer,
@@ -129,7 +129,7 @@ impl FoldedTower {
             norm: fold.norm(tower.stream_norm(0))?,
             blocks: (0..tower.blocks.len()).map(|i| fold.block(i)).collect::<Result<_>>()?,
             heads: heads.map(|heads| fold.heads(heads)).transpose()?,
-            policy: fold.linear(policy, per_board),
+            policy: fold.linear(policy, if model.point_logits().is_some() { 1 } else { per_board }),
             hidden: fold.linear(hidden, per_board),
             values: fold.linear(values, 1),
         };

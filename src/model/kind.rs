@@ -1,8 +1,9 @@
 //! The kinds of layer: the function, the parameters, the output's shape and the multiply-adds of each.
 
+use super::point_logits::PointLogits;
 use super::pooling::{ChannelEffect, GlobalPooling, PoolStatistics};
 use super::role::{Gain, Role};
-use crate::game::ObsShape;
+use crate::game::{ObsShape, PointActions};
 use crate::math;
 use serde::Serialize;
 use std::fmt;
@@ -57,6 +58,25 @@ impl ActivationShape {
     /// True where there are no elements.
     pub fn is_empty(self) -> bool {
         self.len() == 0
+    }
+
+    /// Where the logits of `actions`, and of an action at no point for each channel after them, are in these channels.
+    pub fn point_logits(self, actions: PointActions) -> PointLogits {
+        let board = match self {
+            Self::Board { height, width, .. } => [height, width],
+            Self::Vector(_) | Self::Edges { .. } => [self.positions(), 1],
+        };
+        PointLogits {
+            board,
+            order: actions.order,
+            planes: actions.planes,
+            others: self.channels() - actions.planes,
+        }
+    }
+
+    /// One logit at each position.
+    pub fn one_logit_each(self) -> PointLogits {
+        self.with_channels(1).point_logits(PointActions::ONE)
     }
 
     /// The same positions with other channels.
@@ -137,6 +157,9 @@ pub enum LayerKind {
     },
     /// The mean over all edges, as a vector.
     MeanOverEdges,
+    /// Logits of actions at the points of a board: the first `planes` channels at each point, point by point (AlphaZero has 73 in chess),
+    /// then the mean over the board of each other channel, for actions that are at no point, like a pass. See [`PointLogits`].
+    PointLogits(PointActions),
     /// Global-pooling bias (Wu 2019, Accelerating Self-Play Learning in Go, section 3.3) between a BatchNorm and its ReLU.
     ///
     /// Statistics of relu(x) are taken over the board for each of the first `pooled` channels: the mean, the mean times
@@ -217,6 +240,7 @@ impl LayerKind {
             Self::EdgeMessage => "edge_message",
             Self::TriangleMix { .. } => "triangle_mix",
             Self::MeanOverEdges => "mean_over_edges",
+            Self::PointLogits(_) => "point_logits",
             Self::GlobalPoolBias { .. } => "global_pool_bias",
             Self::SqueezeExcite { .. } => "squeeze_excite",
         }
@@ -252,6 +276,11 @@ impl LayerKind {
             }
             (Self::MeanOverEdges, &[x @ ActivationShape::Edges { .. }]) => {
                 ActivationShape::Vector(x.channels())
+            }
+            (Self::PointLogits(actions), &[x @ ActivationShape::Board { .. }])
+                if actions.planes <= x.channels() =>
+            {
+                ActivationShape::Vector(x.point_logits(actions).num_logits())
             }
             (Self::GlobalPoolBias { pooled }, &[x @ ActivationShape::Board { .. }])
                 if pooled < x.channels() =>
@@ -386,6 +415,7 @@ mod tests {
             LayerKind::EdgeMessage,
             LayerKind::TriangleMix { channels: 1 },
             LayerKind::MeanOverEdges,
+            LayerKind::PointLogits(PointActions::ONE),
             LayerKind::GlobalPoolBias { pooled: 1 },
             LayerKind::SqueezeExcite { squeezed: 1 },
         ];

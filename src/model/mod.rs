@@ -14,6 +14,7 @@ mod model_heads; // the heads of a network, and the layers that they need
 mod batch_norm; // its constants
 mod complete_graph; // the edges of K_n
 mod kind; // kinds of layer: parameters, shape and multiply-adds
+mod point_logits; // from channels at points to logits
 mod pooling; // a bias or scale of each channel from a whole board
 mod role; // roles of parameters: first values, gradients, weight decay
 mod param; // one parameter
@@ -34,6 +35,7 @@ pub use head::{Head, HeadRole, Loss, POLICY, SAMPLE_TARGETS, VALUES};
 pub use kind::{ActivationShape, LayerKind, ValueFunction, taps_on_board};
 pub use layer_list::{IoShape, Layer, Model};
 pub use param::Param;
+pub use point_logits::PointLogits;
 pub use pooling::{ChannelEffect, GlobalPooling, PoolStatistics, board_factor};
 pub use role::{Gain, Role};
 pub use spec::NetSpec;

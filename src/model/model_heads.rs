@@ -1,7 +1,9 @@
 //! The heads of a network, and the layers that they need.
 
 use super::head::{Head, HeadRole, VALUES};
-use super::layer_list::Model;
+use super::kind::LayerKind;
+use super::layer_list::{Layer, Model};
+use super::point_logits::PointLogits;
 
 impl Model {
     /// The layer that the search reads of the first head with `role`.
@@ -12,6 +14,15 @@ impl Model {
     /// The layer that gives the logits. `[A]`
     pub fn policy(&self) -> usize {
         self.played(HeadRole::Policy)
+    }
+
+    /// Where the logits come from, if a layer with the same weights at every point of the board makes them.
+    pub fn point_logits(&self) -> Option<PointLogits> {
+        let Layer { kind, inputs, .. } = &self.layers[self.policy()];
+        match *kind {
+            LayerKind::PointLogits(actions) => Some(self.layers[inputs[0]].shape.point_logits(actions)),
+            _ => None,
+        }
     }
 
     /// The layer that gives the values in [-1, 1]. `[V]`

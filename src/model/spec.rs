@@ -2,9 +2,9 @@
 
 use super::{IoShape, Model};
 use crate::config::keys::Section;
-use crate::config::{Arch, NetConfig, ValueHead};
+use crate::config::{Arch, NetConfig, PolicyHead, ValueHead};
 use crate::error::{Error, Result};
-use crate::game::{ObsShape, Sizes, Target, TargetShape};
+use crate::game::{ObsShape, PointActions, Sizes, Target, TargetShape};
 use serde::{Deserialize, Serialize};
 
 /// The largest length of a target that is a vector.
@@ -25,6 +25,11 @@ fn is_scalar(head: &ValueHead) -> bool {
     *head == ValueHead::Scalar
 }
 
+/// True where logits are to be made at points; the key is one of residual networks.
+fn has_points(net: &NetConfig) -> bool {
+    net.arch == Arch::Resnet && net.policy_head == PolicyHead::Points
+}
+
 /// Everything that fixes a network's layers, as a configuration gives it and files keep it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetSpec {
@@ -36,6 +41,9 @@ pub struct NetSpec {
     pub channels: usize,
     /// Channels of the policy head's 1x1 convolution (resnet).
     pub policy_channels: usize,
+    /// Actions whose logits are made at every point of the board by the same weights (resnet); None: all logits by a dense layer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point_actions: Option<PointActions>,
     /// Channels of the value head's 1x1 convolution (resnet).
     pub value_channels: usize,
     /// What the value head learns.
@@ -73,7 +81,7 @@ impl NetSpec {
     /// The network that `net` describes, for a game with these sizes and targets.
     ///
     /// # Errors
-    /// [`Error::Config`] for a name in `net.auxiliary` that none of the targets has.
+    /// [`Error::Config`] for a name in `net.auxiliary` that none of the targets has, and for logits at points in a game without.
     pub fn with_targets(net: &NetConfig, sizes: &Sizes, targets: &[Target]) -> Result<Self> {
         let named = |name: &str| {
             let known: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
@@ -84,6 +92,10 @@ impl NetSpec {
                 _ => Error::config("net.auxiliary", name, known.join(" or ")),
             })
         };
+        if has_points(net) && sizes.point_actions.is_none() {
+            let expected = "dense: the actions of this game are not points of its board";
+            return Err(Error::config("net.policy_head", net.policy_head, expected));
+        }
         let auxiliary = net.auxiliary_names().map(named).collect::<Result<_>>()?;
         Ok(Self { auxiliary, ..Self::new(net, sizes) })
     }
@@ -95,6 +107,7 @@ impl NetSpec {
             num_actions: sizes.num_actions,
             num_players: sizes.num_players,
             zero_sum_pair: sizes.num_players == 2 && sizes.zero_sum,
+            point_actions: sizes.point_actions.filter(|_| has_points(net)),
             ..Self::on_one_element(net)
         }
     }
@@ -105,6 +118,7 @@ impl NetSpec {
             blocks: net.blocks,
             channels: net.channels,
             policy_channels: net.policy_channels,
+            point_actions: None,
             value_channels: net.value_channels,
             value_head: net.value_head,
             value_hidden: net.value_hidden,

@@ -1,6 +1,6 @@
 use super::*;
 use crate::config::Arch;
-use crate::game::ObsShape;
+use crate::game::{ObsShape, PointActions, PointOrder};
 
 fn spec(arch: Arch) -> NetSpec {
     NetSpec {
@@ -122,14 +122,35 @@ fn pooling_layers_that_no_network_has_are_refused() {
     }
 }
 
+/// Logits at points need a board with as many actions, and a tower on it.
+#[test]
+fn logits_at_points_that_no_network_has_are_refused() {
+    let at_points = |planes| Some(PointActions { planes, order: PointOrder::Rows });
+    let refused = |spec: NetSpec| spec.model().expect_err("must be refused").to_string();
+    let few = refused(NetSpec { point_actions: at_points(1), ..spec(Arch::Resnet) });
+    assert!(few.contains("net.policy_head: got points, expected dense: the game has fewer"), "{few}");
+    let spec = |arch| NetSpec { num_actions: 90, ..spec(arch) };
+    for planes in [0, 3, usize::MAX] {
+        let refused = refused(NetSpec { point_actions: at_points(planes), ..spec(Arch::Resnet) });
+        assert!(refused.contains("net.policy_head"), "{refused}");
+    }
+    let mlp = refused(NetSpec { point_actions: at_points(2), ..spec(Arch::Mlp) });
+    assert!(mlp.contains("net.policy_head: got points, expected dense, or net.arch"), "{mlp}");
+    let model = NetSpec { point_actions: at_points(2), ..spec(Arch::Resnet) }.model().expect("a network");
+    let points = model.params.iter().find(|param| param.name == "policy.points.weight").expect("its name");
+    assert_eq!((&points.shape[..], model.num_actions()), (&[2 + 6, 2, 1, 1][..], 90));
+}
+
 /// Files of networks without such layers say nothing of them, and files that say nothing have none.
 #[test]
 fn absent_layers_are_absent_from_files() {
     let plain = spec(Arch::Resnet);
     let text = serde_json::to_string(&plain).expect("written");
-    assert!(!text.contains("se\":") && !text.contains("global_pool"), "{text}");
+    let absent = ["se\":", "global_pool", "point_actions"];
+    assert!(absent.iter().all(|key| !text.contains(key)), "{text}");
     assert_eq!(serde_json::from_str::<NetSpec>(&text).expect("read"), plain);
-    let with = NetSpec { global_pool: 2, se: 3, ..plain };
+    let point_actions = Some(PointActions { planes: 3, order: PointOrder::Columns });
+    let with = NetSpec { global_pool: 2, se: 3, point_actions, ..plain };
     let text = serde_json::to_string(&with).expect("written");
     assert_eq!(serde_json::from_str::<NetSpec>(&text).expect("read"), with);
 }
@@ -156,6 +177,10 @@ fn multiply_adds_are_those_on_the_board() {
     let taps = (3 * 6 - 2) * (3 * 7 - 2);
     let heads = 42 * (4 * 5 + 2 * 7 + 3 * 5) + 5;
     assert_eq!(model(Arch::Resnet).multiply_adds(), taps * (2 * 4 + 2 * 4 * 4) + heads);
+    let at_points = NetSpec { num_actions: 43, point_actions: Some(PointActions::ONE), ..spec(Arch::Resnet) };
+    let saved = 42 * 2 * 7 - 42 * 2 * 2;
+    let model_at_points = at_points.model().expect("a network");
+    assert_eq!(model_at_points.multiply_adds() + saved, model(Arch::Resnet).multiply_adds());
     assert_eq!(model(Arch::Mlp).multiply_adds(), 84 * 4 + 2 * 16 + 4 * 7 + 4 * 5 + 5);
     // Six edges and four vertices; two triangles at every edge in two of four channels.
     let block = 6 * 16 + 4 * 16 + 6 * 2 * 2 + 6 * 16;

@@ -16,7 +16,7 @@ pub struct Tower {
     pub norm: usize,
     /// 1x1 convolutions with BatchNorm and ReLU before the policy and the value head; None where both read the tower itself.
     pub heads: Option<[HeadConv; 2]>,
-    /// Logits: a linear layer on all positions, or on edges a layer with one output at each.
+    /// Logits: a linear layer on all positions, or a layer with outputs at each point of a board or one at each edge.
     pub policy: usize,
     /// The hidden linear layer of the value head (with a ReLU). On edges it reads the mean over them.
     pub hidden: usize,
@@ -201,10 +201,8 @@ impl<'a> Matcher<'a> {
         let model = self.model;
         match model.layers[value_input].kind {
             LayerKind::Flatten => {
-                let policy = model.policy();
-                let policy_input =
-                    self.input_of(policy, "a linear layer", |kind| matches!(kind, LayerKind::Linear { .. }))?;
-                let (policy_conv, end) = self.head_conv(policy_input)?;
+                let (policy, relu) = self.board_policy()?;
+                let (policy_conv, end) = self.conv_under(relu)?;
                 let (value_conv, same) = self.head_conv(value_input)?;
                 self.same_end(end, same)?;
                 Ok((Some([policy_conv, value_conv]), policy, end))
@@ -226,6 +224,20 @@ impl<'a> Matcher<'a> {
                 Ok((None, policy, value_input))
             }
         }
+    }
+
+    /// The layer of a board's logits, and the ReLU that it reads.
+    fn board_policy(&mut self) -> Result<(usize, usize), String> {
+        let policy = self.model.policy();
+        let is_conv = |kind: LayerKind| matches!(kind, LayerKind::Conv1x1 { .. });
+        if let LayerKind::PointLogits(_) = self.model.layers[policy].kind {
+            let conv = self.layer(policy).inputs[0];
+            return Ok((conv, self.input_of(conv, "outputs at each point", is_conv)?));
+        }
+        let is_linear = |kind: LayerKind| matches!(kind, LayerKind::Linear { .. });
+        let flat = self.input_of(policy, "a linear layer", is_linear)?;
+        let relu = self.input_of(flat, "a flattened board", |kind| kind == LayerKind::Flatten)?;
+        Ok((policy, relu))
     }
 
     fn same_end(&self, value: usize, policy: usize) -> Result<(), String> {

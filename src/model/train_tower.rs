@@ -3,7 +3,9 @@
 //!
 //! In: a model and its [`Tower`]. Out: which of the model's layers and parameters each of these layers has, for every executor that trains.
 
-use super::{ActivationShape, CompleteGraph, HeadConv, HeadRole, LayerKind, Model, ResidualBlock, Tower};
+use super::{
+    ActivationShape, CompleteGraph, HeadConv, HeadRole, LayerKind, Model, PointLogits, ResidualBlock, Tower,
+};
 use crate::device_struct::device_enum;
 use bytemuck::NoUninit;
 
@@ -113,6 +115,8 @@ pub struct TrainHead {
     pub hidden: Option<TrainLinear>,
     /// The layer of its outputs.
     pub out: TrainLinear,
+    /// Where the outputs are, if the layer of the outputs makes some at every position.
+    pub points: Option<PointLogits>,
     /// The function of the outputs.
     pub output: HeadOutput,
 }
@@ -150,14 +154,9 @@ impl TrainTower {
             ActivationShape::Edges { vertices, .. } => Some(CompleteGraph::new(vertices)),
             ActivationShape::Vector(_) | ActivationShape::Board { .. } => None,
         };
-        let linear = |layers: &[usize], connectivity, row: &[usize]| TrainLinear {
-            weights: layers.iter().map(|&layer| model.param_index(layer, 0)).collect(),
-            bias: model.bias_index(layers[0]),
-            connectivity,
-            board,
-            row: row.to_vec(),
-            group: 0,
-        };
+        let linears = Linears { model, board };
+        let linear =
+            |layers: &[usize], connectivity, row: &[usize]| linears.linear(layers, connectivity, row);
         let channels = [stream.channels()];
         let stem = linear(&[tower.stem], inner, &[model.obs().len() / positions]);
         let blocks = tower.blocks.iter().flat_map(|block| {
@@ -182,39 +181,78 @@ impl TrainTower {
             }
             None => (vec![tower.norm], channels.to_vec()),
         };
-        let (per_logit, pooled, input) = match edges {
-            Some(_) => (Connectivity::Pointwise, [1, 1], HeadInput::MeanOverEdges),
-            None => (Connectivity::Flatten, board, HeadInput::Tail),
-        };
-        let hidden = linear(&[tower.hidden], Connectivity::Flatten, &row);
-        let values = linear(&[tower.values], Connectivity::Pointwise, &[model.outputs(tower.hidden)]);
-        let of_tail =
-            |out| TrainHead { input: HeadInput::Tail, hidden: None, out, output: HeadOutput::Linear };
-        let learnt = model.heads.iter().find(|head| head.role == HeadRole::Value).map(|head| head.layer);
-        let of_tanh = learnt.is_some_and(|layer| model.layers[layer].kind == LayerKind::Tanh);
-        let value = TrainHead {
-            input,
-            hidden: Some(TrainLinear { board: pooled, group: row.len().min(2) - 1, ..hidden }),
-            out: TrainLinear { board: [1, 1], ..values },
-            output: if of_tanh { HeadOutput::Tanh } else { HeadOutput::Linear },
-        };
-        let auxiliary = tower.auxiliary.iter().enumerate().map(|(number, head)| {
-            let per_point = matches!(model.layers[head.out].kind, LayerKind::Conv1x1 { .. });
-            let connectivity = if per_point { Connectivity::Pointwise } else { Connectivity::Flatten };
-            let group = if head.conv.is_some() { 2 + number } else { 0 };
-            of_tail(TrainLinear { group, ..linear(&[head.out], connectivity, &row) })
-        });
-        let played = [of_tail(linear(&[tower.policy], per_logit, &row)), value];
         Self {
             stream,
             blocks: tower.blocks.len(),
             stem,
             layers,
             tail,
-            heads: played.into_iter().chain(auxiliary).collect(),
+            heads: linears.heads(tower, stream, &row),
             edges,
         }
     }
+}
+
+/// Makes linear layers of `model` on positions in the rows and columns of `board`.
+struct Linears<'a> {
+    model: &'a Model,
+    board: [usize; 2],
+}
+
+impl Linears<'_> {
+    /// `layers` side by side, which read the first group of a row with the groups `row`.
+    fn linear(&self, layers: &[usize], connectivity: Connectivity, row: &[usize]) -> TrainLinear {
+        TrainLinear {
+            weights: layers.iter().map(|&layer| self.model.param_index(layer, 0)).collect(),
+            bias: self.model.bias_index(layers[0]),
+            connectivity,
+            board: self.board,
+            row: row.to_vec(),
+            group: 0,
+        }
+    }
+
+    /// The heads, which read the tail with the groups `row`.
+    fn heads(&self, tower: &Tower, stream: ActivationShape, row: &[usize]) -> Vec<TrainHead> {
+        let one_each = stream.one_logit_each();
+        let on_edges = matches!(stream, ActivationShape::Edges { .. });
+        let points = self.model.point_logits().or(on_edges.then_some(one_each));
+        let per_logit = if points.is_some() { Connectivity::Pointwise } else { Connectivity::Flatten };
+        let policy = of_tail(self.linear(&[tower.policy], per_logit, row), points);
+        let auxiliary = tower.auxiliary.iter().enumerate().map(|(number, head)| {
+            let per_point = matches!(self.model.layers[head.out].kind, LayerKind::Conv1x1 { .. });
+            let connectivity = if per_point { Connectivity::Pointwise } else { Connectivity::Flatten };
+            let group = if head.conv.is_some() { 2 + number } else { 0 };
+            let out = TrainLinear { group, ..self.linear(&[head.out], connectivity, row) };
+            of_tail(out, per_point.then_some(one_each))
+        });
+        [policy, self.value(tower, on_edges, row)].into_iter().chain(auxiliary).collect()
+    }
+
+    /// The value head; on edges it reads the mean over them.
+    fn value(&self, tower: &Tower, on_edges: bool, row: &[usize]) -> TrainHead {
+        let model = self.model;
+        let (board, input) = match on_edges {
+            true => ([1, 1], HeadInput::MeanOverEdges),
+            false => (self.board, HeadInput::Tail),
+        };
+        let hidden = self.linear(&[tower.hidden], Connectivity::Flatten, row);
+        let values = self.linear(&[tower.values], Connectivity::Pointwise, &[model.outputs(tower.hidden)]);
+        let learnt = model.heads.iter().find(|head| head.role == HeadRole::Value).map(|head| head.layer);
+        let of_tanh = learnt.is_some_and(|layer| model.layers[layer].kind == LayerKind::Tanh);
+        TrainHead {
+            input,
+            hidden: Some(TrainLinear { board, group: row.len().min(2) - 1, ..hidden }),
+            out: TrainLinear { board: [1, 1], ..values },
+            points: None,
+            output: if of_tanh { HeadOutput::Tanh } else { HeadOutput::Linear },
+        }
+    }
+}
+
+/// A head of one layer that reads the tail.
+fn of_tail(out: TrainLinear, points: Option<PointLogits>) -> TrainHead {
+    TrainHead { input: HeadInput::Tail, hidden: None, out, points, output: HeadOutput::Linear }
 }
 
 /// The two layers of a residual block, whose linear layers are `linears`; `edges` is K_n for a tower on its edges.

@@ -2,6 +2,7 @@
 //!
 //! Boards are `[B, C, H, W]`, edges `[B, E, C]`, vectors `[B, F]`.
 
+use crate::game::PointActions;
 use crate::model::{ActivationShape, BN_EPS, BN_MOMENTUM, CompleteGraph, LayerKind, board_factor};
 use candle_core::{D, DType, Device, Result, Tensor};
 use candle_nn::{BatchNorm, Conv2d, Conv2dConfig, Linear, Module, ModuleT};
@@ -30,6 +31,7 @@ pub(super) enum Op {
     EdgeMessage { graph: Arc<GraphTensors>, edge: Linear, vertex: Linear },
     TriangleMix { graph: Arc<GraphTensors>, channels: usize },
     MeanOverEdges,
+    PointLogits(PointActions),
     GlobalPoolBias { pooled: usize, linear: Linear },
     SqueezeExcite { squeeze: Linear, excite: Linear },
 }
@@ -80,6 +82,7 @@ impl Op {
             }
             (LayerKind::TriangleMix { channels }, _) => Self::TriangleMix { graph: graph()?, channels },
             (LayerKind::MeanOverEdges, _) => Self::MeanOverEdges,
+            (LayerKind::PointLogits(actions), _) => Self::PointLogits(actions),
             (LayerKind::GlobalPoolBias { pooled }, [weight]) => {
                 Self::GlobalPoolBias { pooled, linear: Linear::new(weight.clone(), None) }
             }
@@ -123,6 +126,7 @@ impl Op {
             }
             Self::TriangleMix { graph, channels } => graph.mix(x, *channels),
             Self::MeanOverEdges => x.mean(1),
+            Self::PointLogits(actions) => point_logits(*actions, x),
             Self::GlobalPoolBias { pooled, linear } => global_pool_bias(linear, x, *pooled),
             Self::SqueezeExcite { squeeze, excite } => {
                 let means = x.mean((2, 3))?;
@@ -157,6 +161,20 @@ fn per_channel(x: &Tensor) -> Result<Tensor> {
 /// 1 / (1 + exp(-x)). (tanh(x / 2) + 1) / 2, which overflows nowhere.
 fn sigmoid(x: &Tensor) -> Result<Tensor> {
     ((x * 0.5)?.tanh()? * 0.5)? + 0.5
+}
+
+/// Channels at the points in the order of the actions, then the means of the others. `[B, C, H, W]` -> `[B, A]`
+fn point_logits(PointActions { planes, order }: PointActions, x: &Tensor) -> Result<Tensor> {
+    let (_, channels, height, width) = x.dims4()?;
+    let numbers = (0..height * width).map(|number| order.point(number, [height, width]) as u32);
+    let index = Tensor::from_iter(numbers, x.device())?;
+    let by_point = x.narrow(1, 0, planes)?.flatten_from(2)?.contiguous()?.index_select(&index, 2)?;
+    let at_points = by_point.transpose(1, 2)?.flatten_from(1)?;
+    if planes == channels {
+        return Ok(at_points);
+    }
+    let others = x.narrow(1, planes, channels - planes)?.mean((2, 3))?;
+    Tensor::cat(&[&at_points, &others], 1)
 }
 
 fn global_pool_bias(linear: &Linear, x: &Tensor, pooled: usize) -> Result<Tensor> {

@@ -2,6 +2,7 @@
 //! the other executors with it.
 
 use crate::error::Result;
+use crate::game::{PointActions, PointOrder};
 use crate::model::{ActivationShape, Array, BN_EPS, CompleteGraph, Layer, LayerKind, Model, Weights};
 
 /// Evaluates one observation `[F]`: logits `[A]` and values `[P]` relative to the observer.
@@ -72,6 +73,7 @@ fn run(layer: &Layer, params: &[&Array], inputs: &[LayerInput<'_>]) -> Vec<f64> 
         LayerKind::EdgeMessage => edge_message(params, x, &edges_of(shape)),
         LayerKind::TriangleMix { channels } => triangle_mix(x, channels, &edges_of(shape)),
         LayerKind::MeanOverEdges => x.chunks_exact(shape.positions()).map(mean).collect(),
+        LayerKind::PointLogits(actions) => point_logits(actions, x, shape),
         LayerKind::GlobalPoolBias { pooled } => global_pool_bias(params[0], x, shape, pooled),
         LayerKind::SqueezeExcite { .. } => squeeze_excite(params, x, shape),
     }
@@ -159,6 +161,21 @@ fn triangle_mix(x: &[f64], channels: usize, edges: &CompleteGraph) -> Vec<f64> {
         *out = sum / ((n - 2) as f64).sqrt();
     }
     out
+}
+
+/// Channels at the points in the order of the actions, then the means of the others.
+fn point_logits(PointActions { planes, order }: PointActions, x: &[f64], shape: ActivationShape) -> Vec<f64> {
+    let ActivationShape::Board { height, width, .. } = shape else { panic!("{shape} are not boards") };
+    let points: Vec<usize> = match order {
+        PointOrder::Rows => (0..height * width).collect(),
+        PointOrder::Columns => {
+            (0..width).flat_map(|column| (0..height).rev().map(move |row| row * width + column)).collect()
+        }
+    };
+    let (at_points, others) = x.split_at(planes * points.len());
+    let planes = || at_points.chunks_exact(height * width);
+    let by_point = points.iter().flat_map(|&point| planes().map(move |plane| plane[point]));
+    by_point.chain(others.chunks_exact(height * width).map(mean)).collect()
 }
 
 fn global_pool_bias(weight: &Array, x: &[f64], shape: ActivationShape, pooled: usize) -> Vec<f64> {

@@ -5,7 +5,7 @@ use super::candle::BatchNormMode;
 use super::cpu::{CpuNet, available_isas};
 use super::{CandleNet, Network, SplitBatch, reference};
 use crate::config::{Arch, Precision, ValueHead};
-use crate::game::{ObsShape, Target, TargetKind, TargetShape};
+use crate::game::{ObsShape, PointActions, PointOrder, Target, TargetKind, TargetShape};
 use crate::model::{Array, HeadRole, LayerKind, Model, NetSpec, Tower, Weights};
 use crate::rng::{Key, Purpose};
 use candle_core::{Device, Tensor};
@@ -33,6 +33,13 @@ fn wdl(arch: Arch) -> NetSpec {
     NetSpec { value_head: ValueHead::Wdl, num_players: 2, zero_sum_pair: true, ..spec(arch) }
 }
 
+/// A network with logits at points: `planes` at each in this order, and `others` at none.
+fn at_points(order: PointOrder, planes: usize, others: usize) -> NetSpec {
+    let spec = spec(Arch::Resnet);
+    let num_actions = planes * spec.obs.height * spec.obs.width + others;
+    NetSpec { num_actions, point_actions: Some(PointActions { planes, order }), ..spec }
+}
+
 /// A target for each point, and a vector.
 fn auxiliary() -> Vec<Target> {
     vec![
@@ -50,6 +57,9 @@ pub(crate) fn specs() -> Vec<NetSpec> {
         NetSpec { global_pool: 6, blocks: 3, ..spec(Arch::Resnet) },
         NetSpec { se: 5, channels: 33, ..spec(Arch::Resnet) },
         NetSpec { global_pool: 17, se: 3, channels: 35, ..spec(Arch::Resnet) },
+        at_points(PointOrder::Rows, 1, 0),
+        at_points(PointOrder::Columns, 19, 0),
+        NetSpec { global_pool: 6, ..at_points(PointOrder::Columns, 3, 2) },
         spec(Arch::Mlp),
         NetSpec { auxiliary: auxiliary(), ..spec(Arch::Resnet) },
         wdl(Arch::Resnet),
@@ -260,7 +270,7 @@ fn heads_of_training_cost_nothing_in_play() {
 }
 
 /// All kinds. The match below does not compile without a new kind, and the test fails until a network in `specs` has it.
-const KINDS: [&str; 15] = [
+const KINDS: [&str; 16] = [
     "input",
     "conv3x3",
     "conv1x1",
@@ -274,6 +284,7 @@ const KINDS: [&str; 15] = [
     "edge_message",
     "triangle_mix",
     "mean_over_edges",
+    "point_logits",
     "global_pool_bias",
     "squeeze_excite",
 ];

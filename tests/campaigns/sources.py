@@ -18,7 +18,7 @@ GAMES = {
     "othello": f"game.size=6 {RESNET}",
     "hex": f"game.size=3 game.swap=true {RESNET} net.se=4",
     "gomoku": f"game.size=5 {RESNET} net.global_pool=1 train.optimizer=sgd",
-    "go": f"game.size=5 {RESNET} search.algorithm=puct",
+    "go": f"game.size=5 {RESNET} net.policy_head=points search.algorithm=puct",
     "chess": "game.max_plies=40 search.algorithm=puct net.channels=4",
     "backgammon": "game.short_game=true search.algorithm=gumbel search.chance=sample",
     "blob": "game.players=3 game.cards=2 search.determinisations=2 search.reuse=false search.solver=false",

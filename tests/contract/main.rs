@@ -6,6 +6,7 @@
 mod broken;
 mod leak;
 mod nim;
+mod points;
 #[path = "../support/mod.rs"]
 mod support;
 

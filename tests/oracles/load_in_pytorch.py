@@ -58,6 +58,11 @@ def run(layer, p, inputs):
         return torch.cat([around, x[:, layer["channels"] :]], 1)
     if kind == "mean_over_edges":
         return x.mean(2)
+    if kind == "point_logits":
+        planes = x[:, : layer["planes"]]
+        if layer["order"] == "columns":  # column by column, each from the last row
+            planes = planes.flip(2).transpose(2, 3)
+        return torch.cat([planes.permute(0, 2, 3, 1).flatten(1), x[:, layer["planes"] :].mean((2, 3))], 1)
     if kind == "global_pool_bias":
         active = x[:, : layer["pooled"]].relu()
         mean, squares = active.mean((2, 3)), x.shape[2] * x.shape[3]

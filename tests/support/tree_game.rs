@@ -49,6 +49,7 @@ impl Game for TreeGame {
         Sizes {
             num_players: self.players,
             num_actions: max_legal,
+            point_actions: None,
             max_legal,
             num_chance,
             max_chance_run: usize::from(num_chance > 0),

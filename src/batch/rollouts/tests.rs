@@ -53,6 +53,7 @@ impl Game for Written {
         Sizes {
             num_players: 3,
             num_actions: 3,
+            point_actions: None,
             max_legal: 3,
             num_chance: 2,
             max_chance_run: 2,

@@ -4,7 +4,7 @@
 use bytemuck::{Pod, Zeroable};
 use vecaz::config::keys::section;
 use vecaz::game::view::{Board, Colour, Grid, GridStyle, Piece, Shape, Spot, View, Viewer};
-use vecaz::game::{Game, History, ObsShape, Sizes, Turn, options_by_section};
+use vecaz::game::{Game, History, ObsShape, PointActions, Sizes, Turn, options_by_section};
 
 section! {
     // The settings of the game, which users give as `--set game.size=6`.
@@ -59,6 +59,8 @@ impl Game for Rules {
         let squares = self.size * self.size;
         Sizes {
             num_actions: squares,
+            // Action i is square i, as `observe` numbers them; a game whose actions are no squares leaves this out.
+            point_actions: Some(PointActions::ONE),
             max_legal: squares,
             max_plies: squares,
             obs: ObsShape { channels: 2, height: self.size, width: self.size },

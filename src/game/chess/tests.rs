@@ -231,3 +231,21 @@ fn observation_is_the_movers() {
     assert_eq!((white[12 * 64], white[18 * 64], white[19 * 64]), (1.0, 0.04, 0.0));
     assert_eq!(black[19 * 64], 1.0);
 }
+
+/// The point of the observation that a move is numbered by has the piece that moves, for both colours.
+#[test]
+fn a_move_is_at_the_point_of_its_piece() {
+    for fen in [KIWIPETE, &KIWIPETE.replace(" w ", " b ")] {
+        let Line { game, state, .. } = Line::from(fen);
+        let Turn::Player(mover) = game.turn(&state) else { panic!("{fen}: over") };
+        let sizes = game.sizes();
+        let PointActions { planes, order } = sizes.point_actions.expect("moves are at squares");
+        let (mut obs, mut legal) = (vec![0.0; sizes.obs.len()], vec![0; sizes.max_legal]);
+        game.observe(&state, mover, &mut obs);
+        let count = game.legal(&state, History::default(), &mut legal);
+        let points: Vec<usize> =
+            legal[..count].iter().map(|&action| order.point(usize::from(action) / planes, [8, 8])).collect();
+        let has_own = |point: &usize| obs.chunks_exact(64).take(6).any(|plane| plane[*point] == 1.0);
+        assert!(count > 40 && points.iter().all(has_own), "{fen}: {points:?}");
+    }
+}

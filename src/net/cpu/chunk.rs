@@ -3,7 +3,7 @@
 use super::layer::LINE;
 use super::packed_net::Net;
 use super::pooled::FusedPooling;
-use crate::model::ActivationShape;
+use crate::model::{ActivationShape, PointLogits};
 
 /// The most boards of a chunk.
 const MAX_BOARDS: usize = 192;
@@ -52,6 +52,8 @@ pub(super) struct ChunkLayout {
     pub head_row: usize,
     /// n of a network on the edges of K_n, else 0.
     vertices: usize,
+    /// Logits at one position, of a policy head that has the same weights at all of them; else 0.
+    pub logits_row: usize,
     pub hidden_row: usize,
     pub value_row: usize,
     /// Of a block's convolution before a pooling layer, and the scratch of such a layer; 0 where there is none.
@@ -63,8 +65,8 @@ pub(super) struct ChunkLayout {
 
 impl ChunkLayout {
     /// Words of each array for `boards`, each a whole number of cache lines: observations, stream, activations twice, heads, hidden,
-    /// value; for an edge network also sums at the vertices, vertex messages, pooled activations, logits by edge; for pooling layers
-    /// their input and scratch.
+    /// value; for an edge network also sums at the vertices, vertex messages, pooled activations; logits by position, where one layer makes
+    /// some at each; for pooling layers their input and scratch.
     pub(super) fn words(&self, boards: usize) -> [usize; 13] {
         let squares = self.positions * boards;
         let (vertices, edge_boards) = (self.vertices * boards, self.vertices.min(1) * boards);
@@ -79,7 +81,7 @@ impl ChunkLayout {
             (vertices + self.overread) * self.act_row,
             vertices * self.stream_row,
             edge_boards * self.stream_row,
-            edge_boards * self.positions,
+            squares * self.logits_row,
             squares * self.pooling_row,
             boards * self.pooling_scratch,
         ]
@@ -118,6 +120,7 @@ impl Net {
             stream_row,
             act_row: stream_row / tower.out,
             head_row: heads.next_multiple_of(self.kernel_set.full.lanes),
+            logits_row: self.logits_at_points().map_or(0, PointLogits::channels),
             hidden_row: model.outputs(self.tower.hidden).next_multiple_of(self.kernel_set.full.lanes),
             value_row: model.outputs(self.tower.values),
             vertices,
@@ -125,6 +128,12 @@ impl Net {
             pooling_scratch: pooled().map(FusedPooling::scratch_len).max().unwrap_or(0),
             overread,
         }
+    }
+
+    /// Where the logits are, if one layer makes some at each position.
+    pub(super) fn logits_at_points(&self) -> Option<PointLogits> {
+        let edges = self.packed.messages.as_ref().map(|_| self.model.layers[self.tower.stem].shape);
+        self.model.point_logits().or(edges.map(ActivationShape::one_logit_each))
     }
 
     /// Boards that a chunk is best a multiple of: in strips two, for two equal matrices, else the rows of one matrix.

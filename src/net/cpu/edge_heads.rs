@@ -1,7 +1,7 @@
 //! The heads of an edge network.
 
 use super::layer::{Buffers, RowLayout};
-use super::message_passing::{Activations, EdgeMessages, MessageRows, slice};
+use super::message_passing::{Activations, EdgeMessages, MessageRows};
 use super::packed_net::Net;
 
 impl Net {
@@ -26,13 +26,7 @@ impl Net {
             |source: RowLayout, out: RowLayout| Buffers { source, stream: out, out, ends: RowLayout::NONE };
         // SAFETY: the kernel contract.
         unsafe {
-            packed.policy.run(boards, buffers(a, rows.logits));
-            let edges = messages.edges.len();
-            let by_edge: &[f32] = slice(rows.logits, edges, boards);
-            let by_board: &mut [f32] = slice(logits, 1, boards);
-            for (edge, logits) in by_edge.chunks_exact(boards).enumerate() {
-                by_board[edge..].iter_mut().step_by(edges).zip(logits).for_each(|(to, from)| *to = *from);
-            }
+            self.point_logits(boards, a, [rows.logits, logits]);
             messages.pool(boards, self.activations(), a, rows.pooled);
             packed.hidden.run(boards, buffers(rows.pooled, hidden));
             packed.value.run(boards, buffers(hidden, out));

@@ -3,7 +3,7 @@
 use super::chunk::ChunkLayout;
 use super::im2col::Boards;
 use super::layer::{Buffers, LINE, Line, RowLayout, RowPlacement, lines};
-use super::message_passing::MessageRows;
+use super::message_passing::{MessageRows, slice};
 use super::observe::Observations;
 use super::packed_net::Net;
 use super::pooled::{FusedPooling, PoolingRows};
@@ -82,7 +82,7 @@ impl Net {
         hook: LayerHook<'_>,
     ) -> &'a [f32] {
         let boards = obs.len() / self.model.obs().len();
-        let [planes, stream, a, b, heads, hidden, out, sums, ends, pooled, by_edge, numbers, scratch] =
+        let [planes, stream, a, b, heads, hidden, out, sums, ends, pooled, by_point, numbers, scratch] =
             arrays;
         // SAFETY: the kernel contract; the arrays are distinct.
         unsafe {
@@ -104,7 +104,7 @@ impl Net {
                 sums: at(sums, layout.act_row),
                 ends: at(ends, layout.stream_row),
                 pooled: at(pooled, layout.stream_row),
-                logits: at(by_edge, 1),
+                logits: at(by_point, layout.logits_row.max(1)),
             };
             let pooling = PoolingRows {
                 numbers: at(numbers, layout.pooling_row),
@@ -115,7 +115,7 @@ impl Net {
             self.tower(boards, planes, [stream, a, b], (rows, pooling), hook);
             match &self.packed.messages {
                 Some(messages) => self.edge_heads(boards, messages, [a, hidden, logits, values], rows),
-                None => self.heads(boards, [a, heads, hidden, logits, values]),
+                None => self.heads(boards, [a, heads, hidden, logits, values], rows.logits),
             }
             matrices.inspect(|m| (m.end)());
         }
@@ -190,7 +190,12 @@ impl Net {
     ///
     /// # Safety
     /// As for `tower`.
-    unsafe fn heads(&self, boards: usize, [a, heads, hidden, logits, out]: [RowLayout; 5]) {
+    unsafe fn heads(
+        &self,
+        boards: usize,
+        [a, heads, hidden, logits, out]: [RowLayout; 5],
+        by_point: RowLayout,
+    ) {
         let packed = &self.packed;
         let buffers = |source, out| Buffers { source, stream: out, out, ends: RowLayout::NONE };
         // SAFETY: the kernel contract; value channels follow the policy channels in a row of `heads`.
@@ -203,11 +208,37 @@ impl Net {
                 }
                 _ => (a, a),
             };
-            if !logits.start.is_null() {
-                packed.policy.run(boards, buffers(policy, logits));
+            match self.logits_at_points() {
+                _ if logits.start.is_null() => {}
+                Some(_) => self.point_logits(boards, policy, [by_point, logits]),
+                None => packed.policy.run(boards, buffers(policy, logits)),
             }
             packed.hidden.run(boards, buffers(value, hidden));
             packed.value.run(boards, buffers(hidden, out));
+        }
+    }
+
+    /// The policy layer at each position, then logits by board.
+    ///
+    /// # Safety
+    /// As for `tower`; the network has [`Net::logits_at_points`].
+    pub(super) unsafe fn point_logits(
+        &self,
+        boards: usize,
+        source: RowLayout,
+        [by_point, logits]: [RowLayout; 2],
+    ) {
+        let Some(points) = self.logits_at_points() else { return };
+        // SAFETY: the kernel contract; rows of `by_point` and `logits` have no padding.
+        unsafe {
+            let buffers = Buffers { source, stream: by_point, out: by_point, ends: RowLayout::NONE };
+            self.packed.policy.run(boards, buffers);
+            let rows: &[f32] = slice(by_point, points.points(), boards);
+            let by_board: &mut [f32] = slice(logits, 1, boards);
+            for (board, logits) in by_board.chunks_exact_mut(points.num_logits()).enumerate() {
+                let row = |point: usize| (point * boards + board) * points.channels();
+                points.read(|channel, point| rows[row(point) + channel], logits);
+            }
         }
     }
 

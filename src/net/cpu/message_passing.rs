@@ -25,7 +25,7 @@ pub(super) struct MessageRows {
     pub ends: RowLayout,
     /// Means of activations over all edges, f32.
     pub pooled: RowLayout,
-    /// One logit an edge, `[E, boards]`.
+    /// Logits by position: one an edge, or those at a point. `[positions, boards, row]`
     pub logits: RowLayout,
 }
 

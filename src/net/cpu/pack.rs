@@ -124,8 +124,14 @@ impl Packer<'_> {
         let (full, tower) = (self.kernel_set.full, self.kernel_set.tower);
         let (logits, relu) = (Epilogue::BiasF32, Epilogue::BiasReluF32);
         match (heads, &self.edges) {
-            (Some(_), _) => [self.linear(policy, full, logits, 1.0), self.linear(hidden, full, relu, 1.0)],
-            (None, Some(edges)) => [self.edge_logits(policy, edges), self.linear(hidden, full, relu, 1.0)],
+            (Some(_), _) => {
+                let policy = match policy.taps {
+                    taps if taps == hidden.taps => self.linear(policy, full, logits, 1.0),
+                    _ => self.at_points(policy, full),
+                };
+                [policy, self.linear(hidden, full, relu, 1.0)]
+            }
+            (None, Some(_)) => [self.at_points(policy, tower), self.linear(hidden, full, relu, 1.0)],
             (None, None) => {
                 let step = self.last_step();
                 [self.linear(policy, tower, logits, step), self.linear(hidden, tower, relu, step)]
@@ -220,10 +226,9 @@ impl Packer<'_> {
         }
     }
 
-    /// One logit an edge.
-    fn edge_logits(&self, policy: &FoldedLayer, edges: &CompleteGraph) -> PackedLayer {
-        let unpacked = UnpackedLayer::of(policy, Epilogue::BiasF32);
-        PackedLayer::new(self.kernel_set.tower, Runs::pointwise(edges.len()), &unpacked)
+    /// The same outputs at each position of the stream.
+    fn at_points(&self, policy: &FoldedLayer, kernels: &'static Kernels) -> PackedLayer {
+        PackedLayer::new(kernels, self.each_position(), &UnpackedLayer::of(policy, Epilogue::BiasF32))
     }
 
     /// The layer that makes the messages of vertices; it writes whole vectors, so that padding is 0.

@@ -5,7 +5,7 @@ use super::layer::Linear;
 use super::split::BatchSplit;
 use crate::isa::Isa;
 use crate::math;
-use crate::model::{HeadInput, HeadOutput, Model, TrainHead};
+use crate::model::{HeadInput, HeadOutput, Model, PointLogits, TrainHead};
 use std::ops::Range;
 
 /// A head: an optional hidden layer with a ReLU, and the layer of its outputs.
@@ -15,6 +15,7 @@ pub(super) struct HeadLayers {
     pub hidden: Option<Linear>,
     pub out: Linear,
     output: HeadOutput,
+    points: Option<PointLogits>,
     /// Outputs of a sample at one position of `out`, without padding.
     width: usize,
 }
@@ -24,7 +25,7 @@ pub(super) struct HeadLayers {
 pub(super) struct HeadArrays<T = Vec<f32>> {
     /// After the ReLU; empty where there is no hidden layer. `[B, hidden padded]`
     pub hidden: T,
-    /// Before the output's function. `[B, outputs padded]`, or `[positions, rows, 16]` in chunks with an output in the first column
+    /// Before the output's function. `[B, outputs padded]`, or `[positions, rows, channels padded]` in chunks
     pub out: T,
 }
 
@@ -51,6 +52,7 @@ impl HeadLayers {
             hidden: head.hidden.as_ref().map(|hidden| Linear::new(model, hidden)),
             out: Linear::new(model, &head.out),
             output: head.output,
+            points: head.points,
             width,
         }
     }
@@ -136,9 +138,9 @@ impl HeadLayers {
     /// The outputs of a batch. `[B, outputs]`
     pub fn outputs(&self, split: &BatchSplit, arrays: &HeadArrays) -> Vec<f32> {
         let columns = self.out.columns;
-        let mut outputs: Vec<f32> = match self.out.tap_map.outputs {
-            1 => arrays.out.chunks_exact(columns).flat_map(|row| &row[..self.width]).copied().collect(),
-            positions => split.gather_rows(&arrays.out, positions, columns),
+        let mut outputs: Vec<f32> = match self.points {
+            None => arrays.out.chunks_exact(columns).flat_map(|row| &row[..self.width]).copied().collect(),
+            Some(points) => split.read_points(&arrays.out, points, columns),
         };
         if self.output == HeadOutput::Tanh {
             outputs.iter_mut().for_each(|y| *y = math::tanh(*y));
@@ -148,10 +150,10 @@ impl HeadLayers {
 
     /// The gradient `d` of the outputs `[B, outputs]` as that of the last layer, in its layout.
     pub fn output_gradient(&self, split: &BatchSplit, outputs: &[f32], d: &[f32]) -> Vec<f32> {
-        let (columns, positions) = (self.out.columns, self.out.tap_map.outputs);
-        let rows = |d: &[f32]| match positions {
-            1 => pad_rows(d, self.width, columns),
-            _ => split.scatter_rows(d, positions, columns),
+        let columns = self.out.columns;
+        let rows = |d: &[f32]| match self.points {
+            None => pad_rows(d, self.width, columns),
+            Some(points) => split.point_gradient(d, points, columns),
         };
         match self.output {
             HeadOutput::Linear => rows(d),

@@ -1,5 +1,6 @@
 //! How a batch is cut: chunks of boards for the caches, partitions of whole chunks for the threads.
 
+use crate::model::PointLogits;
 use std::ops::Range;
 
 /// The most partitions; fixed, so that sums over partitions do not depend on the number of threads.
@@ -48,29 +49,39 @@ impl BatchSplit {
             .collect()
     }
 
-    /// The first column of every position of `[positions, rows, columns]` in chunks, as `[B, positions]`.
-    pub fn gather_rows(&self, data: &[f32], positions: usize, columns: usize) -> Vec<f32> {
-        let mut out = vec![0.0; self.boards * positions];
-        for (offset, &x) in self.row_offsets(positions).zip(data.iter().step_by(columns)) {
-            out[offset] = x;
+    /// The outputs of `[points, rows, columns]` in chunks, as `[B, outputs]`.
+    pub fn read_points(&self, data: &[f32], points: PointLogits, columns: usize) -> Vec<f32> {
+        let mut out = vec![0.0; self.boards * points.num_logits()];
+        for (offset, rows, board) in self.point_offsets(points, columns) {
+            let channel = |channel: usize, point: usize| data[offset + point * rows * columns + channel];
+            points.read(channel, &mut out[board * points.num_logits()..][..points.num_logits()]);
         }
         out
     }
 
-    /// The reverse of [`BatchSplit::gather_rows`], 0 in the other columns.
-    pub fn scatter_rows(&self, rows: &[f32], positions: usize, columns: usize) -> Vec<f32> {
-        let mut out = vec![0.0; rows.len() * columns];
-        for (offset, x) in self.row_offsets(positions).zip(out.iter_mut().step_by(columns)) {
-            *x = rows[offset];
+    /// The gradient `[points, rows, columns]` in chunks for that of the outputs `[B, outputs]`, 0 in the padding.
+    pub fn point_gradient(&self, d: &[f32], points: PointLogits, columns: usize) -> Vec<f32> {
+        let mut out = vec![0.0; self.boards * points.points() * columns];
+        for (offset, rows, board) in self.point_offsets(points, columns) {
+            let d = &d[board * points.num_logits()..][..points.num_logits()];
+            for point in 0..points.points() {
+                let row = &mut out[offset + point * rows * columns..][..points.channels()];
+                row.iter_mut().enumerate().for_each(|(channel, x)| *x = points.gradient(d, channel, point));
+            }
         }
         out
     }
 
-    /// The index in `[B, positions]` of every row in the chunks' order.
-    fn row_offsets(&self, positions: usize) -> impl Iterator<Item = usize> {
+    /// For every board the index of its first row in `[points, rows, columns]` in chunks, the rows of its chunk, and its number.
+    fn point_offsets(
+        &self,
+        points: PointLogits,
+        columns: usize,
+    ) -> impl Iterator<Item = (usize, usize, usize)> {
         let chunks = self.partitions.iter().flat_map(|partition| self.chunks(partition));
         chunks.flat_map(move |boards| {
-            (0..positions).flat_map(move |p| boards.clone().map(move |board| board * positions + p))
+            let (first, rows) = (boards.start, boards.len());
+            boards.map(move |board| ((first * points.points() + board - first) * columns, rows, board))
         })
     }
 

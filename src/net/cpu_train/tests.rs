@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::{Arch, ValueHead};
-use crate::game::{ObsShape, Target, TargetKind, TargetShape};
+use crate::game::{ObsShape, PointActions, PointOrder, Target, TargetKind, TargetShape};
 use crate::isa::Isa;
 use crate::model::{Array, NetSpec, Weights};
 use crate::net::candle::{BatchNormMode, CandleNet};
@@ -38,6 +38,12 @@ fn wdl(spec: NetSpec) -> NetSpec {
     NetSpec { value_head: ValueHead::Wdl, num_players: 2, zero_sum_pair: true, ..spec }
 }
 
+/// The same network with logits at points: `planes` at each in this order, and `others` at none.
+fn at_points(spec: NetSpec, order: PointOrder, planes: usize, others: usize) -> NetSpec {
+    let num_actions = planes * spec.obs.height * spec.obs.width + others;
+    NetSpec { num_actions, point_actions: Some(PointActions { planes, order }), ..spec }
+}
+
 /// A target for each point, and a vector.
 fn auxiliary() -> Vec<Target> {
     vec![
@@ -58,6 +64,9 @@ fn specs() -> Vec<NetSpec> {
         NetSpec { global_pool: 5, ..spec(Arch::Resnet, 2, 20, (2, 3, 4)) },
         NetSpec { se: 6, ..spec(Arch::Resnet, 2, 20, (2, 3, 4)) },
         NetSpec { global_pool: 16, se: 3, ..spec(Arch::Resnet, 1, 33, (5, 2, 7)) },
+        at_points(spec(Arch::Resnet, 1, 20, (5, 2, 7)), PointOrder::Rows, 1, 1),
+        at_points(spec(Arch::Resnet, 0, 33, (2, 3, 4)), PointOrder::Columns, 19, 0),
+        at_points(wdl(spec(Arch::Resnet, 1, 20, (3, 5, 3))), PointOrder::Columns, 3, 2),
         spec(Arch::Mlp, 2, 36, (7, 3, 2)),
         NetSpec { auxiliary: auxiliary(), ..spec(Arch::Resnet, 1, 20, (5, 2, 7)) },
         NetSpec { auxiliary: auxiliary(), ..spec(Arch::Mlp, 1, 20, (7, 3, 2)) },
@@ -72,7 +81,12 @@ fn weights(spec: &NetSpec) -> Weights {
     let mut rng = Key::new(5, Purpose::Evaluation).stream();
     let mut weights = spec.model().expect("a network").initial_weights(5);
     for (name, Array { shape, data }) in &mut weights {
-        let scale = if name.contains("out") || name.contains("policy.linear") { 3.0 } else { 1.0 };
+        let scale =
+            if name.contains("out") || name.contains("policy.linear") || name.contains("policy.points") {
+                3.0
+            } else {
+                1.0
+            };
         for x in data {
             *x = *x * scale + if shape.len() == 1 { 0.3 * rng.uniform() } else { 0.0 };
         }

@@ -112,26 +112,33 @@ impl Packer {
 
     /// Policy layer and value head's hidden layer as one on a whole board: input p R + c is channel c of square p, in rows of
     /// R channels; policy channels come before value channels (resnet), or both read the same (perceptron). An edge network's
-    /// has no logits and reads one row, the mean over all edges.
+    /// has no logits and reads one row, the mean over all edges. A policy layer at points is one whose other weights are 0.
     fn dense(&mut self, layers: &ForwardLayers, folded: &FoldedTower) -> LayerOffsets {
         let (layer, logits) = (&layers.dense, layers.dense_logits);
         let FoldedTower { heads, policy, hidden, .. } = folded;
         let first_of_hidden = if heads.is_some() { policy.inputs } else { 0 };
         let row = layer.spec.inputs / hidden.taps;
+        let points = layers.model.point_logits();
+        let logit = |action: usize, square: usize, channel: usize| match points {
+            None => policy.weight(action, square, channel),
+            Some(points) => points
+                .source(action, square)
+                .map_or(0.0, |(output, factor)| factor * policy.weight(output, 0, channel)),
+        };
         let weight = |output: usize, _: usize, input: usize| {
             let (square, channel) = (input / row, input % row);
-            let (of, output, first) = if output < logits {
-                (policy, output, 0)
-            } else {
-                (hidden, output - logits, first_of_hidden)
-            };
-            match channel.checked_sub(first) {
-                Some(channel) if channel < of.inputs => of.weight(output, square, channel),
+            if output < logits {
+                return if channel < policy.inputs { logit(output, square, channel) } else { 0.0 };
+            }
+            match channel.checked_sub(first_of_hidden) {
+                Some(channel) if channel < hidden.inputs => hidden.weight(output - logits, square, channel),
                 _ => 0.0,
             }
         };
         let words = layer.pack(layer.spec.inputs, weight);
-        let bias = [&policy.bias[..logits], &hidden.bias[..]].concat();
+        let mut bias = policy.bias.clone();
+        bias.resize(logits, 0.0);
+        let bias = [bias, hidden.bias.clone()].concat();
         let offsets = LayerOffsets { weights: self.push(&words), ..LayerOffsets::default() };
         LayerOffsets { bias: self.push(&layer.by_channel(&bias)), ..offsets }
     }

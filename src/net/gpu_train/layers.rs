@@ -2,6 +2,7 @@
 //! read. Columns of every array are padded to whole vectors.
 
 use super::constants::{CHUNK, NOWHERE, SCRATCH_ROWS, VEC};
+use super::logits::LogitLayout;
 use crate::device_struct::device_struct;
 use crate::error::{Error, Result};
 use crate::model::{
@@ -127,6 +128,8 @@ pub struct TrainLayers {
     pub tail: Norm,
     /// Logits.
     pub policy: TrainLayer,
+    /// Where they are among its outputs.
+    pub logits: LogitLayout,
     /// Hidden layer of the values.
     pub hidden: TrainLayer,
     /// Values before the hyperbolic tangent.
@@ -202,6 +205,9 @@ impl TrainLayers {
         let units = tower.layers.iter().map(|layer| build.unit(layer)).collect();
         let tail = build.norm(&tower.tail);
         let policy = build.linear(&policy_head.out);
+        let stride = policy.forward.columns;
+        let logits = policy_head.points.map(|points| LogitLayout::at_points(points, stride));
+        let logits = logits.unwrap_or(LogitLayout::dense(model.num_actions()));
         let hidden = build.linear(hidden);
         let values = build.linear(&value_head.out);
         let graph = tower.edges.as_ref().map(|edges| build.graph(edges, &tower.layers));
@@ -211,6 +217,7 @@ impl TrainLayers {
             units,
             tail,
             policy,
+            logits,
             hidden,
             values,
             graph,
@@ -263,11 +270,6 @@ impl TrainLayers {
             n if n == units + 3 => &self.values,
             n => &self.at_vertices()[n - units - 4],
         }
-    }
-
-    /// Distance between two logits of a sample, in numbers: the columns of a layer that makes one at every position.
-    pub fn logit_stride(&self) -> u32 {
-        if self.policy.positions > 1 { self.policy.forward.columns } else { 1 }
     }
 
     /// All normalisations, from input to output.

@@ -4,6 +4,7 @@
 pub(crate) mod constants; // shared with the kernels
 pub mod blocks; // parameter blocks of the kernels
 pub(crate) mod layers; // the layers of a network in training
+pub(crate) mod logits; // where the logits are in a row
 mod tiling; // the tiles of a product
 pub(crate) mod arrays; // the arrays of a pass
 pub(crate) mod process_group; // the communicator of the devices
@@ -13,4 +14,5 @@ mod pooling; // biases and scales of channels out of a whole board
 
 pub use arrays::Samples;
 pub use layers::{LinearShape, TrainLayer, TrainLayers, check_heads};
+pub use logits::LogitLayout;
 pub use tiling::Tiling;

@@ -11,6 +11,7 @@ use crate::net::gpu_train::blocks::{
 };
 use crate::net::gpu_train::constants;
 use crate::net::gpu_train::layers::LinearShape;
+use crate::net::gpu_train::logits::LogitLayout;
 
 /// Types of the addresses that Rust does not define.
 const PREAMBLE: &str = "
@@ -32,6 +33,7 @@ fn generated_header_of_the_training_kernels_is_up_to_date() {
         LinearShape::definition().base("LinearShapeFields"),
         Settings::definition(),
         UpdateReport::definition(),
+        LogitLayout::definition(),
         LossBlock::definition(),
         Activation::definition(),
         LinearBlock::definition(),

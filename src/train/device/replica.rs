@@ -253,9 +253,8 @@ impl<D: Device> Replica<D> {
             players: plan.spec.num_players as u32,
             outputs: plan.spec.num_values() as u32,
             logit_width: width(&plan.layers.policy),
-            logit_stride: plan.layers.logit_stride(),
+            layout: plan.layers.logits,
             value_width: width(&plan.layers.values),
-            padding: [0; 4],
         };
         self.device.launch("sample_losses", warps(arrays.boards), &[Arg::of(&block)])?;
         let args = [

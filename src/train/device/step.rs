@@ -3,6 +3,7 @@
 use crate::config::{OptimizerKind, TrainConfig, TrainPrecision};
 use crate::device_struct::device_struct;
 use crate::error::{Error, Result};
+use crate::net::gpu_train::LogitLayout;
 use crate::train::optimizer::{EPS, UpdateRule};
 use bytemuck::{NoUninit, Pod, Zeroable};
 
@@ -117,12 +118,10 @@ device_struct! {
         pub outputs: u32,
         /// Numbers in a row of the logits.
         pub logit_width: u32,
-        /// Logit i of a row is at i * `logit_stride`.
-        pub logit_stride: u32,
+        /// Where the logits are in a row.
+        pub layout: LogitLayout,
         /// Numbers in a row of the values.
         pub value_width: u32,
-        /// Up to a multiple of 8 bytes, as CUDA pads a struct that has addresses.
-        pub padding: [u8; 4] as "",
     }
 }
 

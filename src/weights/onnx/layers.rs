@@ -66,6 +66,7 @@ impl<'a> LayerWriter<'a> {
                 let over_edges = [Attribute::Ints("axes", &[2]), Attribute::Int("keepdims", 0)];
                 Ok(self.graph.node("ReduceMean", &name, &[&x], &over_edges))
             }
+            LayerKind::PointLogits(actions) => Ok(self.point_logits(index, actions)),
             LayerKind::GlobalPoolBias { pooled } => self.global_pool_bias(index, pooled),
             LayerKind::SqueezeExcite { .. } => self.squeeze_excite(index),
         }

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use vecaz::Error;
 use vecaz::config::Arch;
 use vecaz::device::{Device, Limits};
-use vecaz::game::ObsShape;
+use vecaz::game::{ObsShape, PointActions, PointOrder};
 use vecaz::model::{NetSpec, Weights};
 use vecaz::net::gpu::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::net::gpu::{Arithmetic, DeviceForward, ElementType, ForwardPlan};
@@ -47,6 +47,12 @@ fn resnet([planes, height, width]: [usize; 3], blocks: usize, channels: usize) -
         zero_sum_pair: true,
         ..NetSpec::default()
     }
+}
+
+/// The same network with logits at points: `planes` at each in this order, and `others` at none.
+fn at_points(spec: NetSpec, order: PointOrder, planes: usize, others: usize) -> NetSpec {
+    let num_actions = planes * spec.obs.height * spec.obs.width + others;
+    NetSpec { num_actions, point_actions: Some(PointActions { planes, order }), ..spec }
 }
 
 fn mlp(features: usize, blocks: usize, channels: usize) -> NetSpec {
@@ -171,6 +177,8 @@ fn cases() -> Vec<Case> {
         case(resnet([2, 3, 4], 1, 130), 3, 7),
         case(NetSpec { global_pool: 6, ..resnet([2, 6, 7], 2, 20) }, 7, 17),
         case(NetSpec { se: 5, ..resnet([3, 5, 9], 2, 33) }, 5, 18),
+        case(at_points(resnet([3, 5, 9], 1, 20), PointOrder::Rows, 1, 1), 5, 31),
+        case(at_points(resnet([2, 6, 7], 1, 20), PointOrder::Columns, 5, 2), 7, 32),
         case(NetSpec { global_pool: 40, se: 3, ..resnet([2, 3, 4], 1, 130) }, 3, 19),
         case(mlp(31, 2, 37), 9, 8),
         case(mlp(200, 1, 130), 33, 9),

@@ -9,7 +9,7 @@ mod updates;
 
 use crate::host_device::HostDevice;
 use vecaz::config::{Arch, TrainConfig};
-use vecaz::game::ObsShape;
+use vecaz::game::{ObsShape, PointActions, PointOrder};
 use vecaz::model::{Array, NetSpec, Weights};
 use vecaz::rng::{Key, Purpose};
 use vecaz::train::device::DeviceTrainer;
@@ -48,6 +48,9 @@ fn specs() -> Vec<NetSpec> {
         NetSpec { global_pool: 7, ..spec(Arch::Resnet) },
         NetSpec { se: 5, ..spec(Arch::Resnet) },
         NetSpec { global_pool: 8, se: 3, channels: 34, blocks: 1, ..spec(Arch::Resnet) },
+        at_points(PointOrder::Rows, 1, 2),
+        at_points(PointOrder::Columns, 18, 1),
+        at_points(PointOrder::Columns, 2, 0),
         spec(Arch::Mlp),
         NetSpec { blocks: 0, channels: 66, ..spec(Arch::Mlp) },
         on_edges(5, spec(Arch::Edge)),
@@ -58,6 +61,13 @@ fn specs() -> Vec<NetSpec> {
         ),
         on_edges(4, NetSpec { blocks: 0, channels: 12, ..spec(Arch::Edge) }),
     ]
+}
+
+/// A network with logits at points: `planes` at each in this order, and `others` at none.
+fn at_points(order: PointOrder, planes: usize, others: usize) -> NetSpec {
+    let spec = spec(Arch::Resnet);
+    let num_actions = planes * spec.obs.height * spec.obs.width + others;
+    NetSpec { num_actions, point_actions: Some(PointActions { planes, order }), ..spec }
 }
 
 /// The same on the edges of K_n.
@@ -95,7 +105,8 @@ fn weights(spec: &NetSpec) -> Weights {
     let mut rng = Key::new(5, Purpose::Evaluation).stream();
     let mut weights = spec.model().expect("a network").initial_weights(5);
     for (name, Array { shape, data }) in &mut weights {
-        let scale = if name.contains("out") || name.contains("policy.linear") { 3.0 } else { 1.0 };
+        let is_output = ["out", "policy.linear", "policy.points"].iter().any(|part| name.contains(part));
+        let scale = if is_output { 3.0 } else { 1.0 };
         for x in data {
             *x = *x * scale + if shape.len() == 1 { 0.3 * rng.uniform() } else { 0.0 };
         }

@@ -1,0 +1,62 @@
+//! The law of actions at the points of a board.
+
+use super::law::{Law, equal, holds};
+use super::trail::Trail;
+use super::walk::{observe, some_symmetries, walk};
+use crate::game::{Game, ObsShape, PointActions, Sizes};
+
+/// A symmetry moves an action and what an observation shows at its point alike.
+pub(super) fn actions_are_at_their_points<G: Game>(game: &G, trail: &Trail) -> Law {
+    let sizes = game.sizes();
+    let Some(actions) = sizes.point_actions else { return Ok(()) };
+    let ObsShape { channels, height, width } = sizes.obs;
+    let points = height * width;
+    holds!(
+        (1..=sizes.num_actions).contains(&(actions.planes * points)),
+        "point_actions has {} actions at each of {points} points, num_actions is {}",
+        actions.planes,
+        sizes.num_actions
+    );
+    walk(game, trail, |position, rng| {
+        for symmetry in some_symmetries(sizes.num_symmetries, rng) {
+            let to = images_of_points(game, &sizes, actions, symmetry)?;
+            let image = game.transform(&position.state, symmetry);
+            for player in 0..sizes.num_players as u8 {
+                let seen = observe(game, &position.state, player);
+                let of_image = observe(game, &image, game.transform_player(player, symmetry));
+                for (channel, point) in (0..channels).flat_map(|c| (0..points).map(move |p| (c, p))) {
+                    equal!(
+                        of_image[channel * points + to[point]],
+                        seen[channel * points + point],
+                        "channel {channel} of what player {player} sees at point {point}, which symmetry {symmetry} \
+                         moves to point {} with its actions",
+                        to[point]
+                    );
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The point to which a symmetry moves the actions of each point. `[points]`
+fn images_of_points<G: Game>(
+    game: &G,
+    sizes: &Sizes,
+    PointActions { planes, order }: PointActions,
+    symmetry: u64,
+) -> Result<Vec<usize>, String> {
+    let board = [sizes.obs.height, sizes.obs.width];
+    let image = |point: usize| {
+        let first = order.number(point, board) * planes;
+        let mut numbers = (first..first + planes)
+            .map(|action| usize::from(game.transform_action(action as u16, symmetry)) / planes);
+        let number = numbers.next().unwrap_or_default();
+        holds!(
+            number < board[0] * board[1] && numbers.all(|other| other == number),
+            "symmetry {symmetry} does not move the actions of point {point} to one point"
+        );
+        Ok(order.point(number, board))
+    };
+    (0..board[0] * board[1]).map(image).collect()
+}
