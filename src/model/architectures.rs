@@ -56,7 +56,8 @@ fn check_pooling(spec: &NetSpec) -> Result<()> {
 /// Refuses logits at points outside a residual network, and more of them than actions.
 fn check_policy(spec: &NetSpec) -> Result<()> {
     let refused = |expected: &str| Err(Error::config("net.policy_head", PolicyHead::Points, expected));
-    let at_points = |actions: PointActions| actions.planes.saturating_mul(spec.obs.height * spec.obs.width);
+    let (height, width) = (spec.obs.height, spec.obs.width);
+    let at_points = |actions: PointActions| actions.planes.saturating_mul(height).saturating_mul(width);
     match spec.point_actions {
         Some(_) if spec.arch != Arch::Resnet => refused("dense, or net.arch = \"resnet\""),
         Some(actions) if !(1..=spec.num_actions).contains(&at_points(actions)) => {
