@@ -141,10 +141,13 @@ fn files(name: &str, kind: Kind, sources: &Path) -> Vec<(&'static str, String)> 
         "//! The laws that every game keeps; a failure names the law and the actions that led to it.\n\n#[test]\nfn the_laws_hold() {{\n    \
          vecaz::contract::check::<{name}::game::Rules>().unwrap();\n}}\n"
     );
+    let net = match kind {
+        Kind::Board => "arch = \"resnet\"\npolicy_head = \"points\"",
+        _ => "arch = \"mlp\"",
+    };
     let config = format!(
         "# Settings of training, built into the program. `cargo run --release -- config` lists all keys.\n\n\
-         [game]\nname = \"{name}\"\n\n[net]\narch = \"{}\n\n[search]\nsimulations = 32\n",
-        if kind == Kind::Board { "resnet\"\npolicy_head = \"points\"" } else { "mlp\"" }
+         [game]\nname = \"{name}\"\n\n[net]\n{net}\n\n[search]\nsimulations = 32\n"
     );
     let name_lines = format!(
         "    const NAME: &'static str = \"{name}\";\n    const CONFIGS: &'static [NamedText] =\n        \

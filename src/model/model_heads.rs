@@ -16,11 +16,12 @@ impl Model {
         self.played(HeadRole::Policy)
     }
 
-    /// Where the logits come from, if a layer with the same weights at every point of the board makes them.
+    /// Where the logits come from, if a layer with the same weights at every point of the board, or at every edge, makes them.
     pub fn point_logits(&self) -> Option<PointLogits> {
         let Layer { kind, inputs, .. } = &self.layers[self.policy()];
         match *kind {
             LayerKind::PointLogits(actions) => Some(self.layers[inputs[0]].shape.point_logits(actions)),
+            LayerKind::Flatten => Some(self.layers[inputs[0]].shape.one_logit_each()),
             _ => None,
         }
     }

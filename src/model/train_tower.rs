@@ -215,8 +215,7 @@ impl Linears<'_> {
     /// The heads, which read the tail with the groups `row`.
     fn heads(&self, tower: &Tower, stream: ActivationShape, row: &[usize]) -> Vec<TrainHead> {
         let one_each = stream.one_logit_each();
-        let on_edges = matches!(stream, ActivationShape::Edges { .. });
-        let points = self.model.point_logits().or(on_edges.then_some(one_each));
+        let points = self.model.point_logits();
         let per_logit = if points.is_some() { Connectivity::Pointwise } else { Connectivity::Flatten };
         let policy = of_tail(self.linear(&[tower.policy], per_logit, row), points);
         let auxiliary = tower.auxiliary.iter().enumerate().map(|(number, head)| {
@@ -226,6 +225,7 @@ impl Linears<'_> {
             let out = TrainLinear { group, ..self.linear(&[head.out], connectivity, row) };
             of_tail(out, per_point.then_some(one_each))
         });
+        let on_edges = matches!(stream, ActivationShape::Edges { .. });
         [policy, self.value(tower, on_edges, row)].into_iter().chain(auxiliary).collect()
     }
 

@@ -103,27 +103,7 @@ impl<'a> Tuning<'a> {
     /// changes may gain together what neither does alone. `best` if there is none.
     fn change_two(&mut self, best: Vec<usize>) -> Result<Vec<usize>> {
         let fastest = self.rate(&best)?;
-        let ratio = |at: &[usize]| {
-            self.tried.iter().find(|tried| tried.at == at).map_or(1.0, |tried| tried.rate() / fastest)
-        };
-        let mut changes: Vec<(f64, Vec<usize>)> = Vec::new();
-        for (axis, other) in (0..best.len()).flat_map(|axis| (0..axis).map(move |other| (axis, other))) {
-            let counts = [axis, other].map(|axis| self.axes[axis].values.len());
-            for (i, j) in (0..counts[0]).flat_map(|i| (0..counts[1]).map(move |j| (i, j))) {
-                if i == best[axis] || j == best[other] {
-                    continue;
-                }
-                let [mut one, mut two] = [best.clone(), best.clone()];
-                (one[axis], two[other]) = (i, j);
-                let expected = ratio(&one) * ratio(&two);
-                one[other] = j;
-                if expected >= PROMISING && self.tried.iter().all(|tried| tried.at != one) {
-                    changes.push((expected, one));
-                }
-            }
-        }
-        changes.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        for (_, change) in changes {
+        for change in self.promising(&best, fastest) {
             if self.meter.is_over(self.reserve()) {
                 break;
             }
@@ -132,6 +112,35 @@ impl<'a> Tuning<'a> {
             }
         }
         Ok(best)
+    }
+
+    /// The combinations that differ from `best` by two settings and were not measured, those first whose changes by themselves keep most
+    /// of its rate `fastest`; a change that was not measured by itself keeps all.
+    fn promising(&self, best: &[usize], fastest: f64) -> Vec<Vec<usize>> {
+        let known = |at: &[usize]| self.tried.iter().find(|tried| tried.at == at);
+        let with = |changes: &[(usize, usize)]| {
+            let mut at = best.to_vec();
+            changes.iter().for_each(|&(axis, index)| at[axis] = index);
+            at
+        };
+        let of_axis =
+            |axis: usize| (0..self.axes[axis].values.len()).filter(move |&index| index != best[axis]);
+        let mut found: Vec<(f64, Vec<usize>)> = Vec::new();
+        for (first, second) in
+            (0..best.len()).flat_map(|second| (0..second).map(move |first| (first, second)))
+        {
+            for (i, j) in of_axis(first).flat_map(|i| of_axis(second).map(move |j| (i, j))) {
+                let changes = [(first, i), (second, j)];
+                let kept =
+                    changes.map(|change| known(&with(&[change])).map_or(1.0, |one| one.rate() / fastest));
+                let (expected, both) = (kept[0] * kept[1], with(&changes));
+                if expected >= PROMISING && known(&both).is_none() {
+                    found.push((expected, both));
+                }
+            }
+        }
+        found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        found.into_iter().map(|(_, at)| at).collect()
     }
 
     /// Measures every combination, the start first, until the meter is over, and returns all that were measured, the one to take first.

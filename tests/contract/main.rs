@@ -3,6 +3,7 @@
 //!
 //! A new game needs no line here.
 
+mod as_inside;
 mod broken;
 mod leak;
 mod nim;

@@ -120,7 +120,7 @@ impl Net {
             stream_row,
             act_row: stream_row / tower.out,
             head_row: heads.next_multiple_of(self.kernel_set.full.lanes),
-            logits_row: self.logits_at_points().map_or(0, PointLogits::channels),
+            logits_row: model.point_logits().map_or(0, PointLogits::channels),
             hidden_row: model.outputs(self.tower.hidden).next_multiple_of(self.kernel_set.full.lanes),
             value_row: model.outputs(self.tower.values),
             vertices,
@@ -128,12 +128,6 @@ impl Net {
             pooling_scratch: pooled().map(FusedPooling::scratch_len).max().unwrap_or(0),
             overread,
         }
-    }
-
-    /// Where the logits are, if one layer makes some at each position.
-    pub(super) fn logits_at_points(&self) -> Option<PointLogits> {
-        let edges = self.packed.messages.as_ref().map(|_| self.model.layers[self.tower.stem].shape);
-        self.model.point_logits().or(edges.map(ActivationShape::one_logit_each))
     }
 
     /// Boards that a chunk is best a multiple of: in strips two, for two equal matrices, else the rows of one matrix.

@@ -208,7 +208,7 @@ impl Net {
                 }
                 _ => (a, a),
             };
-            match self.logits_at_points() {
+            match self.model.point_logits() {
                 _ if logits.start.is_null() => {}
                 Some(_) => self.point_logits(boards, policy, [by_point, logits]),
                 None => packed.policy.run(boards, buffers(policy, logits)),
@@ -221,14 +221,14 @@ impl Net {
     /// The policy layer at each position, then logits by board.
     ///
     /// # Safety
-    /// As for `tower`; the network has [`Net::logits_at_points`].
+    /// As for `tower`; the network has [`Model::point_logits`](crate::model::Model::point_logits).
     pub(super) unsafe fn point_logits(
         &self,
         boards: usize,
         source: RowLayout,
         [by_point, logits]: [RowLayout; 2],
     ) {
-        let Some(points) = self.logits_at_points() else { return };
+        let Some(points) = self.model.point_logits() else { return };
         // SAFETY: the kernel contract; rows of `by_point` and `logits` have no padding.
         unsafe {
             let buffers = Buffers { source, stream: by_point, out: by_point, ends: RowLayout::NONE };

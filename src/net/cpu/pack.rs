@@ -126,8 +126,8 @@ impl Packer<'_> {
         match (heads, &self.edges) {
             (Some(_), _) => {
                 let policy = match policy.taps {
-                    taps if taps == hidden.taps => self.linear(policy, full, logits, 1.0),
-                    _ => self.at_points(policy, full),
+                    1 => self.at_points(policy, full),
+                    _ => self.linear(policy, full, logits, 1.0),
                 };
                 [policy, self.linear(hidden, full, relu, 1.0)]
             }
