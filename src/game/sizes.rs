@@ -32,8 +32,8 @@ pub struct Sizes {
     pub num_players: usize,
     /// A: actions of the policy head.
     pub num_actions: usize,
-    /// Where the actions are points of the board of `obs`: a network may then have the same weights at every point
-    /// (`net.policy_head`).
+    /// How actions are numbered where they are points of the board of `obs`: a network may then have the same weights at every point
+    /// (`net.policy_head`). None where actions are something else.
     pub point_actions: Option<PointActions>,
     /// The most actions legal in one state.
     pub max_legal: usize,

@@ -234,11 +234,7 @@ impl Net {
             let buffers = Buffers { source, stream: by_point, out: by_point, ends: RowLayout::NONE };
             self.packed.policy.run(boards, buffers);
             let rows: &[f32] = slice(by_point, points.points(), boards);
-            let by_board: &mut [f32] = slice(logits, 1, boards);
-            for (board, logits) in by_board.chunks_exact_mut(points.num_logits()).enumerate() {
-                let row = |point: usize| (point * boards + board) * points.channels();
-                points.read(|channel, point| rows[row(point) + channel], logits);
-            }
+            points.read(rows, points.channels(), slice(logits, 1, boards));
         }
     }
 

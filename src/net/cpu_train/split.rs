@@ -51,38 +51,29 @@ impl BatchSplit {
 
     /// The outputs of `[points, rows, columns]` in chunks, as `[B, outputs]`.
     pub fn read_points(&self, data: &[f32], points: PointLogits, columns: usize) -> Vec<f32> {
-        let mut out = vec![0.0; self.boards * points.num_logits()];
-        for (offset, rows, board) in self.point_offsets(points, columns) {
-            let channel = |channel: usize, point: usize| data[offset + point * rows * columns + channel];
-            points.read(channel, &mut out[board * points.num_logits()..][..points.num_logits()]);
+        let (floats, outputs) = (points.points() * columns, points.num_logits());
+        let mut out = vec![0.0; self.boards * outputs];
+        for boards in self.all_chunks() {
+            let rows = &data[boards.start * floats..boards.end * floats];
+            points.read(rows, columns, &mut out[boards.start * outputs..boards.end * outputs]);
         }
         out
     }
 
     /// The gradient `[points, rows, columns]` in chunks for that of the outputs `[B, outputs]`, 0 in the padding.
     pub fn point_gradient(&self, d: &[f32], points: PointLogits, columns: usize) -> Vec<f32> {
-        let mut out = vec![0.0; self.boards * points.points() * columns];
-        for (offset, rows, board) in self.point_offsets(points, columns) {
-            let d = &d[board * points.num_logits()..][..points.num_logits()];
-            for point in 0..points.points() {
-                let row = &mut out[offset + point * rows * columns..][..points.channels()];
-                row.iter_mut().enumerate().for_each(|(channel, x)| *x = points.gradient(d, channel, point));
-            }
+        let (floats, outputs) = (points.points() * columns, points.num_logits());
+        let mut out = vec![0.0; self.boards * floats];
+        for boards in self.all_chunks() {
+            let d_rows = &mut out[boards.start * floats..boards.end * floats];
+            points.gradient(&d[boards.start * outputs..boards.end * outputs], columns, d_rows);
         }
         out
     }
 
-    /// For every board the index of its first row in `[points, rows, columns]` in chunks, the rows of its chunk, and its number.
-    fn point_offsets(
-        &self,
-        points: PointLogits,
-        columns: usize,
-    ) -> impl Iterator<Item = (usize, usize, usize)> {
-        let chunks = self.partitions.iter().flat_map(|partition| self.chunks(partition));
-        chunks.flat_map(move |boards| {
-            let (first, rows) = (boards.start, boards.len());
-            boards.map(move |board| ((first * points.points() + board - first) * columns, rows, board))
-        })
+    /// Boards of each chunk of all partitions, in order.
+    fn all_chunks(&self) -> impl Iterator<Item = Range<usize>> {
+        self.partitions.iter().flat_map(|partition| self.chunks(partition))
     }
 
     /// Mutable [`BatchSplit::parts`]; `data` may be longer.
