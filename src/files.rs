@@ -7,6 +7,7 @@ pub use replace::{is_held, remove_folder, rename, sync_folder};
 pub use text::NotUtf8;
 
 use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -159,9 +160,21 @@ pub fn create_subfolder(path: &Path) -> Result<()> {
     }
 }
 
+/// Gives the regular file `path`, which nobody changes, the further name `to`; where the file system has no hard links, copies it.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn link_or_copy(path: &Path, to: &Path) -> Result<()> {
+    let copy = |_| {
+        fs::copy(path, to)?;
+        File::options().write(true).open(to)?.sync_all()
+    };
+    fs::hard_link(path, to).or_else(copy).map_err(|e| Error::io("copying", path, e))
+}
+
 /// Size and CRC-32C (Castagnoli) of a file or of its beginning. Not the CRC-32 of zip: a file that ends with its own CRC-32, as
 /// `progress.bin` does, has the same CRC-32 whatever its content.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileDigest {
     /// Bytes.
     pub size: u64,

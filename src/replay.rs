@@ -3,21 +3,20 @@
 //! network only its list of heads.
 
 mod baselines;
+mod segment;
 mod targets;
 mod train_batch;
 
 use crate::batch::ErasedRules;
-use crate::error::{Error, Result};
 use crate::game::Sizes;
 use crate::model::{POLICY, VALUES};
-use crate::play::{Sample, is_policy, is_value};
+use crate::play::Sample;
 use crate::rng::{Key, Purpose};
 use rayon::prelude::*;
-use std::collections::HashMap;
-use std::path::Path;
 use targets::CHUNK;
 
 pub use baselines::Baselines;
+pub use segment::Segment;
 pub use targets::{GameTarget, TargetList};
 pub use train_batch::{TargetColumns, TrainBatch};
 
@@ -151,13 +150,7 @@ impl Replay {
         let (e, p) = (self.sizes.max_legal, self.sizes.num_players);
         let at = (self.added % self.capacity as u64) as usize;
         if at == self.players.len() {
-            self.states.resize((at + 1) * self.state_size, 0);
-            self.players.push(0);
-            self.num_legal.push(0);
-            self.actions.resize((at + 1) * e, 0);
-            self.policy.resize((at + 1) * e, 0.0);
-            self.values.resize((at + 1) * p, 0.0);
-            self.ends.resize((at + 1) * end_size, 0);
+            self.resize(at + 1);
         }
         self.ends[at * end_size..][..end_size].copy_from_slice(&end[..end_size]);
         let n = sample.actions.len();
@@ -170,6 +163,18 @@ impl Replay {
         self.policy[at * e + n..(at + 1) * e].fill(0.0);
         self.values[at * p..][..p].copy_from_slice(&sample.values);
         self.added += 1;
+    }
+
+    /// Sets the number of rows; new ones are 0.
+    fn resize(&mut self, rows: usize) {
+        let (e, p, end_size) = (self.sizes.max_legal, self.sizes.num_players, self.end_size());
+        self.states.resize(rows * self.state_size, 0);
+        self.players.resize(rows, 0);
+        self.num_legal.resize(rows, 0);
+        self.actions.resize(rows * e, 0);
+        self.policy.resize(rows * e, 0.0);
+        self.values.resize(rows * p, 0.0);
+        self.ends.resize(rows * end_size, 0);
     }
 
     /// Gathers a batch. The samples and symmetries drawn depend only on the seed and the batch's number.
@@ -257,113 +262,6 @@ impl Replay {
         for player in 0..p {
             let image = usize::from(game.transform_player(player as u8, symmetry));
             values[(image + p - observer) % p] = self.values[at * p + player];
-        }
-    }
-
-    /// Saves the arrays as one safetensors file.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
-    pub fn save(&self, path: &Path) -> Result<()> {
-        use safetensors::tensor::{Dtype, TensorView, serialize};
-        let r = self.len();
-        let (e, p) = (self.sizes.max_legal, self.sizes.num_players);
-        let added = self.added.to_le_bytes();
-        let mut views: Vec<(&str, Dtype, Vec<usize>, &[u8])> = vec![
-            ("actions", Dtype::U16, vec![r, e], bytemuck::cast_slice(&self.actions)),
-            ("added", Dtype::U64, vec![1], &added),
-            ("num_legal", Dtype::U16, vec![r], bytemuck::cast_slice(&self.num_legal)),
-            ("players", Dtype::U8, vec![r], &self.players),
-            ("policy", Dtype::F32, vec![r, e], bytemuck::cast_slice(&self.policy)),
-            ("states", Dtype::U8, vec![r, self.state_size], &self.states),
-            ("values", Dtype::F32, vec![r, p], bytemuck::cast_slice(&self.values)),
-        ];
-        if self.end_size() > 0 {
-            views.push(("ends", Dtype::U8, vec![r, self.state_size], &self.ends));
-        }
-        let mut tensors = Vec::with_capacity(views.len());
-        for (name, dtype, shape, bytes) in views {
-            let view =
-                TensorView::new(dtype, shape, bytes).map_err(|e| Error::format(path, e.to_string()))?;
-            tensors.push((name, view));
-        }
-        let bytes = serialize(tensors, None::<HashMap<String, String>>)
-            .map_err(|e| Error::format(path, e.to_string()))?;
-        crate::files::write_atomic(path, &bytes)
-    }
-
-    /// Loads a file that [`Replay::save`] wrote.
-    ///
-    /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] if the file is truncated, of another format, or of another game.
-    pub fn load(game: &dyn ErasedRules, capacity: usize, targets: TargetList, path: &Path) -> Result<Self> {
-        let bytes = crate::files::read_whole(path).map_err(|e| Error::io("reading", path, e))?;
-        let file = safetensors::SafeTensors::deserialize(&bytes)
-            .map_err(|e| Error::format(path, format!("not a whole replay file ({e})")))?;
-        let mut replay = Self::with_targets(game, capacity, targets);
-        let (e, p) = (replay.sizes.max_legal, replay.sizes.num_players);
-        let read = |name: &str, width: usize, size: usize| -> Result<Vec<u8>> {
-            let tensor =
-                file.tensor(name).map_err(|e| Error::format(path, format!("replay array {name}: {e}")))?;
-            let rows = tensor.shape().first().copied().unwrap_or(0);
-            if tensor.data().len() != rows * width * size {
-                let what = format!(
-                    "replay array {name} has shape {:?}, expected {width} entries per sample of this game",
-                    tensor.shape()
-                );
-                return Err(Error::format(path, what));
-            }
-            Ok(tensor.data().to_vec())
-        };
-        replay.players = read("players", 1, 1)?;
-        replay.states = read("states", replay.state_size, 1)?;
-        replay.num_legal = bytemuck::allocation::pod_collect_to_vec(&read("num_legal", 1, 2)?);
-        replay.actions = bytemuck::allocation::pod_collect_to_vec(&read("actions", e, 2)?);
-        replay.policy = bytemuck::allocation::pod_collect_to_vec(&read("policy", e, 4)?);
-        replay.values = bytemuck::allocation::pod_collect_to_vec(&read("values", p, 4)?);
-        if replay.end_size() > 0 {
-            replay.ends = read("ends", replay.state_size, 1)?;
-        }
-        let added: Vec<u64> = bytemuck::allocation::pod_collect_to_vec(&read("added", 1, 8)?);
-        replay.added = added.first().copied().unwrap_or(0);
-        replay.check(game, path)?;
-        Ok(replay)
-    }
-
-    fn check(&self, game: &dyn ErasedRules, path: &Path) -> Result<()> {
-        let r = self.len();
-        let expected = self.added.min(self.capacity as u64) as usize;
-        let (e, p) = (self.sizes.max_legal, self.sizes.num_players);
-        let fits = r == expected
-            && self.states.len() == r * self.state_size
-            && self.num_legal.len() == r
-            && self.actions.len() == r * e
-            && self.policy.len() == r * e
-            && self.values.len() == r * p
-            && self.ends.len() == r * self.end_size();
-        if !fits {
-            let what = format!("replay arrays are inconsistent: {r} samples, expected {expected}");
-            return Err(Error::format(path, what));
-        }
-        let wrong = (0..r).into_par_iter().find_first(|&at| {
-            let n = usize::from(self.num_legal[at]);
-            let values = &self.values[at * p..][..p];
-            !(n <= e
-                && self.actions[at * e..][..n]
-                    .iter()
-                    .all(|&action| usize::from(action) < self.sizes.num_actions)
-                && is_policy(&self.policy[at * e..][..n])
-                && usize::from(self.players[at]) < p
-                && values.iter().copied().all(is_value)
-                && game.is_valid(self.state_at(&self.states, at))
-                && (self.ends.is_empty() || game.is_valid(self.state_at(&self.ends, at))))
-        });
-        match wrong {
-            None => Ok(()),
-            Some(at) => Err(Error::format(
-                path,
-                format!("sample {at} of {r} is not a valid sample of {}", game.name()),
-            )),
         }
     }
 }

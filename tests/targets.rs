@@ -202,17 +202,22 @@ fn batches_have_the_ownership_of_their_samples_games() {
 fn a_saved_buffer_keeps_the_ends_of_games_and_one_without_them_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let game = &games()[2];
-    let path = folder.path().join("replay");
+    let files = |replay: &Replay| {
+        let segments = replay.segments(&[]).into_iter();
+        segments.map(|segment| (segment, folder.path().join(segment.file_name()))).collect::<Vec<_>>()
+    };
     let (replay, _) = filled(game, 60);
-    replay.save(&path).expect("saved");
-    let loaded = Replay::load(game.as_ref(), 60, list(game), &path).expect("loaded");
+    let saved = files(&replay);
+    saved.iter().for_each(|(segment, path)| replay.save(*segment, path).expect("saved"));
+    let loaded = Replay::load(game.as_ref(), 60, list(game), &saved).expect("loaded");
     let plan = BatchPlan { size: 40, seed: 3, number: 1, symmetries: Symmetries::Random };
     assert_eq!(loaded.batch(game.as_ref(), plan), replay.batch(game.as_ref(), plan));
     let mut plain = Replay::new(game.as_ref(), 60);
     let (positions, end) = random_game(game, 1);
     plain.push(&Sample { state: positions[0].clone(), values: vec![0.0; 2], ..Sample::default() }, &end);
-    plain.save(&path).expect("saved");
-    let error = Replay::load(game.as_ref(), 60, list(game), &path).err().expect("refused").to_string();
+    let saved = files(&plain);
+    saved.iter().for_each(|(segment, path)| plain.save(*segment, path).expect("saved"));
+    let error = Replay::load(game.as_ref(), 60, list(game), &saved).err().expect("refused").to_string();
     assert!(error.contains("replay array ends") && error.lines().count() == 1, "{error}");
 }
 

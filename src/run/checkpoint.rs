@@ -1,22 +1,23 @@
 //! Checkpoints: the whole state on which the next epoch depends, in a folder that is written atomically.
 //!
 //! `checkpoints/epoch-000012/` holds `weights.safetensors` (for other tools), `trainer.safetensors` (weights and the optimiser's
-//! moments), `replay.safetensors` and `progress.bin` (counters, games in progress and checksums of all four files). The folder
-//! is written under another name, synced, and renamed; it is valid once the run's manifest lists it.
+//! moments), the replay buffer in one or more files `replay-FIRST-END.safetensors` ([`Segment`]), and `progress.bin` (counters, games in
+//! progress and checksums of the other files). A file of the replay buffer that the checkpoint before has too is the same file under
+//! two names. The folder is written under another name, synced, and renamed; it is valid once the run's manifest lists it.
 
 use crate::backend::AnyGame;
 use crate::error::{Error, Result};
 use crate::files::{
-    FileDigest, create_subfolder, is_held, open_regular, read_whole, remove_folder, rename, sync_folder,
+    FileDigest, create_subfolder, is_held, link_or_copy, read_whole, remove_folder, rename, sync_folder,
     write_atomic,
 };
 use crate::net::Weights;
 use crate::play::GameSlot;
-use crate::replay::{Replay, TargetList};
+use crate::replay::{Replay, Segment, TargetList};
 use crate::weights::{NetFile, load_arrays, save_arrays};
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The counters of a run.
@@ -30,37 +31,35 @@ pub struct Counters {
     pub best: Option<(u64, f64)>,
 }
 
+/// The content of [`PROGRESS`].
 #[derive(Serialize, Deserialize)]
 struct SavedProgress {
     format: u32,
     game: String,
     counters: Counters,
     slots: Vec<GameSlot>,
+    /// The other files.
+    files: Vec<(String, FileDigest)>,
+    received: Vec<u8>,
 }
 
-/// CRC-32 of each of [`OTHERS`], stored after [`SavedProgress`] in its file.
-type Checksums = [u32; OTHERS.len()];
-
-const FORMAT: u32 = 2;
-/// The format of a run with workers: the record of received games is stored after [`Checksums`].
-const WITH_WORKERS: u32 = 3;
+const FORMAT: u32 = 4;
 /// Upper bound on the working seconds of a run: a thousand years.
 const MAX_SECONDS: f64 = 3.2e10;
-/// The previous format, without [`Checksums`].
-const WITHOUT_CHECKSUMS: u32 = 1;
 /// The folder of checkpoints in a run's folder.
 pub const FOLDER: &str = "checkpoints";
 const PROGRESS: &str = "progress.bin";
 const TRAINER: &str = "trainer.safetensors";
-const REPLAY: &str = "replay.safetensors";
 
 /// The network.
 pub const WEIGHTS: &str = "weights.safetensors";
 
-/// The files other than [`PROGRESS`].
-const OTHERS: [&str; 3] = [WEIGHTS, TRAINER, REPLAY];
-/// All files.
-const FILES: [&str; 4] = [WEIGHTS, TRAINER, REPLAY, PROGRESS];
+/// The files of the replay buffer in a checkpoint's folder, which the next checkpoint takes over where it can.
+#[derive(Clone, Debug, Default)]
+pub struct StoredReplay {
+    folder: PathBuf,
+    files: Vec<(Segment, FileDigest)>,
+}
 
 /// A loaded checkpoint.
 pub struct Checkpoint {
@@ -74,6 +73,8 @@ pub struct Checkpoint {
     pub trainer: Weights,
     /// The replay buffer.
     pub replay: Replay,
+    /// Its files.
+    pub stored: StoredReplay,
 }
 
 /// The state that a checkpoint stores.
@@ -88,6 +89,8 @@ pub struct CheckpointState<'a> {
     pub trainer: &'a Weights,
     /// The replay buffer.
     pub replay: &'a Replay,
+    /// Its files in the checkpoint before.
+    pub stored: &'a StoredReplay,
     /// The network, for other tools.
     pub network: &'a NetFile,
 }
@@ -106,9 +109,16 @@ fn file_name(epoch: u64, file: &str) -> String {
     format!("{FOLDER}/{}/{file}", name(epoch))
 }
 
-/// The paths of a checkpoint's files in the run's folder.
-pub fn file_names(epoch: u64) -> impl Iterator<Item = String> {
-    FILES.into_iter().map(move |file| file_name(epoch, file))
+/// The paths of the files of the checkpoint of `epoch` in the folder `dir` of its run.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn file_names(dir: &Path, epoch: u64) -> Result<Vec<String>> {
+    let mut names = vec![PROGRESS.to_string(), TRAINER.to_string(), WEIGHTS.to_string()];
+    let found = entries(&folder(dir, epoch))?;
+    let names_found = found.iter().filter_map(|path| path.file_name()?.to_str());
+    names.extend(names_found.filter(|name| Segment::of_file_name(name).is_some()).map(String::from));
+    Ok(names.iter().map(|name| file_name(epoch, name)).collect())
 }
 
 /// The path of a checkpoint's network in the run's folder.
@@ -134,11 +144,16 @@ pub fn list(dir: &Path) -> Result<Vec<(u64, PathBuf)>> {
     Ok(found)
 }
 
-/// Writes a checkpoint of the run in `dir`. Returns its files with their digests, for the manifest.
+/// Writes a checkpoint of the run in `dir`. Returns its files with their digests, for the manifest, and those of the replay buffer, for the
+/// next checkpoint.
 ///
 /// # Errors
 /// [`Error::Io`]; the earlier checkpoints are then unchanged.
-pub fn save(dir: &Path, game: &dyn AnyGame, parts: CheckpointState<'_>) -> Result<Vec<(String, FileDigest)>> {
+pub fn save(
+    dir: &Path,
+    game: &dyn AnyGame,
+    parts: CheckpointState<'_>,
+) -> Result<(Vec<(String, FileDigest)>, StoredReplay)> {
     let all = dir.join(FOLDER);
     let epoch = parts.counters.epoch;
     let (writing, done) = (all.join(format!(".writing-{}", name(epoch))), folder(dir, epoch));
@@ -147,20 +162,48 @@ pub fn save(dir: &Path, game: &dyn AnyGame, parts: CheckpointState<'_>) -> Resul
     create_subfolder(&writing)?;
     parts.network.save(&writing.join(WEIGHTS))?;
     save_arrays(&writing.join(TRAINER), parts.trainer, "trainer")?;
-    parts.replay.save(&writing.join(REPLAY))?;
+    let replay = save_replay(&writing, parts.replay, parts.stored)?;
+    let digest = |file: &str| Ok((file.to_string(), FileDigest::of_file(&writing.join(file))?));
+    let mut files = [WEIGHTS, TRAINER].into_iter().map(digest).collect::<Result<Vec<_>>>()?;
+    files.extend(replay.iter().map(|(segment, digest)| (segment.file_name(), *digest)));
     let progress = SavedProgress {
-        format: if parts.received.is_empty() { FORMAT } else { WITH_WORKERS },
+        format: FORMAT,
         game: game.name().to_string(),
         counters: parts.counters.clone(),
         slots: parts.slots,
+        files: files.clone(),
+        received: parts.received.to_vec(),
     };
-    write_progress(&writing.join(PROGRESS), &progress, &checksums(&writing)?, parts.received)?;
-    let digest = |file| FileDigest::of_file(&writing.join(file));
-    let digests: Vec<FileDigest> = FILES.into_iter().map(digest).collect::<Result<_>>()?;
+    write_progress(&writing.join(PROGRESS), &progress)?;
+    files.push(digest(PROGRESS)?);
+    sync_folder(&writing).map_err(|e| Error::io("syncing", &writing, e))?;
     remove(&done)?;
     rename(&writing, &done).map_err(|e| Error::io("renaming to", &done, e))?;
     sync_folder(&all).map_err(|e| Error::io("syncing", &all, e))?;
-    Ok(file_names(epoch).zip(digests).collect())
+    let listed = files.into_iter().map(|(file, digest)| (file_name(epoch, &file), digest)).collect();
+    Ok((listed, StoredReplay { folder: done, files: replay }))
+}
+
+/// Writes the files of the replay buffer to `folder`, and links those that the checkpoint before has. All are written if somebody has
+/// removed one of these.
+fn save_replay(folder: &Path, replay: &Replay, stored: &StoredReplay) -> Result<Vec<(Segment, FileDigest)>> {
+    let is_there = |(segment, digest): &(Segment, FileDigest)| {
+        let found = fs::metadata(stored.folder.join(segment.file_name()));
+        found.is_ok_and(|found| found.is_file() && found.len() == digest.size)
+    };
+    let known = if stored.files.iter().all(is_there) { &stored.files[..] } else { &[] };
+    let before: Vec<Segment> = known.iter().map(|(segment, _)| *segment).collect();
+    let segments = replay.segments(&before).into_iter();
+    let files = segments.map(|segment| {
+        let path = folder.join(segment.file_name());
+        if let Some((_, digest)) = known.iter().find(|(known, _)| *known == segment) {
+            link_or_copy(&stored.folder.join(segment.file_name()), &path)?;
+            return Ok((segment, *digest));
+        }
+        replay.save(segment, &path)?;
+        Ok((segment, FileDigest::of_file(&path)?))
+    });
+    files.collect()
 }
 
 /// Removes all checkpoints of the run in `dir` except `kept`, and the incomplete folders of a killed process.
@@ -214,48 +257,15 @@ fn remove(folder: &Path) -> Result<()> {
     }
 }
 
-/// The checksums of [`OTHERS`] in `folder`.
-fn checksums(folder: &Path) -> Result<Checksums> {
-    let mut sums = Checksums::default();
-    for (sum, name) in sums.iter_mut().zip(OTHERS) {
-        *sum = checksum(&folder.join(name))?;
-    }
-    Ok(sums)
-}
-
-/// A file's CRC-32.
-fn checksum(path: &Path) -> Result<u32> {
-    let failed = |e| Error::io("reading", path, e);
-    let mut file = open_regular(path).map_err(failed)?;
-    let mut sum = crc32fast::Hasher::new();
-    let mut part = vec![0; 1 << 20];
-    loop {
-        match file.read(&mut part).map_err(failed)? {
-            0 => return Ok(sum.finalize()),
-            count => sum.update(&part[..count]),
-        }
-    }
-}
-
-fn write_progress(
-    path: &Path,
-    progress: &SavedProgress,
-    checksums: &Checksums,
-    received: &[u8],
-) -> Result<()> {
-    let mut bytes =
-        postcard::to_stdvec(&(progress, checksums)).map_err(|e| Error::format(path, e.to_string()))?;
-    bytes.extend_from_slice(received);
+fn write_progress(path: &Path, progress: &SavedProgress) -> Result<()> {
+    let mut bytes = postcard::to_stdvec(progress).map_err(|e| Error::format(path, e.to_string()))?;
     let sum = crc32fast::hash(&bytes);
     bytes.extend_from_slice(&sum.to_le_bytes());
     write_atomic(path, &bytes)
 }
 
-/// The content of a file of [`write_progress`]; without checksums in the oldest format.
-type ReadProgress = (SavedProgress, Option<Checksums>, Vec<u8>);
-
 /// Reads a file of [`write_progress`].
-fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<ReadProgress> {
+fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<SavedProgress> {
     let bytes = read_whole(path).map_err(|e| Error::io("reading", path, e))?;
     let whole =
         bytes.split_last_chunk::<4>().filter(|(body, sum)| crc32fast::hash(body).to_le_bytes() == **sum);
@@ -265,21 +275,14 @@ fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<ReadProgress> {
     let malformed = |e: postcard::Error| Error::format(path, e.to_string());
     // The format number comes first in every format.
     let (format, _) = postcard::take_from_bytes::<u32>(body).map_err(malformed)?;
-    if !(WITHOUT_CHECKSUMS..=WITH_WORKERS).contains(&format) {
+    if format != FORMAT {
         return Err(Error::Mismatch {
             what: format!("format of {}", path.display()),
             found: format.to_string(),
-            expected: format!("{WITHOUT_CHECKSUMS} to {WITH_WORKERS}"),
+            expected: FORMAT.to_string(),
         });
     }
-    let (progress, rest) = postcard::take_from_bytes::<SavedProgress>(body).map_err(malformed)?;
-    let (checksums, received) = match format {
-        WITHOUT_CHECKSUMS => (None, Vec::new()),
-        _ => {
-            let (checksums, rest) = postcard::take_from_bytes(rest).map_err(malformed)?;
-            (Some(checksums), if format == WITH_WORKERS { rest.to_vec() } else { Vec::new() })
-        }
-    };
+    let progress: SavedProgress = postcard::from_bytes(body).map_err(malformed)?;
     if progress.game != game.name() || progress.slots.iter().any(|l| l.state.len() != game.state_size()) {
         return Err(Error::Mismatch {
             what: format!("game of {}", path.display()),
@@ -296,7 +299,11 @@ fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<ReadProgress> {
     for (number, slot) in progress.slots.iter().enumerate() {
         slot.check(game, number as u64).map_err(|what| Error::format(path, what))?;
     }
-    Ok((progress, checksums, received))
+    let is_known = |name: &str| [WEIGHTS, TRAINER].contains(&name) || Segment::of_file_name(name).is_some();
+    if let Some((name, _)) = progress.files.iter().find(|(name, _)| !is_known(name)) {
+        return Err(Error::format(path, format!("lists {name:?}, which is no file of a checkpoint")));
+    }
+    Ok(progress)
 }
 
 /// Reads the checkpoint of `epoch` in `folder`, with a replay buffer of this capacity and these targets.
@@ -310,7 +317,7 @@ pub fn load(
     game: &dyn AnyGame,
     replay: (usize, TargetList),
 ) -> Result<Checkpoint> {
-    let (progress, checksums, received) = read_progress(&folder.join(PROGRESS), game)?;
+    let progress = read_progress(&folder.join(PROGRESS), game)?;
     if progress.counters.epoch != epoch {
         return Err(Error::Mismatch {
             what: format!("epoch of {}", folder.join(PROGRESS).display()),
@@ -318,16 +325,23 @@ pub fn load(
             expected: epoch.to_string(),
         });
     }
+    let of_replay = |(name, digest): &(String, FileDigest)| Some((Segment::of_file_name(name)?, *digest));
+    let stored = StoredReplay {
+        folder: folder.to_path_buf(),
+        files: progress.files.iter().filter_map(of_replay).collect(),
+    };
+    let paths = stored.files.iter().map(|(segment, _)| (*segment, folder.join(segment.file_name())));
     let loaded = Checkpoint {
         counters: progress.counters,
         slots: progress.slots,
-        received,
+        received: progress.received,
         trainer: load_arrays(&folder.join(TRAINER))?.0,
-        replay: Replay::load(game, replay.0, replay.1, &folder.join(REPLAY))?,
+        replay: Replay::load(game, replay.0, replay.1, &paths.collect::<Vec<_>>())?,
+        stored,
     };
-    for (name, expected) in OTHERS.into_iter().zip(checksums.into_iter().flatten()) {
+    for (name, expected) in progress.files {
         let path = folder.join(name);
-        if checksum(&path)? != expected {
+        if FileDigest::of_file(&path)? != expected {
             return Err(Error::format(path, "truncated or damaged (checksum differs)"));
         }
     }
@@ -339,16 +353,25 @@ mod tests {
     use super::*;
     use crate::registry::any_game;
 
-    /// The result of [`read_progress`] for a file with this format number and no checksums.
-    fn read_as(format: u32) -> Result<ReadProgress> {
-        let game = any_game("tic_tac_toe", &toml::Table::new())?;
-        let counters = Counters { epoch: 7, ..Counters::default() };
-        let progress = SavedProgress { format, game: "tic_tac_toe".into(), counters, slots: Vec::new() };
-        let mut bytes = postcard::to_stdvec(&progress).expect("in memory");
-        bytes.extend_from_slice(&crc32fast::hash(&bytes).to_le_bytes());
+    fn progress(format: u32, epoch: u64) -> SavedProgress {
+        let counters = Counters { epoch, ..Counters::default() };
+        let files = vec![(WEIGHTS.to_string(), FileDigest::default())];
+        SavedProgress {
+            format,
+            game: "hex".into(),
+            counters,
+            slots: Vec::new(),
+            files,
+            received: vec![3, 1, 4],
+        }
+    }
+
+    /// The result of [`read_progress`] for a file with this content.
+    fn read_back(progress: &SavedProgress) -> Result<SavedProgress> {
+        let game = any_game("hex", &toml::Table::new())?;
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join(PROGRESS);
-        fs::write(&path, bytes).expect("written");
+        write_progress(&path, progress).expect("written");
         read_progress(&path, game.as_ref())
     }
 
@@ -359,21 +382,13 @@ mod tests {
         assert!(left_for_later(error(2)).is_err());
     }
 
-    #[test]
-    fn progress_from_before_checksums_is_read() {
-        let (progress, checksums, _) = read_as(WITHOUT_CHECKSUMS).expect("read");
-        assert_eq!((progress.counters.epoch, checksums), (7, None));
-    }
-
     /// Their CRC-32 would be equal, since each ends with its own.
     #[test]
     fn files_of_progress_of_one_size_have_different_digests() {
         let folder = tempfile::tempdir().expect("a folder");
         let digests = [7, 8].map(|epoch| {
             let path = folder.path().join(PROGRESS);
-            let counters = Counters { epoch, ..Counters::default() };
-            let progress = SavedProgress { format: FORMAT, game: "hex".into(), counters, slots: Vec::new() };
-            write_progress(&path, &progress, &Checksums::default(), &[]).expect("written");
+            write_progress(&path, &progress(FORMAT, epoch)).expect("written");
             FileDigest::of_file(&path).expect("read")
         });
         assert_eq!(digests[0].size, digests[1].size);
@@ -382,24 +397,25 @@ mod tests {
 
     #[test]
     fn progress_of_other_formats_is_refused() {
-        for format in [0, WITH_WORKERS + 1] {
-            let error = read_as(format).map(drop).expect_err("refused").to_string();
-            assert!(error.contains(&format!("found {format}, expected 1 to 3")), "{error}");
+        for format in [0, FORMAT - 1, FORMAT + 1] {
+            let error = read_back(&progress(format, 7)).map(drop).expect_err("refused").to_string();
+            assert!(error.contains(&format!("found {format}, expected {FORMAT}")), "{error}");
         }
-        assert!(matches!(read_as(FORMAT), Err(Error::Format { .. })), "the checksums are missing");
+    }
+
+    #[test]
+    fn progress_lists_only_files_of_its_folder() {
+        for name in ["../config.toml", "replay-5-5.safetensors", "replay.safetensors", ""] {
+            let files = vec![(name.to_string(), FileDigest::default())];
+            let error = read_back(&SavedProgress { files, ..progress(FORMAT, 7) }).map(drop);
+            let error = error.expect_err("refused").to_string();
+            assert!(error.contains("is no file of a checkpoint"), "{name}: {error}");
+        }
     }
 
     #[test]
     fn progress_keeps_what_workers_sent() {
-        let game = any_game("hex", &toml::Table::new()).expect("registered");
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join(PROGRESS);
-        for (format, sent) in [(FORMAT, &[][..]), (WITH_WORKERS, &[3, 1, 4])] {
-            let counters = Counters { epoch: 7, ..Counters::default() };
-            let progress = SavedProgress { format, game: "hex".into(), counters, slots: Vec::new() };
-            write_progress(&path, &progress, &Checksums::default(), sent).expect("written");
-            let (read, checksums, received) = read_progress(&path, game.as_ref()).expect("read");
-            assert_eq!((read.counters.epoch, checksums, &received[..]), (7, Some([0; 3]), sent));
-        }
+        let read = read_back(&progress(FORMAT, 7)).expect("read");
+        assert_eq!((read.counters.epoch, &read.received[..]), (7, &[3, 1, 4][..]));
     }
 }

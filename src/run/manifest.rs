@@ -176,7 +176,9 @@ impl Manifest {
         let mut names = vec![CONFIG.to_string()];
         names.extend(Some(BEST.to_string()).filter(|name| dir.join(name).is_file()));
         names.extend(Some(FINAL.to_string()).filter(|name| dir.join(name).is_file()));
-        names.extend(checkpoints.iter().flat_map(|(epoch, _)| checkpoint::file_names(*epoch)));
+        for (epoch, _) in &checkpoints {
+            names.extend(checkpoint::file_names(dir, *epoch)?);
+        }
         names.extend(numbered_files(dir, GAMES, epoch)?.into_iter().map(games_name));
         names.extend(numbered_files(dir, OPPONENTS, epoch)?.into_iter().map(opponent_name));
         for name in names {

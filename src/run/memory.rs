@@ -31,7 +31,7 @@ pub struct MemoryPlan {
     pub trees: u64,
     /// The network's input and output of a pass.
     pub passes: u64,
-    /// The full replay buffer, its copy while a checkpoint is written, and samples held until the end of an epoch.
+    /// The full replay buffer, the copy of at most all of it while a checkpoint is written or read, and samples held until the end of an epoch.
     pub replay: u64,
     /// Weights, moments, gradients and activations of a training batch; 0 on a GPU.
     pub training: u64,

@@ -1,6 +1,6 @@
 //! The start of a run: components, which are checked before anything is written, and the state, new or from a checkpoint.
 
-use super::checkpoint::{self, Counters};
+use super::checkpoint::{self, Counters, StoredReplay};
 use super::epoch_size::sized;
 use super::factory::ComponentFactory;
 use super::files::{BEST, CONFIG, FINAL};
@@ -64,6 +64,7 @@ impl RunSetup {
 pub(super) struct RunState {
     pub(super) trainer: Box<dyn Learner>,
     pub(super) replay: Replay,
+    pub(super) stored: StoredReplay,
     pub(super) slots: Vec<GameSlot>,
     pub(super) received: Vec<u8>,
     pub(super) counters: Counters,

@@ -1,6 +1,6 @@
 //! A run in memory and in its folder.
 
-use super::checkpoint::{self, Checkpoint, CheckpointState, Counters};
+use super::checkpoint::{self, Checkpoint, CheckpointState, Counters, StoredReplay};
 use super::epoch::{Collector, EpochResult, EpochRunner, Extent, Training};
 use super::epoch_network::EpochNetwork;
 use super::epoch_size;
@@ -52,6 +52,8 @@ pub struct Run {
     /// The network with the trainer's weights of the last epoch.
     pub(super) network: EpochNetwork,
     pub(super) replay: Replay,
+    /// Its files in the last checkpoint.
+    pub(super) stored: StoredReplay,
     pub(super) local_selfplay: LocalSelfPlay,
     pub(super) workers: Option<Box<dyn Workers>>,
     /// [`Workers::received`] of the last checkpoint; a run without workers copies it to the next ones.
@@ -130,9 +132,9 @@ impl Run {
             setup.game.as_ref(),
             (config.replay.capacity, setup.targets.clone()),
         );
-        let Checkpoint { counters, slots, received, trainer: state, replay } = loaded?;
+        let Checkpoint { counters, slots, received, trainer: state, replay, stored } = loaded?;
         let trainer = setup.factory.learner(&config, &setup.game, &setup.spec, Some(&state))?;
-        let state = RunState { trainer, replay, slots, received, counters, folder, manifest };
+        let state = RunState { trainer, replay, stored, slots, received, counters, folder, manifest };
         let mut run = Self::assemble(config, setup, state, threads)?;
         // Written last, so that a refused configuration does not replace the saved one.
         run.manifest.replace(CONFIG, run.config.file_text()?.as_bytes())?;
@@ -163,8 +165,8 @@ impl Run {
         let trainer = setup.factory.learner(&config, &setup.game, &setup.spec, None)?;
         let replay = Replay::with_targets(setup.game.as_ref(), config.replay.capacity, setup.targets.clone());
         let counters = Counters::default();
-        let (slots, received) = (Vec::new(), Vec::new());
-        let state = RunState { trainer, replay, slots, received, counters, folder, manifest };
+        let (stored, slots, received) = (StoredReplay::default(), Vec::new(), Vec::new());
+        let state = RunState { trainer, replay, stored, slots, received, counters, folder, manifest };
         let mut run = Self::assemble(config, setup, state, threads)?;
         run.finish_epoch().map_err(|error| run.folder.cause_of(error))?;
         Ok(run)
@@ -172,7 +174,7 @@ impl Run {
 
     fn assemble(config: Config, setup: RunSetup, state: RunState, threads: usize) -> Result<Self> {
         let RunSetup { factory, game, template, strength_meter, .. } = setup;
-        let RunState { trainer, replay, slots, received, counters, folder, manifest } = state;
+        let RunState { trainer, replay, stored, slots, received, counters, folder, manifest } = state;
         let workers = factory.workers(WorkersSetup {
             config: &config,
             game: &game,
@@ -220,6 +222,7 @@ impl Run {
             trainer,
             network,
             replay,
+            stored,
             local_selfplay,
             workers,
             received,
@@ -430,11 +433,12 @@ impl Run {
             received: &self.received,
             trainer: &state,
             replay: &self.replay,
+            stored: &self.stored,
             network: &self.network.file,
         };
-        for (name, digest) in checkpoint::save(self.dir(), self.game.as_ref(), parts)? {
-            self.manifest.set(name, digest);
-        }
+        let (files, stored) = checkpoint::save(self.dir(), self.game.as_ref(), parts)?;
+        files.into_iter().for_each(|(name, digest)| self.manifest.set(name, digest));
+        self.stored = stored;
         self.list_logs();
         self.manifest.keep_checkpoints(self.config.run.keep_checkpoints);
         self.manifest.write(self.counters.epoch)?;

@@ -36,16 +36,27 @@ const FILES: [(&str, u8); 9] = [
     ("games/epoch-000001.jsonl", 1),
     ("checkpoints/epoch-000002/weights.safetensors", 2),
     ("checkpoints/epoch-000002/trainer.safetensors", 2),
-    ("checkpoints/epoch-000002/replay.safetensors", 2),
+    ("checkpoints/epoch-000002/replay-*.safetensors", 2),
     ("checkpoints/epoch-000002/progress.bin", 2),
-    ("checkpoints/epoch-000001/replay.safetensors", 1),
+    ("checkpoints/epoch-000001/replay-*.safetensors", 1),
 ];
+
+/// A file of [`FILES`] in `run`, the last one with such a name.
+fn named(run: &Path, file: &str) -> String {
+    let Some((start, end)) = file.split_once('*') else { return file.to_string() };
+    let (folder, start) = start.rsplit_once('/').expect("in a folder");
+    let entries = fs::read_dir(run.join(folder)).expect("listed");
+    let names = entries.map(|entry| entry.expect("listed").file_name().into_string().expect("a name"));
+    let last = names.filter(|name| name.starts_with(start) && name.ends_with(end)).max();
+    format!("{folder}/{}", last.expect("such a file"))
+}
 
 #[test]
 fn a_flipped_bit_in_any_file_is_found_and_the_run_is_unchanged() {
     for (file, depth) in FILES {
         let (_folder, run) = run_copy();
-        flip(&run.join(file));
+        let file = named(&run, file);
+        flip(&run.join(&file));
         let before = content(&run);
         let mut commands = vec![vec!["verify", utf8(&run)]];
         if depth == 2 {
@@ -53,7 +64,7 @@ fn a_flipped_bit_in_any_file_is_found_and_the_run_is_unchanged() {
         }
         for arguments in commands {
             let line = refusal(&mut vecaz(&arguments));
-            let whole = line.contains(file) && line.contains("checksum differs (CRC-32C ");
+            let whole = line.contains(&file) && line.contains("checksum differs (CRC-32C ");
             assert!(whole && line.contains("restore it, or "), "{arguments:?}: {line}");
         }
         assert!(content(&run) == before, "{file}: the run was changed");
@@ -66,6 +77,7 @@ fn a_pipe_or_a_device_in_place_of_a_file_is_refused_unread() {
     for file in FILES.iter().map(|(file, _)| *file).chain(["manifest.jsonl"]) {
         for kind in ["pipe", "device"] {
             let (_folder, run) = run_copy();
+            let file = &named(&run, file);
             let path = run.join(file);
             fs::remove_file(&path).expect("removed");
             match kind {
@@ -97,7 +109,8 @@ fn a_missing_or_cut_file_is_named_with_the_remedy() {
     for (file, _) in FILES {
         for cut in [false, true] {
             let (_folder, run) = run_copy();
-            let path = run.join(file);
+            let file = named(&run, file);
+            let path = run.join(&file);
             match cut {
                 true => fs::write(&path, &fs::read(&path).expect("read")[..90]).expect("cut"),
                 false => fs::remove_file(&path).expect("removed"),
@@ -110,7 +123,7 @@ fn a_missing_or_cut_file_is_named_with_the_remedy() {
                     continue;
                 }
                 let what = if cut { "has 90 bytes, manifest.jsonl expects " } else { "is missing" };
-                assert!(line.contains(file) && line.contains(what), "{arguments:?}: {line}");
+                assert!(line.contains(&file) && line.contains(what), "{arguments:?}: {line}");
                 let way = match file {
                     _ if file.contains("000002") => "to continue from epoch 1, move ",
                     _ if file.contains("000001/") => "or move ",
@@ -223,9 +236,10 @@ fn verify_accept_takes_edited_files_but_not_invalid_ones() {
     assert!(line.contains("config.toml: its checksum differs"), "{line}");
     accept(&run);
     let before = fs::read(run.join("manifest.jsonl")).expect("read");
-    flip(&checkpoint(&run, "replay.safetensors"));
+    let replay = named(&run, "checkpoints/epoch-000002/replay-*.safetensors");
+    flip(&run.join(&replay));
     let line = refusal(&mut vecaz(&["verify", utf8(&run), "--accept"]));
-    assert!(line.contains("replay.safetensors"), "{line}");
+    assert!(line.contains(&replay), "{line}");
     assert_eq!(fs::read(run.join("manifest.jsonl")).expect("read"), before, "nothing was accepted");
 }
 
@@ -286,7 +300,8 @@ fn damaged_weights_are_named() {
         let header = br#"{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#;
         [&(header.len() as u64).to_le_bytes(), header.as_slice(), &[0; 4]].concat()
     };
-    let replay = fs::read(checkpoint(&run, "replay.safetensors")).expect("read");
+    let replay = named(&run, "checkpoints/epoch-000002/replay-*.safetensors");
+    let replay = fs::read(run.join(replay)).expect("read");
     let trainer = fs::read(checkpoint(&run, "trainer.safetensors")).expect("read");
     let [net, out] = ["net.safetensors", "exported"].map(|name| folder.path().join(name));
     for (damaged, part) in [

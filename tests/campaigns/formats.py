@@ -10,8 +10,6 @@ import zlib
 
 MANIFEST = "manifest.jsonl"
 PROGRESS = "progress.bin"
-# The files whose CRC-32 `progress.bin` holds, in its order.
-CHECKED_BY_PROGRESS = ("weights.safetensors", "trainer.safetensors", "replay.safetensors")
 
 
 def _crc32c_table():
@@ -53,7 +51,7 @@ def seal(run, names):
     changed = set(names)
     for name in names:
         folder, file = os.path.split(name)
-        if file in CHECKED_BY_PROGRESS and seal_progress(os.path.join(run, folder)):
+        if folder.startswith("checkpoints/") and file != PROGRESS and seal_progress(os.path.join(run, folder)):
             changed.add(os.path.join(folder, PROGRESS))
     lines = []
     for line in manifest_lines(run):
@@ -69,18 +67,17 @@ def seal(run, names):
 
 
 def seal_progress(folder):
-    """Writes the CRC-32 of the checkpoint's other files into its `progress.bin`; False if a file cannot be read."""
+    """Writes the digests of the checkpoint's other files into its `progress.bin`; False if a file cannot be read."""
     path = os.path.join(folder, PROGRESS)
     try:
         with open(path, "rb") as file:
             progress = parse_progress(file.read())
-        sums = []
-        for name in CHECKED_BY_PROGRESS:
-            with open(os.path.join(folder, name), "rb") as file:
-                sums.append(zlib.crc32(file.read()))
+        for listed in progress["files"]:
+            with open(os.path.join(folder, listed["name"]), "rb") as file:
+                data = file.read()
+            listed |= {"size": len(data), "crc32c": crc32c(data)}
     except (OSError, ValueError):
         return False
-    progress["checksums"] = sums
     with open(path, "wb") as file:
         file.write(progress_bytes(progress))
     return True
@@ -103,7 +100,10 @@ SLOT = record(
 )
 BEST = ("option", record(epoch="varint", rank="f64"))
 COUNTERS = record(epoch="varint", seconds="f64", best=BEST)
-LAYOUT = record(format="varint", game="text", counters=COUNTERS, slots=sequence(SLOT), checksums=("array", 3, "varint"))
+FILE = record(name="text", size="varint", crc32c="varint")
+LAYOUT = record(
+    format="varint", game="text", counters=COUNTERS, slots=sequence(SLOT), files=sequence(FILE), received="bytes",
+)
 SIZES = {"f32": ("<f", 4), "f64": ("<d", 8), "u8": ("<B", 1)}
 
 
@@ -147,7 +147,7 @@ def _decode(layout, data, at):
     if kind == "option":
         present, at = data[at], at + 1
         return _decode(rest[0], data, at) if present else (None, at)
-    count, at = (rest[0], at) if kind == "array" else _read_varint(data, at)
+    count, at = _read_varint(data, at)
     values = []
     for _ in range(count):
         value, at = _decode(rest[-1], data, at)
@@ -170,8 +170,7 @@ def _encode(layout, value):
         return b"".join(_encode(field, value[name]) for name, field in rest[0])
     if kind == "option":
         return b"\0" if value is None else b"\1" + _encode(rest[0], value)
-    items = b"".join(_encode(rest[-1], item) for item in value)
-    return items if kind == "array" else _varint(len(value)) + items
+    return _varint(len(value)) + b"".join(_encode(rest[-1], item) for item in value)
 
 
 def _fitting(layout, value):

@@ -128,7 +128,6 @@ def progress_of(rng, data):
             value = value | {part: value_of(rng, value[part], "kept")}
     if value["counters"]["best"] is None and rng.random() < 0.1:
         value["counters"] = value["counters"] | {"best": {"epoch": rng.randrange(5), "rank": 0.5}}
-    value["checksums"] = (value["checksums"] + [0, 0, 0])[:3]
     return formats.progress_bytes(value)
 
 
@@ -204,7 +203,7 @@ FILES = {
     "findings.jsonl": ("findings.jsonl", mostly(json_lines_of), STATE),
     "progress.bin fields": ("checkpoints/epoch-000002/progress.bin", progress_of, STATE),
     "progress.bin bytes": ("checkpoints/*/progress.bin", mostly(progress_bytes_of), STATE),
-    "replay": ("checkpoints/epoch-000002/replay.safetensors", mostly(tensors_of, 0.8), STATE),
+    "replay": ("checkpoints/epoch-000002/replay-*.safetensors", mostly(tensors_of, 0.8), STATE),
     "trainer": ("checkpoints/epoch-000002/trainer.safetensors", mostly(tensors_of, 0.8), STATE),
     "weights": ("checkpoints/*/weights.safetensors", mostly(tensors_of, 0.8), NETWORK),
     "best": ("best.safetensors", mostly(tensors_of, 0.8), NETWORK),

@@ -49,7 +49,12 @@ impl<'a> Run<'a> {
     fn bytes(&self, name: &str) -> Vec<(String, Vec<u8>)> {
         let checkpoint = format!("checkpoints/epoch-{EPOCHS:06}");
         let games = (1..=EPOCHS).map(|epoch| format!("games/epoch-{epoch:06}.jsonl"));
-        let files = ["weights", "trainer", "replay"].map(|file| format!("{checkpoint}/{file}.safetensors"));
+        let entries = std::fs::read_dir(self.out(name).join(&checkpoint)).expect("a checkpoint");
+        let names = entries.map(|entry| entry.expect("listed").file_name().into_string().expect("a name"));
+        let arrays = names.filter(|name| name.ends_with(".safetensors"));
+        let mut files: Vec<String> = arrays.map(|name| format!("{checkpoint}/{name}")).collect();
+        files.sort();
+        assert!(files.len() >= 3, "{files:?}");
         let read = |file: String| {
             let path = self.out(name).join(&file);
             let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -65,7 +70,10 @@ impl<'a> Run<'a> {
 
     /// Compares the files at the end of a run with those of a run on one machine.
     fn check(&self, name: &str, expected: &[(String, Vec<u8>)]) {
-        for ((file, found), (_, expected)) in self.bytes(name).iter().zip(expected) {
+        let found = self.bytes(name);
+        assert_eq!(found.len(), expected.len(), "{name}");
+        for ((file, found), (expected_file, expected)) in found.iter().zip(expected) {
+            assert_eq!(file, expected_file, "{name}");
             assert!(found == expected, "{name}: {file} differs from that of a run on one machine");
         }
     }
