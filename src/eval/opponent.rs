@@ -80,10 +80,12 @@ impl Rung {
         Ok(Self { number: 0, opponent })
     }
 
-    /// The next opponent of the ladder for a player whose network of `epoch` has beaten this one clearly.
-    pub fn above(self, epoch: u64) -> Self {
-        let number = self.number + 1;
-        Self { number, opponent: FIRST.get(number as usize).copied().unwrap_or(Opponent::Epoch(epoch)) }
+    /// The next opponent of the ladder for a player whose network of `epoch` has beaten this one clearly. Opponents that are too slow are
+    /// passed over.
+    pub fn above(self, epoch: u64, is_too_slow: &dyn Fn(Opponent) -> bool) -> Self {
+        let harder = FIRST.iter().skip_while(|&&opponent| opponent != self.opponent).skip(1);
+        let named = harder.copied().find(|&opponent| !is_too_slow(opponent));
+        Self { number: self.number + 1, opponent: named.unwrap_or(Opponent::Epoch(epoch)) }
     }
 }
 
@@ -104,7 +106,7 @@ mod tests {
 
     #[test]
     fn the_ladder_ends_in_the_runs_own_networks() {
-        let climb = |rung: &Rung| Some(rung.above(10 * (u64::from(rung.number) + 1)));
+        let climb = |rung: &Rung| Some(rung.above(10 * (u64::from(rung.number) + 1), &|_| false));
         let rungs = std::iter::successors(Rung::first(LADDER).ok(), climb).take(5);
         let names: Vec<String> = rungs.map(|rung| rung.opponent.to_string()).collect();
         assert_eq!(names, ["random", "rollouts:100", "rollouts:800", "epoch 30", "epoch 40"]);

@@ -68,16 +68,21 @@ impl Run {
             return Ok((Wanted { opponent: None, items, least: items, group: 1 }, first));
         }
         let is_ladder = self.config.eval.opponent == LADDER;
-        let rung = if is_ladder { next_rung(first, players, self.metrics.records()) } else { first };
-        let items = match_games(&self.config, self.game.as_ref());
         let group = group_size(self.game.as_ref());
-        let wanted = Wanted { opponent: Some(rung.opponent), items, least: LEAST_ROUNDS * group, group };
+        let least = LEAST_ROUNDS * group;
+        let is_too_slow = |opponent| self.pace.is_too_slow(opponent, least);
+        let rung = match is_ladder {
+            true => next_rung(first, players, self.metrics.records(), &is_too_slow),
+            false => first,
+        };
+        let items = match_games(&self.config, self.game.as_ref());
+        let wanted = Wanted { opponent: Some(rung.opponent), items, least, group };
         Ok((wanted, rung))
     }
 
-    /// Keeps the network of `record` in the folder if it is the next opponent, or due by `run.keep_networks`.
+    /// Keeps the network of `record` in the folder if it may be the next opponent, or is due by `run.keep_networks`.
     pub(super) fn keep_network(&mut self, record: &EpochRecord) -> Result<()> {
-        if !is_due(self.config.run.keep_networks, record.epoch) && !self.is_next_opponent(record) {
+        if !is_due(self.config.run.keep_networks, record.epoch) && !self.may_be_opponent(record) {
             return Ok(());
         }
         let name = opponent_name(record.epoch);
@@ -89,14 +94,11 @@ impl Run {
         Ok(())
     }
 
-    /// True if the next match is against the network of `record`.
-    fn is_next_opponent(&self, record: &EpochRecord) -> bool {
+    /// True if the next match may be against the network of `record`: its opponent was beaten clearly, and the next one may be passed over.
+    fn may_be_opponent(&self, record: &EpochRecord) -> bool {
         let players = self.game.sizes().num_players;
-        let is_next = |rung: Rung| {
-            next_rung(rung, players, std::slice::from_ref(record)).opponent == Opponent::Epoch(record.epoch)
-        };
-        let rung = record.strength.and_then(|strength| strength.rung);
-        self.config.eval.opponent == LADDER && rung.is_some_and(is_next)
+        let is_clear = |strength| is_clear_win(&strength, players);
+        self.config.eval.opponent == LADDER && record.strength.is_some_and(is_clear)
     }
 
     /// The network of an earlier epoch that was kept as an opponent.
@@ -121,13 +123,18 @@ fn is_due(interval: u64, epoch: u64) -> bool {
 const DENSE: u64 = 32;
 
 /// The opponent of the next match of a run with these `records`: that of the last match, or the one above it if it was beaten clearly.
-fn next_rung(first: Rung, players: usize, records: &[EpochRecord]) -> Rung {
+fn next_rung(
+    first: Rung,
+    players: usize,
+    records: &[EpochRecord],
+    is_too_slow: &dyn Fn(Opponent) -> bool,
+) -> Rung {
     let last = records.iter().rev().find_map(|record| {
         let strength = record.strength?;
         Some((record.epoch, strength.rung?, strength))
     });
     match last {
-        Some((epoch, rung, strength)) if is_clear_win(&strength, players) => rung.above(epoch),
+        Some((epoch, rung, strength)) if is_clear_win(&strength, players) => rung.above(epoch, is_too_slow),
         Some((_, rung, _)) => rung,
         None => first,
     }
@@ -167,7 +174,7 @@ mod tests {
     #[test]
     fn the_opponent_grows_with_the_player() {
         let first = Rung::first(LADDER).expect("known");
-        let next = |records: &[EpochRecord]| next_rung(first, 2, records);
+        let next = |records: &[EpochRecord]| next_rung(first, 2, records, &|_| false);
         assert_eq!(next(&[EpochRecord::default()]), first);
         let mut records = vec![record(1, 0, Opponent::Random, 0.74)];
         assert_eq!(next(&records), first);
@@ -186,13 +193,23 @@ mod tests {
     }
 
     #[test]
+    fn an_opponent_that_is_too_slow_is_passed_over() {
+        let first = Rung::first(LADDER).expect("known");
+        let slow = |opponent| opponent == Opponent::Rollouts(800);
+        let beaten = |opponent| next_rung(first, 2, &[record(7, 1, opponent, 0.9)], &slow);
+        assert_eq!(beaten(Opponent::Random).opponent, Opponent::Rollouts(100));
+        assert_eq!(beaten(Opponent::Rollouts(100)), Rung { number: 2, opponent: Opponent::Epoch(7) });
+        assert_eq!(beaten(Opponent::Epoch(3)), Rung { number: 2, opponent: Opponent::Epoch(7) });
+    }
+
+    #[test]
     fn in_games_of_points_the_lead_decides_and_not_the_rounds_won() {
         let won_by = |half_width: f64, score: f64| {
             let lead = Some(Lead { points: 5.0, mean: 1.0, interval: [1.0 - half_width, 1.0 + half_width] });
             let strength = record(3, 0, Opponent::Random, score).strength;
             let strength = strength.map(|strength| Strength { lead, ..strength });
             let record = EpochRecord { epoch: 3, strength, ..EpochRecord::default() };
-            next_rung(Rung::first(LADDER).expect("known"), 4, &[record]).opponent
+            next_rung(Rung::first(LADDER).expect("known"), 4, &[record], &|_| false).opponent
         };
         assert_eq!(won_by(0.45, 0.3), Opponent::Rollouts(100));
         assert_eq!(won_by(0.55, 0.7), Opponent::Random);

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 /// Seconds after the last measurement from which a smaller one than wanted is made.
 const PATIENCE: f64 = 15.0;
+/// Seconds within which one measurement at least should follow another.
+const INTERVAL: f64 = 30.0;
 /// Seconds whose share the last measurement of a run may take, if the last one before it was made later than that.
 const LAST: f64 = 30.0;
 
@@ -90,6 +92,12 @@ impl EvaluationPace {
 
     fn keep_cost(&mut self, opponent: Option<Opponent>, items: usize, seconds: f64) {
         self.costs.insert(kind(opponent), seconds.max(1e-6) / items.max(1) as f64);
+    }
+
+    /// True if so few items against `opponent` would take more than the share of [`INTERVAL`]. False while their cost is not known.
+    pub fn is_too_slow(&self, opponent: Opponent, items: usize) -> bool {
+        let seconds = self.cost(Some(opponent)).map_or(0.0, |cost| cost * items as f64);
+        self.share > 0.0 && seconds > self.share * INTERVAL
     }
 
     /// Estimated seconds of an item; None if nothing like it was measured. The cost of another rollout player is taken to grow with its
@@ -179,6 +187,18 @@ mod tests {
         assert_eq!(games(&pace, Opponent::Rollouts(800)), None, "2 s at 0.8 s a game");
         pace.measured(Some(Opponent::Random), 10, 0.5, 0.0);
         assert_eq!(games(&pace, Opponent::Epoch(3)), Some(20), "2 s at 0.1 s a game");
+    }
+
+    #[test]
+    fn an_opponent_is_too_slow_if_measurements_would_be_far_apart() {
+        let mut timed = pace(0.1);
+        assert!(!timed.is_too_slow(Opponent::Rollouts(100), 8), "its cost is not known");
+        timed.measured(Some(Opponent::Rollouts(100)), 10, 0.5, 0.0);
+        let is_too_slow = |games| timed.is_too_slow(Opponent::Rollouts(800), games);
+        assert_eq!([is_too_slow(7), is_too_slow(8)], [false, true], "3 s at 0.4 s a game");
+        let mut unlimited = pace(0.0);
+        unlimited.measured(Some(Opponent::Rollouts(100)), 1, 1e6, 0.0);
+        assert!(!unlimited.is_too_slow(Opponent::Rollouts(800), 8));
     }
 
     #[test]
