@@ -57,12 +57,15 @@ impl Replay {
         let mut segments: Vec<Segment> = before.iter().copied().filter(|s| s.end > window.first).collect();
         let mut first = segments.last().map_or(window.first, |last| last.end);
         while first < window.end {
-            let end = window.end.min((first / capacity + 1) * capacity);
+            // The sample in row 0.
+            let start = first / capacity * capacity;
+            let end = window.end.min(start + capacity);
             let mut new = Segment { first, end };
+            let kept_from = |last: &Segment| last.first.max(window.first);
             let is_taken_in =
-                |last: &Segment, new: Segment| last.len() <= new.len() && !new.first.is_multiple_of(capacity);
+                |last: &Segment, new: Segment| last.len() <= new.len() && kept_from(last) >= start;
             while let Some(last) = segments.pop_if(|last| is_taken_in(last, new)) {
-                new.first = last.first.max(window.first);
+                new.first = kept_from(&last);
             }
             segments.push(new);
             first = end;
@@ -128,8 +131,10 @@ impl Replay {
         replay.added = begin;
         replay.resize((last.end - begin) as usize);
         for (segment, path) in files {
-            if segment.first > replay.added {
-                let what = format!("begins with sample {}, expected {}", segment.first, replay.added);
+            let Segment { first, end } = *segment;
+            if first > replay.added || end > last.end {
+                let what =
+                    format!("has samples {first} to {end}, expected from {} to {}", replay.added, last.end);
                 return Err(Error::format(path, what));
             }
             replay.read(game, *segment, path)?;
@@ -238,10 +243,18 @@ mod tests {
     fn a_buffer_is_that_of_its_segments_after_every_epoch() {
         let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
         let folder = tempfile::tempdir().expect("a folder");
-        for capacity in [1, 7, 100, 1000] {
+        // The second capacity is that of a run that was resumed with another one.
+        for (mut capacity, resumed) in
+            [(1, 1), (7, 7), (100, 100), (1000, 1000), (100, 37), (1000, 12), (1000, 1234)]
+        {
             let mut replay = Replay::new(game.as_ref(), capacity);
             let (mut segments, mut written) = (Vec::new(), 0);
             for epoch in 0..300 {
+                if epoch == 99 {
+                    let files = save(&replay, &segments, folder.path()).0;
+                    let loaded = Replay::load(game.as_ref(), resumed, TargetList::default(), &files);
+                    (replay, capacity) = (loaded.expect("loaded"), resumed);
+                }
                 push(&mut replay, game.as_ref(), [5, 0, 12, 9, 10][epoch % 5]);
                 let (files, more) = save(&replay, &segments, folder.path());
                 written += more;
@@ -299,7 +312,9 @@ mod tests {
         };
         assert!(refused(&both[1..], 30).contains("found 16, expected at most 0, the first one of a buffer"));
         let apart = [both[0].clone(), (Segment { first: 17, end: 20 }, both[1].1.clone())];
-        assert!(refused(&apart, 30).contains("begins with sample 17, expected 16"));
+        assert!(refused(&apart, 30).contains("has samples 17 to 20, expected from 16 to 20"));
+        let again = [both[0].clone(), both[1].clone(), both[0].clone()];
+        assert!(refused(&again, 30).contains("has samples 16 to 20, expected from 16 to 16"));
         let renamed = [(Segment { first: 0, end: 4 }, both[1].1.clone())];
         assert!(refused(&renamed, 30).contains("its first sample is not that of its name"));
         let longer = [(Segment { first: 0, end: 17 }, both[0].1.clone())];
