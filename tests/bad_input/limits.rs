@@ -193,7 +193,7 @@ fn an_opponent_gets_the_environment_that_the_user_had() {
 fn any_limit_of_the_address_space_leaves_a_result_or_a_sentence() {
     let (_folder, run) = run_copy();
     let program =
-        std::fs::metadata(assert_cmd::cargo::cargo_bin("vecaz")).expect("built").len() / 1024 + 1024;
+        std::fs::metadata(assert_cmd::cargo::cargo_bin("vecaz")).expect("built").len() / 1024 + 4096;
     for kib in [program, 49_152, 65_536, 90_112, 155_648, 286_720, 1_073_152] {
         for arguments in [
             vec!["verify", utf8(&run)],
