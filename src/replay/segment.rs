@@ -295,6 +295,12 @@ mod tests {
             segments = replay.segments(&segments);
             assert_eq!(segments, of(&expected));
         }
+        // Samples 0 to 4 are no longer in the buffer when the segments are joined.
+        let mut replay = Replay::new(game.as_ref(), 30);
+        push(&mut replay, game.as_ref(), 10);
+        let segments = replay.segments(&[]);
+        push(&mut replay, game.as_ref(), 25);
+        assert_eq!(replay.segments(&segments), of(&[(5, 30), (30, 35)]));
     }
 
     #[test]
