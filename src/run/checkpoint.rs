@@ -299,9 +299,11 @@ fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<SavedProgress> {
     for (number, slot) in progress.slots.iter().enumerate() {
         slot.check(game, number as u64).map_err(|what| Error::format(path, what))?;
     }
-    let is_known = |name: &str| [WEIGHTS, TRAINER].contains(&name) || Segment::of_file_name(name).is_some();
-    if let Some((name, _)) = progress.files.iter().find(|(name, _)| !is_known(name)) {
-        return Err(Error::format(path, format!("lists {name:?}, which is no file of a checkpoint")));
+    let names = progress.files.iter().map(|(name, _)| name.as_str());
+    let others: Vec<&str> = names.filter(|name| Segment::of_file_name(name).is_none()).collect();
+    if others != [WEIGHTS, TRAINER] {
+        let what = format!("lists {others:?} beside the replay buffer, expected {:?}", [WEIGHTS, TRAINER]);
+        return Err(Error::format(path, what));
     }
     Ok(progress)
 }
@@ -351,11 +353,13 @@ pub fn load(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::play::Sample;
     use crate::registry::any_game;
+    use tempfile::TempDir;
 
     fn progress(format: u32, epoch: u64) -> SavedProgress {
         let counters = Counters { epoch, ..Counters::default() };
-        let files = vec![(WEIGHTS.to_string(), FileDigest::default())];
+        let files = [WEIGHTS, TRAINER].map(|name| (name.to_string(), FileDigest::default())).to_vec();
         SavedProgress {
             format,
             game: "hex".into(),
@@ -404,13 +408,56 @@ mod tests {
     }
 
     #[test]
-    fn progress_lists_only_files_of_its_folder() {
-        for name in ["../config.toml", "replay-5-5.safetensors", "replay.safetensors", ""] {
-            let files = vec![(name.to_string(), FileDigest::default())];
-            let error = read_back(&SavedProgress { files, ..progress(FORMAT, 7) }).map(drop);
-            let error = error.expect_err("refused").to_string();
-            assert!(error.contains("is no file of a checkpoint"), "{name}: {error}");
+    fn progress_lists_the_files_of_a_checkpoint_and_no_others() {
+        let listing = |names: &[&str]| {
+            let files = names.iter().map(|name| (name.to_string(), FileDigest::default())).collect();
+            read_back(&SavedProgress { files, ..progress(FORMAT, 7) }).map(drop)
+        };
+        let segment = Segment { first: 3, end: 5 }.file_name();
+        listing(&[WEIGHTS, TRAINER, &segment]).expect("read");
+        for other in ["../config.toml", "replay-3-5.safetensors", "replay.safetensors", "", WEIGHTS] {
+            let error = listing(&[WEIGHTS, TRAINER, &segment, other]).expect_err("refused").to_string();
+            assert!(error.contains(&format!("{other:?}] beside the replay buffer")), "{error}");
         }
+        for missing in [&[WEIGHTS][..], &[TRAINER], &[]] {
+            let error = listing(missing).expect_err("refused").to_string();
+            assert!(error.contains("beside the replay buffer, expected"), "{error}");
+        }
+    }
+
+    /// Adds so many samples, then saves the buffer's files to a new folder.
+    fn add_and_save(replay: &mut Replay, added: usize, stored: &StoredReplay) -> (TempDir, StoredReplay) {
+        let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+        let (actions, policy, values) = (vec![4], vec![1.0], vec![0.0; 2]);
+        let sample = Sample { state: game.init(), player: 0, actions, policy, values };
+        (0..added).for_each(|_| replay.push(&sample, &[]));
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = save_replay(folder.path(), replay, stored).expect("saved");
+        let stored = StoredReplay { folder: folder.path().to_path_buf(), files };
+        (folder, stored)
+    }
+
+    #[test]
+    fn files_of_the_checkpoint_before_are_taken_over_and_written_again_if_one_is_gone() {
+        let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+        let mut replay = Replay::new(game.as_ref(), 100);
+        let segments = |stored: &StoredReplay| -> Vec<(u64, u64)> {
+            stored.files.iter().map(|(segment, _)| (segment.first, segment.end)).collect()
+        };
+        let (folder, first) = add_and_save(&mut replay, 20, &StoredReplay::default());
+        let name = first.files[0].0.file_name();
+        // Bytes that a file written again would not have.
+        let marked = vec![7; first.files[0].1.size as usize];
+        fs::write(folder.path().join(&name), &marked).expect("marked");
+        let (folder, second) = add_and_save(&mut replay, 10, &first);
+        assert_eq!(segments(&second), [(0, 20), (20, 30)]);
+        assert!(fs::read(folder.path().join(&name)).expect("there") == marked, "written again");
+        fs::remove_file(folder.path().join(&name)).expect("removed");
+        let (folder, third) = add_and_save(&mut replay, 5, &second);
+        assert_eq!(segments(&third), [(0, 35)]);
+        let path = folder.path().join(third.files[0].0.file_name());
+        let loaded = Replay::load(game.as_ref(), 100, TargetList::default(), &[(third.files[0].0, path)]);
+        assert!(loaded.expect("loaded").arrays().actions == replay.arrays().actions);
     }
 
     #[test]
