@@ -1,5 +1,9 @@
 //! The names of a run's files.
 
+use crate::error::{Error, Result};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// The configuration's file in a run's folder.
@@ -19,6 +23,37 @@ pub const MANIFEST: &str = "manifest.jsonl";
 pub fn listed_name(path: &Path) -> Option<String> {
     let parts: Option<Vec<&str>> = path.iter().map(|part| part.to_str()).collect();
     parts.map(|parts| parts.join("/"))
+}
+
+/// The path of the games of `epoch`.
+pub fn games_name(epoch: u64) -> String {
+    format!("{GAMES}/epoch-{epoch:06}.jsonl")
+}
+
+/// The path of the network of `epoch` that is kept as an opponent.
+pub fn opponent_name(epoch: u64) -> String {
+    format!("{OPPONENTS}/epoch-{epoch:06}.safetensors")
+}
+
+/// The epochs up to `epoch` that have a file in this `folder` of `dir`, in order. The folder is listed, instead of testing a name per
+/// epoch, since the name of a checkpoint may contain any number. None if it does not exist.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn numbered_files(dir: &Path, folder: &str, epoch: u64) -> Result<BTreeSet<u64>> {
+    let path = dir.join(folder);
+    let entries = match fs::read_dir(&path) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
+        Err(e) => return Err(Error::io("reading", &path, e)),
+    };
+    let number = |entry: std::io::Result<fs::DirEntry>| -> Option<u64> {
+        let entry = entry.ok().filter(|entry| entry.path().is_file())?;
+        let name = entry.file_name().into_string().ok()?;
+        let number = name.strip_prefix("epoch-")?.split_once('.')?.0.parse().ok()?;
+        [games_name(number), opponent_name(number)].contains(&format!("{folder}/{name}")).then_some(number)
+    };
+    Ok(entries.filter_map(number).filter(|number| (1..=epoch).contains(number)).collect())
 }
 
 #[cfg(test)]

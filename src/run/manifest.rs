@@ -12,7 +12,9 @@
 //! The first line is `{"format":1,"epoch":E}`, the last the CRC-32C of all before it, every other `{"path","size","crc32c"}` with
 //! `"pending":true` for a content that is about to replace another one.
 
-use super::files::{BEST, CONFIG, FINAL, GAMES, MANIFEST, OPPONENTS, listed_name};
+use super::files::{
+    BEST, CONFIG, FINAL, GAMES, MANIFEST, OPPONENTS, games_name, listed_name, numbered_files, opponent_name,
+};
 use super::{checkpoint, findings, folder};
 use crate::error::{Error, Result};
 use crate::files::{FileDigest, canonical_path, read_whole, write_atomic};
@@ -450,34 +452,6 @@ impl Manifest {
         }
         write_atomic(&path, text.as_bytes())
     }
-}
-
-/// The path of the games of `epoch`.
-pub fn games_name(epoch: u64) -> String {
-    format!("{GAMES}/epoch-{epoch:06}.jsonl")
-}
-
-/// The path of the network of `epoch` that is kept as an opponent.
-pub fn opponent_name(epoch: u64) -> String {
-    format!("{OPPONENTS}/epoch-{epoch:06}.safetensors")
-}
-
-/// The epochs up to `epoch` that have a file in this `folder` of `dir`, in order. The folder is listed, instead of testing a name per
-/// epoch, since the name of a checkpoint may contain any number.
-fn numbered_files(dir: &Path, folder: &str, epoch: u64) -> Result<BTreeSet<u64>> {
-    let path = dir.join(folder);
-    let entries = match fs::read_dir(&path) {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
-        Err(e) => return Err(Error::io("reading", &path, e)),
-    };
-    let number = |entry: std::io::Result<fs::DirEntry>| -> Option<u64> {
-        let entry = entry.ok().filter(|entry| entry.path().is_file())?;
-        let name = entry.file_name().into_string().ok()?;
-        let number = name.strip_prefix("epoch-")?.split_once('.')?.0.parse().ok()?;
-        [games_name(number), opponent_name(number)].contains(&format!("{folder}/{name}")).then_some(number)
-    };
-    Ok(entries.filter_map(number).filter(|number| (1..=epoch).contains(number)).collect())
 }
 
 /// True for logs; the manifest lists their beginning.

@@ -2,7 +2,7 @@
 
 use super::epoch_network::EpochNetwork;
 use super::evaluation;
-use super::manifest::opponent_name;
+use super::files::opponent_name;
 use super::pace::{Moment, Wanted};
 use super::strength::{MatchSetup, match_games};
 use super::training_run::Run;

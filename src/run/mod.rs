@@ -31,5 +31,5 @@ pub mod strength;
 mod training_run;
 pub mod workers;
 
-pub use files::{BEST, CONFIG, FINAL, GAMES, MANIFEST, OPPONENTS};
+pub use files::{BEST, CONFIG, FINAL, GAMES, MANIFEST, OPPONENTS, games_name};
 pub use training_run::Run;
