@@ -28,6 +28,8 @@ static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof
 // A struct that a kernel takes by value: functions refer to it where it was passed, without a copy in each thread.
 #define VZ_BY_VALUE const __grid_constant__
 #define VZ_UNROLL _Pragma("unroll")
+// A type through which memory of any other is copied.
+#define VZ_MAY_ALIAS
 #else
 #define VZ_DEVICE inline
 #define VZ_DEVICE_CALL static __attribute__((unused))
@@ -35,6 +37,7 @@ static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof
 #define VZ_KERNEL extern "C" void
 #define VZ_BY_VALUE const
 #define VZ_UNROLL
+#define VZ_MAY_ALIAS [[gnu::may_alias]]
 #endif
 
 // On the host, tests/kernels/host emulates threadIdx, barriers and shuffles.

@@ -9,9 +9,10 @@
 #include "search/layout.cuh"
 
 #ifdef __CUDACC__
-// A kernel of ROW_BLOCK threads a block that is bound by memory latency: few enough registers for 32 warps on each multiprocessor, so that
-// 4,096 rows run at once on a GPU with 132 of them.
-#define VZ_DENSE_KERNEL extern "C" __global__ void __launch_bounds__(search::ROW_BLOCK, 8)
+// A kernel of ROW_BLOCK threads a block that is bound by memory latency: few enough registers for 16 warps on each multiprocessor. Fewer
+// registers for 32 warps are stored and loaded again: measured on an H100, that costs Hex a fifth and gains Connect Four 4 %
+// (benches/results/2026-11-27-gpu.md).
+#define VZ_DENSE_KERNEL extern "C" __global__ void __launch_bounds__(search::ROW_BLOCK, 4)
 #else
 #define VZ_DENSE_KERNEL VZ_KERNEL
 #endif

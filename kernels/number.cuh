@@ -63,6 +63,17 @@ VZ_DEVICE u16 to_f16(f32 x) {
 
 #endif
 
+// Two numbers in a word, `low` in its low half.
+VZ_DEVICE u32 to_f16_pair(f32 low, f32 high) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    u32 word;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+    return word;
+#else
+    return to_f16(low) | (u32)to_f16(high) << 16;
+#endif
+}
+
 // A bfloat16 number in memory, made of an f32.
 struct Bf16 {
     u16 bits;

@@ -302,6 +302,7 @@ fn wgmma_is_mma_within_its_rounding_in_any_slot() {
         eprintln!("skipped: wgmma needs compute capability 9.0");
         return;
     }
+    let mut wrong = Vec::new();
     for spec in networks() {
         let weights = spec.model().expect("a network").random_weights(Key::new(1, Purpose::Weights));
         let mut stream = Key::new(2, Purpose::Evaluation).stream();
@@ -313,16 +314,10 @@ fn wgmma_is_mma_within_its_rounding_in_any_slot() {
                 |cores, obs: &[f32]| ask(&device, &spec, &weights, Arithmetic { element_type, cores }, obs);
             let ((l, v), (logits, values)) = (by(TensorCores::Wgmma, &obs), by(TensorCores::Mma, &obs));
             let bound = 3.0 * (2.0 * layers).sqrt() / steps;
-            assert!(
-                difference(&l, &logits) < bound,
-                "{element_type:?} {spec:?}: {}",
-                difference(&l, &logits)
-            );
-            assert!(
-                difference(&v, &values) < bound,
-                "{element_type:?} {spec:?}: {}",
-                difference(&v, &values)
-            );
+            let off = [difference(&l, &logits), difference(&v, &values)];
+            if off.iter().any(|&off| off >= bound) {
+                wrong.push(format!("{element_type:?} {spec:?}: off by {off:?}, at most {bound}"));
+            }
             let last_board = BATCH - 1;
             let (first, last) = by(TensorCores::Wgmma, &obs[last_board * spec.obs.len()..]);
             assert_eq!(
@@ -331,12 +326,14 @@ fn wgmma_is_mma_within_its_rounding_in_any_slot() {
             );
         }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
 fn the_networks_kernels_are_candle_within_their_rounding() {
     let Some(device) = gpu() else { return };
     let capability = device.limits().expect("known").capability;
+    let mut wrong = Vec::new();
     for spec in networks() {
         let weights = spec.model().expect("a network").random_weights(Key::new(1, Purpose::Weights));
         let mut stream = Key::new(2, Purpose::Evaluation).stream();
@@ -352,10 +349,11 @@ fn the_networks_kernels_are_candle_within_their_rounding() {
         for (element_type, bound) in bounds.into_iter().chain([(ElementType::F32, 2e-5)]) {
             let (l, v) = ask(&device, &spec, &weights, element_type, &obs);
             let off = [difference(&l, &logits), difference(&v, &values)];
-            assert!(
-                off[0] < bound && off[1] < bound,
-                "{element_type:?} on {capability}, {spec:?}: off by {off:?}, at most {bound}"
-            );
+            if off.iter().any(|&off| off >= bound) {
+                wrong.push(format!(
+                    "{element_type:?} on {capability}, {spec:?}: off by {off:?}, at most {bound}"
+                ));
+            }
             // The same boards in other slots of a smaller batch.
             let (first, last) = (7, 7 + PART);
             let part = ask(
@@ -377,6 +375,7 @@ fn the_networks_kernels_are_candle_within_their_rounding() {
             );
         }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// Batches of unequal sizes, the second state before the first is waited for.

@@ -6,6 +6,7 @@ import tables
 
 # Last lines of a log that are kept.
 TAIL = 5
+NOT_MEASURED = "Not measured.\n"
 
 
 def verdict(part):
@@ -36,13 +37,14 @@ def sections(verb, rows):
     search = rows["search-"]
     libraries = rows["libraries"]
     yield "This machine", lambda: libraries and tables.library_table(libraries[0])
-    yield "Goals and estimates", lambda: tables.goal_table([goal for goal in goals.GOALS if goal.verb == verb], rows)
-    if verb == "first":
+    asked = [goal for goal in goals.GOALS if verb == goal.verb or (verb == "parts" and goal.measured(rows) is not None)]
+    yield "Goals and estimates", lambda: tables.goal_table(asked, rows)
+    if verb in ("first", "parts"):
         play, pgx = rows["random-play"], rows["pgx-"]
-        yield "Pure search", lambda: search and tables.search_table(search)
+        yield "Pure search", lambda: verb == "first" and search and tables.search_table(search)
         yield "Forward, bf16", lambda: rows["forward"] and tables.forward_table(rows["forward"])
         yield "Random play beside pgx", lambda: play and tables.play_table(play, pgx)
-    if verb == "rates":
+    if verb in ("rates", "parts"):
         hex13, candle, train = rows["search-hex13"], rows["candle"], rows["train"]
         mctx, torch = rows["mctx-"], rows["torch-"]
         yield "Search", lambda: search and tables.search_table(search)
@@ -51,7 +53,7 @@ def sections(verb, rows):
         yield "Search beside mctx + pgx", lambda: search and mctx and tables.mctx_table(search, mctx)
         yield "Training beside PyTorch", lambda: train and tables.train_table(train, torch)
         yield "Forward beside candle's kernels", lambda: candle and tables.candle_table(candle)
-    if verb == "deep":
+    if verb in ("deep", "parts"):
         heavy, profiles, learn = rows["profile-"], rows["ncu-"], rows["learn"]
         yield "Heaviest kernels", lambda: heavy and tables.kernel_table(tables.measured(heavy))
         yield "Profiles of them", lambda: profiles and tables.profile_table(profiles, logs.METRICS)
@@ -61,7 +63,7 @@ def sections(verb, rows):
 def text_of(section):
     """A section's text. What cannot be shown costs no other section; its rows are in results.json."""
     try:
-        return section() or "Not measured.\n"
+        return section() or NOT_MEASURED
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         return f"Measured, but not shown: {type(error).__name__}: {error}.\n"
 
@@ -75,7 +77,10 @@ def page(results):
     lines = [(p["name"], cell(verdict(p)), p["seconds"], p["programs_compiled"], f"`{cell(p['command'])}`") for p in parts]
     text += "\n" + tables.table(head, lines)
     for title, section in sections(results["verb"], Rows(parts)):
-        text += f"\n## {title}\n\n{text_of(section)}"
+        shown = text_of(section)
+        # Of chosen parts, only what they measured is there.
+        if results["verb"] != "parts" or shown != NOT_MEASURED:
+            text += f"\n## {title}\n\n{shown}"
     for part in parts:
         if part["exit"] and len(part["last_lines"]) > 1:
             text += f"\n## {part['name']}: last lines\n\n" + "".join(f"    {line}\n" for line in part["last_lines"])

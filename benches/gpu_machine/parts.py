@@ -3,7 +3,8 @@
 Commands are tuples of words. In a word, {bin} is the unpacked pack, {work} the folder of logs, and {kernel:PART:NET:RANK:ELSE} the
 kernel that took the RANK-th most time in the rows of PART whose network is NET, or ELSE if that part has no such row."""
 
-from dataclasses import dataclass, field
+import fnmatch
+from dataclasses import dataclass, field, replace
 
 # Seconds that a verb takes at most, by which the machine's own limit of 600 s is never met.
 CALL_SECONDS = 540
@@ -189,3 +190,18 @@ def deep(_tests):
 
 
 VERBS = {"first": first, "rates": rates, "deep": deep}
+
+
+def chosen(names, tests):
+    """The parts of all verbs that `names` name, in that order; a name may have wildcards. Parts that run at once do so here."""
+    stages = [stage for verb in VERBS.values() for stage in verb(tests).stages]
+    found = {part.name for stage in stages for part in stage.parts}
+    if unknown := [name for name in names if not fnmatch.filter(found, name)]:
+        raise ValueError(f"no part is named {', '.join(unknown)}; there are {', '.join(sorted(found))}")
+    taken, out = set(), []
+    for name in names:
+        for stage in stages:
+            parts = [part for part in stage.parts if part.name not in taken and fnmatch.fnmatchcase(part.name, name)]
+            taken.update(part.name for part in parts)
+            out += [replace(stage, parts=parts)] if parts else []
+    return Verb(f"Chosen parts: {', '.join(names)}", out)

@@ -1,8 +1,10 @@
 """Runs one verb of parts.py and writes page.md, results.json and logs.tar.gz into OUT after every part.
 
-python3 run.py first|rates|deep OUT [--began UNIX_SECONDS] [--past-gate]
+python3 run.py first|rates|deep OUT [--seconds N] [--began UNIX_SECONDS] [--past-gate]
+python3 run.py parts OUT PART... [--seconds N] [--began UNIX_SECONDS] [--past-gate]
 
-`--began` is when the call began, unpacking included: whatever unpacking took, all ends CALL_SECONDS after it. `--past-gate` goes on
+`parts` runs those named alone, in that order; a name may have wildcards. `--seconds` is how long all may take, at most CALL_SECONDS.
+`--began` is when the call began, unpacking included: whatever unpacking took, all ends those seconds after it. `--past-gate` goes on
 where a gate's parts have all failed, to try out the parts after it."""
 
 import argparse
@@ -88,11 +90,11 @@ class Process:
 
 
 class Verb:
-    def __init__(self, name, out, began):
-        self.name, self.out, self.began = name, out, began
+    def __init__(self, name, out, chosen, ends):
+        self.name, self.out, self.ends = name, out, ends
         self.work = tempfile.mkdtemp(prefix="vecaz-")
         self.tests = read_lines(os.path.join(BIN, "tests"))
-        self.verb = parts.VERBS[name](self.tests)
+        self.verb = parts.chosen(chosen, self.tests) if name == "parts" else parts.VERBS[name](self.tests)
         self.environments = environments(self.work)
         self.results = {
             "verb": name,
@@ -105,7 +107,7 @@ class Verb:
 
     def left(self):
         """Seconds until results must be written."""
-        return self.began + parts.CALL_SECONDS - parts.FINISH_SECONDS - time.time()
+        return self.ends - parts.FINISH_SECONDS - time.time()
 
     def run(self, past_gate):
         stopped = None
@@ -216,13 +218,22 @@ def replace(path, content):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("verb", choices=list(parts.VERBS))
+    parser.add_argument("verb", choices=[*parts.VERBS, "parts"])
     parser.add_argument("out")
+    parser.add_argument("parts", nargs="*")
+    parser.add_argument("--seconds", type=float, default=parts.CALL_SECONDS)
     parser.add_argument("--began", type=float, default=time.time())
     parser.add_argument("--past-gate", action="store_true")
     arguments = parser.parse_args()
+    if bool(arguments.parts) != (arguments.verb == "parts"):
+        parser.error("parts are named after `parts OUT`, and there alone")
+    if not 0 < arguments.seconds <= parts.CALL_SECONDS:
+        parser.error(f"--seconds is at most {parts.CALL_SECONDS}")
     os.makedirs(arguments.out, exist_ok=True)
-    verb = Verb(arguments.verb, os.path.abspath(arguments.out), arguments.began)
+    try:
+        verb = Verb(arguments.verb, os.path.abspath(arguments.out), arguments.parts, arguments.began + arguments.seconds)
+    except ValueError as error:
+        parser.error(str(error))
     try:
         verb.run(arguments.past_gate)
     finally:

@@ -208,7 +208,10 @@ VZ_DEVICE_CALL Wide count_ways(const Groups& all, int first, Counts start, Memo&
 }
 
 // How many cards of each class group `g` gets out of `left`, drawn in proportion to the number of deals.
-VZ_DEVICE Counts draw_split(const Groups& all, int g, Counts left, Memo& memo, Stream& rng) {
+//
+// `draw_split`, `sort_unseen` and `deal_group` are calls: inlined, NVRTC 13.0 makes code for sm_90 that reads far outside of a pile (seen
+// on an H100; as calls the games are those of the CPU to the bit).
+VZ_DEVICE_CALL Counts draw_split(const Groups& all, int g, Counts left, Memo& memo, Stream& rng) {
     const Group& group = all.groups[g];
     const Counts limits = allowed(group, left);
     Counts split = first_split(limits, group.size);
@@ -247,7 +250,7 @@ VZ_DEVICE void sort(Groups& all) {
 }
 
 // The groups, those that may hold the fewest suits first, and the `unseen` cards by class.
-VZ_DEVICE void sort_unseen(const State& s, int observer, u64 unseen, Groups& all, Pile* piles) {
+VZ_DEVICE_CALL void sort_unseen(const State& s, int observer, u64 unseen, Groups& all, Pile* piles) {
     u32 suits = 0;
     for (int suit = 0; suit < 4; suit++) suits |= u32((unseen & suit_cards(suit)) != 0) << suit;
     all.len = 0;
@@ -277,7 +280,7 @@ VZ_DEVICE void sort_unseen(const State& s, int observer, u64 unseen, Groups& all
 }
 
 // Distributes the cards of one split over the hands of a group.
-VZ_DEVICE void deal_group(const State& s, const Group& group, Counts split, Pile* piles, Stream& rng, u64* hands) {
+VZ_DEVICE_CALL void deal_group(const State& s, const Group& group, Counts split, Pile* piles, Stream& rng, u64* hands) {
     Pile cards;
     cards.len = 0;
     for (int c = 0; c < 4; c++) {

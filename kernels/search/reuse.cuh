@@ -12,9 +12,11 @@ VZ_DEVICE u32 mark_subtree(const Row& row, i32 top, i32 count, i32* targets) {
     for (i32 n = lane(); n < top; n += WARP) targets[n] = NO_NODE;
     VZ_SYNC(12);
     u32 found = 0;
+    const auto parent_of = [&](i32 n) { return n < count ? row.nodes[n].parent : NO_NODE; };
+    i32 next = parent_of(top + lane()); // read a round ahead
     for (i32 first = top; first < count; first += WARP) {
-        const i32 n = first + lane();
-        const i32 parent = n < count ? row.nodes[n].parent : NO_NODE;
+        const i32 n = first + lane(), parent = next;
+        next = parent_of(n + WARP);
         const bool near = parent >= first;
         bool inside = n == top || (!near && parent != NO_NODE && targets[parent] != NO_NODE);
         for (;;) {
@@ -74,10 +76,20 @@ VZ_DEVICE void trim(const Row& row, i32 top, i32 count, u32 limit, i32* targets)
     VZ_SYNC(14);
 }
 
-// Four bytes of anything.
-struct alignas(4) Bytes4 {
-    u8 at[4];
+// SIZE bytes of anything, in words.
+template <int SIZE>
+struct alignas(SIZE) VZ_MAY_ALIAS Unit {
+    u32 words[SIZE / 4];
 };
+template <>
+struct VZ_MAY_ALIAS Unit<1> {
+    u8 byte;
+};
+
+// The largest unit that a state consists of.
+constexpr int STATE_UNIT = sizeof(State) % 8 == 0 && alignof(State) % 8 == 0   ? 8
+                           : sizeof(State) % 4 == 0 && alignof(State) % 4 == 0 ? 4
+                                                                               : 1;
 
 // Copies `size` items, lane by lane.
 template <class T>
@@ -88,36 +100,76 @@ VZ_DEVICE void move_items(T* to, const T* from, int size) {
 // The index that a child or parent gets.
 VZ_DEVICE i32 target_of(const i32* targets, i32 n) { return n == NO_NODE ? NO_NODE : targets[n]; }
 
-// Moves node `from` with its edges, values and state to index `to` <= `from`, and replaces its children by their new indices.
-VZ_DEVICE void relocate(const Row& row, i32 from, i32 to, const i32* targets) {
-    const int num_edges = row.nodes[from].num_edges;
-    for (int e = lane(); e < PADDED; e += WARP) {
-        const i32 child = row.child(from)[e].integer;
-        row.child(to)[e].integer = e < num_edges ? target_of(targets, child) : child;
-    }
-    if (from == to) return;
-    move_items(row.prior(to), row.prior(from), 3 * PADDED);
-    move_items(row.actions(to), row.actions(from), PADDED);
-    move_items(row.value(to), row.value(from), VZ_PLAYERS);
-    if (sizeof(State) % 4 == 0 && alignof(State) % 4 == 0) {
-        move_items((Bytes4*)(row.states + to), (const Bytes4*)(row.states + from), (int)sizeof(State) / 4);
-    } else {
-        move_items((u8*)(row.states + to), (const u8*)(row.states + from), (int)sizeof(State));
+// Moves what array `all` has of the nodes `first` to `first` + 31, PER_NODE units each: lane k has the target of node `first` + k, or
+// NO_NODE. `change(k, i, unit)` is called for unit i of node `first` + k. Units are moved AT_ONCE a lane, all reads before all writes: a
+// memory access takes so long that one by one, nodes would take most of the time of a ply. A target is not above its node, so no write
+// is to a node that is read later.
+template <int PER_NODE, class Unit, class Change>
+VZ_DEVICE void move_units(Unit* all, i32 first, i32 target, Change change) {
+    constexpr int AT_ONCE = PER_NODE < 8 ? PER_NODE : 8;
+    for (int begin = 0; begin < PER_NODE; begin += AT_ONCE) {
+        Unit units[AT_ONCE];
+        i32 to[AT_ONCE];
+VZ_UNROLL
+        for (int u = 0; u < AT_ONCE; u++) {
+            const int at = (begin + u) * WARP + lane(), k = at / PER_NODE;
+            to[u] = from_lane(target, k % WARP);
+            if (PER_NODE % AT_ONCE != 0 && begin + u >= PER_NODE) to[u] = NO_NODE;
+            if (to[u] != NO_NODE) units[u] = all[(u64)first * PER_NODE + at];
+        }
+VZ_UNROLL
+        for (int u = 0; u < AT_ONCE; u++) {
+            const int at = (begin + u) * WARP + lane();
+            change(at / PER_NODE % WARP, at % PER_NODE, units[u], to[u] != NO_NODE);
+        }
+        VZ_SYNC(15);
+VZ_UNROLL
+        for (int u = 0; u < AT_ONCE; u++) {
+            const int at = (begin + u) * WARP + lane();
+            if (to[u] != NO_NODE) all[(u64)to[u] * PER_NODE + at % PER_NODE] = units[u];
+        }
     }
 }
 
-// Moves every kept node from `top` on to its target.
+// The same with nothing changed.
+template <int PER_NODE, class Unit>
+VZ_DEVICE void move_units(Unit* all, i32 first, i32 target) {
+    move_units<PER_NODE>(all, first, target, [](int, int, Unit&, bool) {});
+}
+
+// Moves the nodes `first` to `first` + 31 with their edges, values and states to their targets, and replaces parents and children by their
+// new indices. Lane k has the target of node `first` + k.
+VZ_DEVICE void relocate(const Row& row, i32 top, i32 first, i32 target, const i32* targets) {
+    constexpr int EDGE_UNITS = PADDED; // four words each of prior, visits, value sum and child
+    int num_edges = 0;
+    Node node = new_node(NO_NODE, 0);
+    if (target != NO_NODE) {
+        node = row.nodes[first + lane()];
+        num_edges = node.num_edges;
+        node.parent = first + lane() == top ? NO_NODE : target_of(targets, node.parent);
+    }
+    move_units<EDGE_UNITS>((Unit<16>*)row.edges, first, target, [&](int k, int i, Unit<16>& unit, bool moves) {
+        const int edges = from_lane(num_edges, k), e = 4 * i - 3 * PADDED;
+        if (!moves || e < 0) return;
+VZ_UNROLL
+        for (int j = 0; j < 4; j++) {
+            if (e + j < edges) unit.words[j] = (u32)target_of(targets, (i32)unit.words[j]);
+        }
+    });
+    move_units<PADDED / 8>((Unit<16>*)row.actions_, first, target);
+    move_units<VZ_PLAYERS>(row.values, first, target);
+    move_units<(int)sizeof(State) / STATE_UNIT>((Unit<STATE_UNIT>*)row.states, first, target);
+    if (target != NO_NODE) row.nodes[target] = node;
+}
+
+// Moves every kept node from `top` on to its target, 32 at a time.
 VZ_DEVICE void compact(const Row& row, i32 top, i32 count, const i32* targets) {
     u32 kept = 0;
-    for (i32 n = top; n < count; n++) {
-        const i32 to = targets[n];
-        if (to == NO_NODE) continue;
-        Node node = row.nodes[n];
-        node.parent = n == top ? NO_NODE : target_of(targets, node.parent);
-        relocate(row, n, to, targets);
-        VZ_SYNC(15);
-        if (lane() == 0) row.nodes[to] = node;
-        kept += 1;
+    for (i32 first = top; first < count; first += WARP) {
+        const i32 n = first + lane(), target = n < count ? targets[n] : NO_NODE;
+        const u32 mask = __ballot_sync(ALL_LANES, target != NO_NODE);
+        if (mask != 0) relocate(row, top, first, target, targets);
+        kept += popcount(mask);
     }
     VZ_SYNC(16);
     if (lane() == 0) *row.count = kept;
