@@ -17,14 +17,16 @@ use cudarc::driver::{CudaContext, DriverError};
 use half::bf16;
 use serde_json::{Value, json};
 use std::time::Instant;
-use vecaz::config::{Arch, NetConfig, TensorCores};
+use vecaz::config::{Arch, NetConfig};
 use vecaz::device::cuda::{CudaDevice, CudaLibrary};
 use vecaz::device::store::Store;
 use vecaz::device::{Arg, Device, LaunchShape};
 use vecaz::error::{Error, Result};
 use vecaz::model::NetSpec;
 use vecaz::net::gpu::network::{DeviceNetwork, ObsFormat, Slots};
-use vecaz::net::gpu::{Arithmetic, DeviceForward, ElementType, PEAK_BLOCK, PEAK_PRODUCTS, peak_program};
+use vecaz::net::gpu::{
+    Arithmetic, DeviceForward, ElementType, MatrixInstruction, PEAK_BLOCK, PEAK_PRODUCTS, peak_program,
+};
 use vecaz::registry::any_game;
 use vecaz::rng::{Key, Purpose};
 
@@ -181,8 +183,8 @@ fn random_planes(squares: usize, format: ObsFormat, element_type: ElementType) -
 fn main() -> Result<()> {
     let args = Args::parse();
     let cores = args.tensor_cores.iter().map(|name| match name.as_str() {
-        "mma" => Ok(TensorCores::Mma),
-        "wgmma" => Ok(TensorCores::Wgmma),
+        "mma" => Ok((name, MatrixInstruction::Mma)),
+        "wgmma" => Ok((name, MatrixInstruction::Wgmma)),
         other => Err(Error::unsupported(format!("tensor cores {other}"), "expected mma or wgmma")),
     });
     let cores = cores.collect::<Result<Vec<_>>>()?;
@@ -201,14 +203,14 @@ fn main() -> Result<()> {
     let device = CudaDevice::open(args.gpu, Store::of_user())?;
     let gpu = device.describe()?;
     let mut failure = None;
-    for &cores in &cores {
+    for &(by, cores) in &cores {
         for (name, spec) in NETWORKS.into_iter().map(network).collect::<Result<Vec<_>>>()? {
             if !args.networks.is_empty() && !args.networks.contains(&name) {
                 continue;
             }
             for &num in &args.slots {
                 let mut line = json!({
-                    "network": name, "element_type": args.element_type, "tensor_cores": cores, "slots": num, "gpu": gpu,
+                    "network": name, "element_type": args.element_type, "tensor_cores": by, "slots": num, "gpu": gpu,
                 });
                 match measure(&args, &device, &spec, (Arithmetic { element_type, cores }, num)) {
                     Ok(figures) => merge(&mut line, figures),

@@ -6,13 +6,13 @@
 
 use serde_json::json;
 use vecaz::batch::programs::{GAME_UNITS, program, training};
-use vecaz::config::{Arch, TensorCores, TrainPrecision};
+use vecaz::config::{Arch, TrainPrecision};
 use vecaz::device::{Limits, Program};
 use vecaz::error::Result;
 use vecaz::game::ObsShape;
 use vecaz::model::NetSpec;
 use vecaz::net::gpu;
-use vecaz::net::gpu::{Arithmetic, ElementType};
+use vecaz::net::gpu::{Arithmetic, ElementType, MatrixInstruction};
 use vecaz::registry::Registry;
 use vecaz::registry::any_game;
 
@@ -78,7 +78,7 @@ fn print_networks() -> Result<()> {
             let program = gpu::program(&spec, element_type, slots, limits)?;
             print_network(label, &capability.to_string(), &program);
             // Also with wgmma on Hopper.
-            let arithmetic = Arithmetic { element_type, cores: TensorCores::Wgmma };
+            let arithmetic = Arithmetic { element_type, cores: MatrixInstruction::Wgmma };
             if arithmetic.on(capability).is_ok() {
                 let program = gpu::program(&spec, arithmetic, slots, limits)?;
                 print_network(&format!("{label}, wgmma"), &format!("{capability}a"), &program);

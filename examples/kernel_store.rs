@@ -6,13 +6,13 @@
 //! 90 is the compute capability, 132 the number of multiprocessors, for which networks are specialised. Each line of the input is a
 //! game's name and, after a bar, its options separated by `;`: `hex | size = 13; swap = true`. A third part selects a network for
 //! the game instead of the game's own kernels: `connect_four | | resnet 6x128 bf16 1,128,4096` has blocks and channels, number format
-//! and numbers of slots, optionally followed by `wgmma`; `connect_four | | training bf16` selects the training kernels. The line
+//! and numbers of slots, optionally followed by `mma`; `connect_four | | training bf16` selects the training kernels. The line
 //! `peak bf16` selects the kernel of `mma_tflops` in `benches/device_forward.rs`, and `parity` all kernels of the parity tests.
 
 #[path = "../tests/support/parity.rs"]
 mod parity;
 
-use parity::{BATCH, GAMES, HALF, PART, RESIDENT, RESIDENT_LEAVES, networks};
+use parity::{BATCH, GAMES, HALF, PART, RESIDENT, RESIDENT_LEAVES, networks, precision_of};
 use rayon::prelude::*;
 use std::io::BufRead;
 use std::path::Path;
@@ -25,7 +25,7 @@ use vecaz::device::{Limits, Program};
 use vecaz::error::{Error, Result};
 use vecaz::model::NetSpec;
 use vecaz::net::gpu;
-use vecaz::net::gpu::{Arithmetic, ElementType};
+use vecaz::net::gpu::{Arithmetic, ElementType, MatrixInstruction};
 use vecaz::registry::any_game;
 
 /// The programs of one line.
@@ -51,7 +51,7 @@ fn programs(line: &str, limits: Limits) -> Result<Vec<Program>> {
         [arch, size, precision, slots, cores @ ..] if cores.len() < 2 => {
             let spec = network(arch, size, game.as_ref()).map_err(invalid)?;
             let precision = parsed::<Precision>(precision).map_err(invalid)?;
-            let cores = parsed::<TensorCores>(cores.first().unwrap_or(&"mma")).map_err(invalid)?;
+            let cores = parsed::<TensorCores>(cores.first().unwrap_or(&"auto")).map_err(invalid)?;
             let arithmetic = Arithmetic::of(precision, cores, limits.capability)?;
             let slots = slots.split(',').map(|n| n.parse::<usize>().map_err(|e| invalid(e.to_string())));
             slots.map(|slots| gpu::program(&spec, arithmetic, slots?, limits)).collect()
@@ -109,7 +109,9 @@ fn parity_programs(limits: Limits) -> Result<Vec<Program>> {
     for precision in [TrainPrecision::F32, TrainPrecision::Bf16, TrainPrecision::F16] {
         all.push(training(None, precision)?);
     }
-    let mma = |element_type| Arithmetic { element_type, cores: TensorCores::Mma };
+    let mma = |element_type| Arithmetic { element_type, cores: MatrixInstruction::Mma };
+    let as_configured =
+        |element_type| Arithmetic::of(precision_of(element_type), TensorCores::Auto, limits.capability);
     for beside in &RESIDENT {
         let (arch, blocks, channels) = beside.net;
         let game = any_game(beside.game.0, &beside.game.1.parse().expect("TOML"))?;
@@ -118,19 +120,20 @@ fn parity_programs(limits: Limits) -> Result<Vec<Program>> {
         // As many slots as leaves for trees on the device; the next power of two for trees on the host.
         let leaves = beside.slots * RESIDENT_LEAVES;
         for slots in [leaves, leaves.next_power_of_two()] {
-            all.push(gpu::program(&spec, mma(beside.element_type), slots, limits)?);
+            all.push(gpu::program(&spec, as_configured(beside.element_type)?, slots, limits)?);
         }
     }
     for spec in networks() {
         for element_type in [ElementType::F16, ElementType::Bf16, ElementType::Tf32, ElementType::F32] {
-            for slots in [BATCH, PART, HALF] {
+            for slots in [BATCH, PART] {
                 all.push(gpu::program(&spec, mma(element_type), slots, limits)?);
             }
+            all.push(gpu::program(&spec, as_configured(element_type)?, HALF, limits)?);
         }
         if limits.capability == 90 {
             for element_type in [ElementType::F16, ElementType::Bf16] {
                 for slots in [BATCH, 1] {
-                    let by = Arithmetic { element_type, cores: TensorCores::Wgmma };
+                    let by = Arithmetic { element_type, cores: MatrixInstruction::Wgmma };
                     all.push(gpu::program(&spec, by, slots, limits)?);
                 }
             }

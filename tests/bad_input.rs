@@ -245,7 +245,7 @@ fn values_that_contradict_others_are_refused() {
         ),
         (
             vec!["--set", "net.tensor_cores=wgmma", "--set", "net.precision=bf16"],
-            "net.tensor_cores (--set): got wgmma, expected mma, or net.precision = \"bf16\" or \"f16\" on a GPU",
+            "net.tensor_cores (--set): got wgmma, expected one of auto, mma",
         ),
         (
             vec!["--set", "train.precision=bf16"],

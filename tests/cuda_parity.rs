@@ -7,7 +7,7 @@ mod parity;
 #[path = "support/typed_games.rs"]
 mod typed_games;
 
-use parity::{BATCH, GAMES, HALF, PART, RESIDENT, RESIDENT_LEAVES, ResidentCase, networks};
+use parity::{BATCH, GAMES, HALF, PART, RESIDENT, RESIDENT_LEAVES, ResidentCase, networks, precision_of};
 
 use std::sync::Arc;
 use typed_games::{GameVisitor, dispatch};
@@ -25,7 +25,7 @@ use vecaz::game::Game;
 use vecaz::model::{NetSpec, Weights};
 use vecaz::net::gpu::cuda_network;
 use vecaz::net::gpu::network::{DeviceNetwork, ObsFormat, Slots};
-use vecaz::net::gpu::{Arithmetic, DeviceForward, ElementType};
+use vecaz::net::gpu::{Arithmetic, DeviceForward, ElementType, MatrixInstruction};
 use vecaz::net::{CandleNet, HashNet, IoShape, Network, NetworkDesc, UniformNet};
 use vecaz::play::{FinishedGame, GameSlot};
 use vecaz::registry::any_game;
@@ -156,22 +156,13 @@ fn a_resident_network_plays_the_games_that_it_plays_through_the_host() {
             let spec =
                 NetSpec::new(&NetConfig { arch, blocks, channels, ..NetConfig::default() }, &game.sizes());
             let weights = spec.model().expect("a network").random_weights(Key::new(1, Purpose::Weights));
-            let parts = NetworkDesc { spec, weights, precision, tensor_cores: TensorCores::Mma };
+            let parts = NetworkDesc { spec, weights, precision, tensor_cores: TensorCores::Auto };
             cuda_network(parts, DeviceName::Cuda(0).into()).expect("in this build")
         };
         let (games, playing, _) = selfplay(&text, DeviceName::Cpu, &network);
         let (found, now_playing, inside) = selfplay(&text, DeviceName::Cuda(0), &network);
         assert_eq!((found, now_playing), (games, playing), "{text} {precision:?}");
         assert_eq!(inside, 0, "{inside} bytes are copied within passes: {text}");
-    }
-}
-
-fn precision_of(element_type: ElementType) -> Precision {
-    match element_type {
-        ElementType::F32 => Precision::F32,
-        ElementType::Tf32 => Precision::Tf32,
-        ElementType::Bf16 => Precision::Bf16,
-        ElementType::F16 => Precision::F16,
     }
 }
 
@@ -259,6 +250,16 @@ fn training_follows_the_cpu_and_repeats_to_the_bit() {
     }
 }
 
+/// Random weights, of which those of the values are small. Else what goes into their tanh would be as large as the logits, twenty: a value
+/// would be off by twenty times as much as is allowed of numbers as large as one.
+fn weights_of(spec: &NetSpec) -> Weights {
+    let mut weights = spec.model().expect("a network").random_weights(Key::new(1, Purpose::Weights));
+    for name in ["value.out.weight", "value.out.bias"] {
+        weights.get_mut(name).expect("a value head").data.iter_mut().for_each(|x| *x /= 32.0);
+    }
+    weights
+}
+
 /// Logits and values of `obs` by a network's kernels on `device`.
 fn ask(
     device: &CudaDevice,
@@ -304,7 +305,7 @@ fn wgmma_is_mma_within_its_rounding_in_any_slot() {
     }
     let mut wrong = Vec::new();
     for spec in networks() {
-        let weights = spec.model().expect("a network").random_weights(Key::new(1, Purpose::Weights));
+        let weights = weights_of(&spec);
         let mut stream = Key::new(2, Purpose::Evaluation).stream();
         let obs: Vec<f32> = (0..BATCH * spec.obs.len()).map(|_| stream.uniform() * 2.0 - 1.0).collect();
         let a_block = if spec.arch == Arch::Edge { 4 } else { 2 };
@@ -312,14 +313,15 @@ fn wgmma_is_mma_within_its_rounding_in_any_slot() {
         for (element_type, steps) in [(ElementType::F16, 2048.0), (ElementType::Bf16, 512.0)] {
             let by =
                 |cores, obs: &[f32]| ask(&device, &spec, &weights, Arithmetic { element_type, cores }, obs);
-            let ((l, v), (logits, values)) = (by(TensorCores::Wgmma, &obs), by(TensorCores::Mma, &obs));
+            let ((l, v), (logits, values)) =
+                (by(MatrixInstruction::Wgmma, &obs), by(MatrixInstruction::Mma, &obs));
             let bound = 3.0 * (2.0 * layers).sqrt() / steps;
             let off = [difference(&l, &logits), difference(&v, &values)];
             if off.iter().any(|&off| off >= bound) {
                 wrong.push(format!("{element_type:?} {spec:?}: off by {off:?}, at most {bound}"));
             }
             let last_board = BATCH - 1;
-            let (first, last) = by(TensorCores::Wgmma, &obs[last_board * spec.obs.len()..]);
+            let (first, last) = by(MatrixInstruction::Wgmma, &obs[last_board * spec.obs.len()..]);
             assert_eq!(
                 (&first[..], &last[..]),
                 (&l[last_board * spec.num_actions..], &v[last_board * spec.num_players..])
@@ -335,7 +337,7 @@ fn the_networks_kernels_are_candle_within_their_rounding() {
     let capability = device.limits().expect("known").capability;
     let mut wrong = Vec::new();
     for spec in networks() {
-        let weights = spec.model().expect("a network").random_weights(Key::new(1, Purpose::Weights));
+        let weights = weights_of(&spec);
         let mut stream = Key::new(2, Purpose::Evaluation).stream();
         let obs: Vec<f32> = (0..BATCH * spec.obs.len()).map(|_| stream.uniform() * 2.0 - 1.0).collect();
         let mut net = CandleNet::new(&spec, &weights).expect("of this shape");
@@ -387,7 +389,7 @@ fn double_buffering_changes_no_output() {
     let formats = [Precision::Bf16, Precision::F32, Precision::F16];
     for (spec, precision) in networks().into_iter().zip(formats.into_iter().cycle()) {
         let weights = spec.model().expect("a network").random_weights(Key::new(1, Purpose::Weights));
-        let tensor_cores = TensorCores::Mma;
+        let tensor_cores = TensorCores::Auto;
         let parts = NetworkDesc { spec: spec.clone(), weights, precision, tensor_cores };
         let mut net = cuda_network(parts, DeviceName::Cuda(0).into()).expect("a GPU");
         let mut double_buffered = net.double_buffered(HALF).expect("fits").expect("two batches");

@@ -78,8 +78,8 @@ fn unpacked() -> TempDir {
     folder
 }
 
-/// Packs `files` and runs `verb` as on the other machine: exit code, page, results.
-fn run(files: &Path, verb: &str, path: Option<&Path>) -> (Option<i32>, String, Value) {
+/// Packs `files` and runs `verb` with `more` arguments as on the other machine: exit code, page, results.
+fn run(files: &Path, verb: &str, more: &[&str], path: Option<&Path>) -> (Option<i32>, String, Value) {
     let pack = tempfile::tempdir().expect("a folder");
     let script = pack.path().join("gpu_machine.sh");
     fs::copy(source("gpu_machine.sh"), &script).expect("copied");
@@ -90,7 +90,7 @@ fn run(files: &Path, verb: &str, path: Option<&Path>) -> (Option<i32>, String, V
     assert!(packed.expect("runs").success());
     let out = pack.path().join("out");
     let mut command = Command::new("bash");
-    command.arg(&script).arg(verb).arg(&out);
+    command.arg(&script).arg(verb).arg(&out).args(more);
     // A GPU of this machine is not there for the parts.
     command.env("CUDA_VISIBLE_DEVICES", "").env_remove("VECAZ_KERNELS");
     if let Some(first) = path {
@@ -127,7 +127,7 @@ fn without_a_gpu_every_part_fails_at_once_with_its_reason() {
     }
     for verb in VERBS {
         let began = Instant::now();
-        let (code, page, results) = run(files.path(), verb, None);
+        let (code, page, results) = run(files.path(), verb, &[], None);
         assert!(began.elapsed().as_secs() < 120, "{verb} takes {:?}", began.elapsed());
         assert_eq!(code, Some(1), "{page}");
         let mut stopped = 0;
@@ -272,7 +272,7 @@ fn what_was_measured_is_on_the_page() {
     ];
     // The stand-in has no cuBLAS.
     for ((verb, shown), not_measured) in VERBS.into_iter().zip(shown).zip([1, 0, 0]) {
-        let (_, page, results) = run(files.path(), verb, Some(tools.path()));
+        let (_, page, results) = run(files.path(), verb, &[], Some(tools.path()));
         for part in parts(&results) {
             assert!(part["exit"] == 0 || part["name"] == "libraries", "{part}");
         }
@@ -366,5 +366,38 @@ fn a_library_is_one_file_by_each_of_its_names() {
         ("libcublasLt.so", "nvidia/other/lib/libcublasLt.so.13"),
     ] {
         assert_eq!(fs::read_link(links.join(link)).expect(link), packages.path().join(target), "{link}");
+    }
+}
+
+#[test]
+fn chosen_parts_run_alone_and_in_their_order() {
+    if !has_tools() {
+        return;
+    }
+    let (files, tools) = measured();
+    let chosen = ["train", "search-6x6*", "parity-another*", "--seconds", "300"];
+    let (code, page, results) = run(files.path(), "parts", &chosen, Some(tools.path()));
+    assert_eq!(code, Some(0), "{page}");
+    let names: Vec<&str> =
+        parts(&results).iter().map(|part| part["name"].as_str().expect("a name")).collect();
+    assert_eq!(
+        names,
+        ["train", "search-6x64-64", "search-6x64-800", "search-6x64", "parity-another_parity_test"]
+    );
+    // What was not measured is left out.
+    assert!(page.contains("## Training beside PyTorch") && page.contains("updates/s | 180 |"), "{page}");
+    assert!(!page.contains("Not measured") && !page.contains("not measured"), "{page}");
+    for (chosen, said) in [
+        (&["no_such_part"] as &[&str], "no part is named no_such_part; there are candle, forward"),
+        (&[], "parts are named after `parts OUT`, and there alone"),
+        (&["train", "--seconds", "900"], "--seconds is at most 540"),
+    ] {
+        let script = files.path().join("gpu_machine/run.py");
+        let out = files.path().join("out");
+        let refused =
+            Command::new("python3").arg(script).arg("parts").arg(out).args(chosen).output().expect("runs");
+        assert_eq!(refused.status.code(), Some(2));
+        let text = String::from_utf8_lossy(&refused.stderr);
+        assert!(text.contains(said), "{text}");
     }
 }

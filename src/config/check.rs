@@ -4,7 +4,7 @@ use super::config_file::Config;
 use super::device::DeviceName;
 use super::isa_choice::IsaChoice;
 use super::keys::within;
-use super::net::{Executor, Precision, TensorCores};
+use super::net::{Executor, Precision};
 use super::sections::{Algorithm, MAX_GAMES, TrainPrecision};
 
 use crate::error::{Error, Result};
@@ -23,7 +23,6 @@ impl Config {
         self.check_executor()?;
         self.check_precision()?;
         self.check_isa()?;
-        self.check_tensor_cores()?;
         self.check_afterstate()?;
         let playing = self.run.device.all().len();
         within("selfplay.games", self.selfplay.games, playing..=MAX_GAMES)?;
@@ -171,15 +170,5 @@ impl Config {
                 Err(Error::config("train.td_lambda", found, "1 with workers, whose games have results alone"))
             }
         }
-    }
-
-    /// Refuses `wgmma` unless the network has a 16-bit format on a GPU.
-    fn check_tensor_cores(&self) -> Result<()> {
-        let sixteen_bits = matches!(self.net.precision, Precision::Bf16 | Precision::F16);
-        if self.net.tensor_cores == TensorCores::Mma || (sixteen_bits && !self.network_devices().is_cpu()) {
-            return Ok(());
-        }
-        let expected = "mma, or net.precision = \"bf16\" or \"f16\" on a GPU";
-        Err(Error::config("net.tensor_cores", self.net.tensor_cores, expected))
     }
 }

@@ -63,10 +63,10 @@ names! {
 names! {
     /// The tensor-core instruction of the GPU kernels for 16-bit operands.
     TensorCores {
-        /// `mma.sync`, issued by one warp.
+        /// `wgmma` on Hopper (compute capability 9.0), `mma.sync` on all others.
+        Auto = "auto",
+        /// `mma.sync` everywhere.
         Mma = "mma",
-        /// `wgmma`, issued by four warps, on Hopper (compute capability 9.0). It has not run on a GPU yet.
-        Wgmma = "wgmma",
     }
 }
 
@@ -116,10 +116,10 @@ section! {
         /// Instruction set of the forward on the CPU. All give the same bits in each number format, but for the last bits of `amx`
         /// and of `bfmmla` in bf16: `avx512` and `neon` repeat another machine's results on one that has them.
         isa: IsaChoice = IsaChoice::Native,
-        /// Tensor-core instruction for bf16 and f16 on a GPU: `mma`, or on Hopper (compute capability 9.0) `wgmma`, needed for
-        /// more than 0.6 of Hopper's peak. `wgmma` is tested in emulation and with NVIDIA's compiler; IT HAS NOT RUN ON A GPU
-        /// YET.
-        tensor_cores: TensorCores = TensorCores::Mma,
+        /// Tensor-core instruction for bf16 and f16 on a GPU: `auto` takes `wgmma` on Hopper (compute capability 9.0) and `mma` on all
+        /// others, `mma` takes `mma.sync` everywhere. With `wgmma` 6x128 makes 1.28 times the simulations (2026-11-27-gpu.md); `mma`
+        /// is faster for up to some 64 positions at once, and on Hopper repeats runs made with it.
+        tensor_cores: TensorCores = TensorCores::Auto,
         /// Device of the network in self-play and training; default: `run.device`. Several GPUs, `cuda:0,cuda:1`, each train on a
         /// part of every batch. In self-play, each GPU of `run.device` evaluates its own games if all of them are in this list;
         /// otherwise the first device of this list evaluates all games.

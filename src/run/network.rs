@@ -1,7 +1,7 @@
 //! Selection of a run's network executor and its device.
 
 use crate::backend::AnyGame;
-use crate::config::{Config, DeviceName, Executor, NetConfig, Precision, TensorCores};
+use crate::config::{Config, DeviceName, Executor, NetConfig, Precision};
 use crate::device::check_devices;
 use crate::error::{Error, Result};
 use crate::model::{Model, Tower};
@@ -89,11 +89,7 @@ pub fn make_network(
         DeviceName::Cuda(_) | DeviceName::Metal => {
             let NetConfig { precision, tensor_cores, .. } = config.net;
             let parts = NetworkDesc { spec: spec.clone(), weights: weights.clone(), precision, tensor_cores };
-            let by = match tensor_cores {
-                TensorCores::Mma => "",
-                TensorCores::Wgmma => " by wgmma",
-            };
-            Ok((cuda_network(parts, devices)?, format!("kernels in {precision}{by}, {devices}")))
+            Ok((cuda_network(parts, devices)?, format!("kernels in {precision}, {devices}")))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The games and networks of `tests/cuda_parity.rs`; `examples/kernel_store.rs` compiles their programs beforehand for a machine
 //! whose first minute is for tests.
 
-use vecaz::config::Arch;
+use vecaz::config::{Arch, Precision};
 use vecaz::game::ObsShape;
 use vecaz::model::NetSpec;
 use vecaz::net::gpu::ElementType;
@@ -66,6 +66,16 @@ pub struct ResidentCase {
     pub element_type: ElementType,
     /// N; each game selects [`RESIDENT_LEAVES`] leaves a pass.
     pub slots: usize,
+}
+
+/// The configured format of `element_type`.
+pub fn precision_of(element_type: ElementType) -> Precision {
+    match element_type {
+        ElementType::F32 => Precision::F32,
+        ElementType::Tf32 => Precision::Tf32,
+        ElementType::Bf16 => Precision::Bf16,
+        ElementType::F16 => Precision::F16,
+    }
 }
 
 /// L of the games of [`RESIDENT`].

@@ -17,36 +17,49 @@ pub enum ElementType {
     Tf32,
 }
 
+/// The instruction that multiplies matrices on a GPU's tensor cores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatrixInstruction {
+    /// `mma.sync`, issued by one warp.
+    Mma,
+    /// `wgmma`, issued by four warps: 16 bits, on Hopper (compute capability 9.0).
+    Wgmma,
+}
+
 /// How a network on a device multiplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arithmetic {
     /// The type of the factors.
     pub element_type: ElementType,
     /// The instruction.
-    pub cores: TensorCores,
+    pub cores: MatrixInstruction,
 }
 
 impl Arithmetic {
     /// The arithmetic for `precision` with `cores` on a device of this compute capability.
     ///
     /// # Errors
-    /// As [`ElementType::of`]; [`Error::Unsupported`] for `wgmma` on anything but Hopper or in anything but 16 bits.
+    /// As [`ElementType::of`].
     pub fn of(precision: Precision, cores: TensorCores, capability: u32) -> Result<Self> {
-        Self { element_type: ElementType::of(precision, capability)?, cores }.on(capability)
+        let element_type = ElementType::of(precision, capability)?;
+        let cores = match (cores, capability, element_type) {
+            (TensorCores::Auto, 90, ElementType::Bf16 | ElementType::F16) => MatrixInstruction::Wgmma,
+            _ => MatrixInstruction::Mma,
+        };
+        Ok(Self { element_type, cores })
     }
 
     /// Itself, where a device of this compute capability has it.
     ///
     /// # Errors
-    /// As [`Arithmetic::of`].
+    /// [`Error::Unsupported`] for `wgmma` on anything but Hopper or in anything but 16 bits.
     pub fn on(self, capability: u32) -> Result<Self> {
-        let refused = |why: &str| Err(Error::unsupported("net.tensor_cores = \"wgmma\"", why));
+        let refused = |why: &str| Err(Error::unsupported("wgmma", why));
         match (self.cores, capability, self.element_type) {
-            (TensorCores::Mma, ..) | (TensorCores::Wgmma, 90, ElementType::Bf16 | ElementType::F16) => {
-                Ok(self)
-            }
-            (TensorCores::Wgmma, 90, _) => refused("it multiplies bf16 and f16"),
-            (TensorCores::Wgmma, ..) => {
+            (MatrixInstruction::Mma, ..)
+            | (MatrixInstruction::Wgmma, 90, ElementType::Bf16 | ElementType::F16) => Ok(self),
+            (MatrixInstruction::Wgmma, 90, _) => refused("it multiplies bf16 and f16"),
+            (MatrixInstruction::Wgmma, ..) => {
                 let found = format!("{}.{}", capability / 10, capability % 10);
                 refused(&format!("compute capability 9.0 is needed, and this GPU's is {found}"))
             }
@@ -57,7 +70,7 @@ impl Arithmetic {
 impl From<ElementType> for Arithmetic {
     /// With mma.sync, which all GPUs with tensor cores have.
     fn from(element_type: ElementType) -> Self {
-        Self { element_type, cores: TensorCores::Mma }
+        Self { element_type, cores: MatrixInstruction::Mma }
     }
 }
 

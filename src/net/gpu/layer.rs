@@ -1,9 +1,8 @@
 //! The kernel of one layer: its tile, the weight tiles that stream through shared memory, and the layout of packed weights.
 //! Twin of `kernels/net/layer.cuh`, whose head gives the reasons.
 
-use super::element_type::{Arithmetic, ElementType};
+use super::element_type::{Arithmetic, ElementType, MatrixInstruction};
 use super::tile::{BlockCost, BlockWork, MMA_TILE, TileShape, WARPGROUP, tiles};
-use crate::config::TensorCores;
 use crate::device::{LaunchShape, Limits};
 use crate::error::{Error, Result};
 
@@ -19,7 +18,7 @@ pub struct LayerSpec {
     /// Number format of input and weights.
     pub element_type: ElementType,
     /// The instruction that multiplies them.
-    pub cores: TensorCores,
+    pub cores: MatrixInstruction,
     /// 9 for a 3x3 convolution with zeros around the board, 1 for a 1x1 convolution or, on boards of one square, a linear layer.
     pub taps: usize,
     /// Squares of a board's column.
@@ -137,8 +136,8 @@ impl ForwardLayer {
     /// Warps that issue one product.
     fn warps_per_mma(&self) -> usize {
         match self.spec.cores {
-            TensorCores::Mma => 1,
-            TensorCores::Wgmma => WARPGROUP,
+            MatrixInstruction::Mma => 1,
+            MatrixInstruction::Wgmma => WARPGROUP,
         }
     }
 
@@ -177,8 +176,8 @@ impl ForwardLayer {
             (true, _) => 2,
         };
         let mbarriers = match self.spec.cores {
-            TensorCores::Mma => 0,
-            TensorCores::Wgmma => 8 * self.stages,
+            MatrixInstruction::Mma => 0,
+            MatrixInstruction::Wgmma => 8 * self.stages,
         };
         8 * pitch
             + inputs * (self.tile.rows() + 2 * self.halo()) * pitch
@@ -211,8 +210,8 @@ impl ForwardLayer {
             (output / (MMA_TILE * n_tiles), output / MMA_TILE % n_tiles, output % MMA_TILE);
         let (k_tile, step, k) = (word / self.k_tile_words, word % self.k_tile_words / STEP, word % STEP);
         let word_offset = match self.spec.cores {
-            TensorCores::Mma => fragment_offset(within, k),
-            TensorCores::Wgmma => core_matrix_offset(within, k),
+            MatrixInstruction::Mma => fragment_offset(within, k),
+            MatrixInstruction::Wgmma => core_matrix_offset(within, k),
         };
         let tile = (block * self.k_tiles() + k_tile) * self.spec.taps + tap;
         (tile * self.weight_tile_words() + (step * n_tiles + sixteen) * 128 + word_offset, part)
@@ -243,10 +242,10 @@ impl ForwardLayer {
 
 /// Slabs of weights in shared memory, the best choice first. wgmma needs three: a barrier then stands between the request of a weight tile
 /// and the wait for it.
-fn weight_tiles_in_flight(cores: TensorCores) -> &'static [usize] {
+fn weight_tiles_in_flight(cores: MatrixInstruction) -> &'static [usize] {
     match cores {
-        TensorCores::Mma => &[3, 2],
-        TensorCores::Wgmma => &[3],
+        MatrixInstruction::Mma => &[3, 2],
+        MatrixInstruction::Wgmma => &[3],
     }
 }
 
@@ -283,7 +282,7 @@ mod tests {
         let inputs = padded_channels(element_type, channels);
         LayerSpec {
             element_type,
-            cores: TensorCores::Mma,
+            cores: MatrixInstruction::Mma,
             taps: 9,
             height: 6,
             width,
@@ -294,7 +293,7 @@ mod tests {
 
     /// In bf16 by warpgroups.
     fn by_warpgroups(channels: usize, width: usize) -> LayerSpec {
-        LayerSpec { cores: TensorCores::Wgmma, ..conv(ElementType::Bf16, channels, width) }
+        LayerSpec { cores: MatrixInstruction::Wgmma, ..conv(ElementType::Bf16, channels, width) }
     }
 
     #[test]

@@ -32,7 +32,7 @@ mod evaluator; // for callers on the host
 mod double_buffer; // for callers on the host that prepare one batch while another is evaluated
 
 pub use device_forward::DeviceForward;
-pub use element_type::{Arithmetic, ElementType};
+pub use element_type::{Arithmetic, ElementType, MatrixInstruction};
 pub use evaluator::DeviceEvaluator;
 pub use forward_plan::ForwardPlan;
 pub use layer::{ForwardLayer, LayerSpec, padded_channels};

@@ -1,8 +1,7 @@
 //! The program of a network's kernels.
 
-use super::element_type::Arithmetic;
+use super::element_type::{Arithmetic, MatrixInstruction};
 use super::layers::ForwardLayers;
-use crate::config::TensorCores;
 use crate::device::source;
 use crate::device::{GpuCode, Limits, Program};
 use crate::error::Result;
@@ -29,8 +28,8 @@ pub fn program(
     units.extend(layers.all_pooling().next().map(|_| "net_pooling.cu"));
     let program = source::compose("a network", &units, layers.defines(arithmetic.element_type));
     let code = match arithmetic.cores {
-        TensorCores::Mma => GpuCode::Portable,
-        TensorCores::Wgmma => GpuCode::ArchSpecific,
+        MatrixInstruction::Mma => GpuCode::Portable,
+        MatrixInstruction::Wgmma => GpuCode::ArchSpecific,
     };
     Ok(Program { code, ..program })
 }

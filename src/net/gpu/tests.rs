@@ -2,17 +2,17 @@
 
 use super::layers::ForwardLayers;
 use super::network::SlotOrder;
-use super::{Arithmetic, ElementType, ForwardLayer};
-use crate::config::{Arch, NetConfig, TensorCores};
+use super::{Arithmetic, ElementType, ForwardLayer, MatrixInstruction};
+use crate::config::{Arch, NetConfig};
 use crate::device::Limits;
 use crate::model::NetSpec;
 
 /// Blocks, channels and the instruction.
-const NETWORKS: [(usize, usize, TensorCores); 4] = [
-    (2, 32, TensorCores::Mma),
-    (6, 64, TensorCores::Mma),
-    (6, 128, TensorCores::Mma),
-    (6, 128, TensorCores::Wgmma),
+const NETWORKS: [(usize, usize, MatrixInstruction); 4] = [
+    (2, 32, MatrixInstruction::Mma),
+    (6, 64, MatrixInstruction::Mma),
+    (6, 128, MatrixInstruction::Mma),
+    (6, 128, MatrixInstruction::Wgmma),
 ];
 
 fn h200() -> Limits {
@@ -50,7 +50,7 @@ fn no_tile_costs_more_than_a_few_percent_above_the_cheapest_and_programs_are_few
 #[test]
 fn slots_are_compact_where_whole_waves_are_saved() {
     let order = |blocks, channels, slots| {
-        let arithmetic = Arithmetic { element_type: ElementType::Bf16, cores: TensorCores::Mma };
+        let arithmetic = Arithmetic { element_type: ElementType::Bf16, cores: MatrixInstruction::Mma };
         ForwardLayers::new(&spec(blocks, channels), arithmetic, slots, h200()).expect("fits").order
     };
     // One wave takes as long with fewer rows; of many, 9 % fewer rows are fewer waves.

@@ -5,8 +5,7 @@
 //! The constants are throughputs that are published or follow from the instruction, and two latencies that are assumed; none was
 //! fitted to a measurement.
 
-use super::element_type::{Arithmetic, ElementType};
-use crate::config::TensorCores;
+use super::element_type::{Arithmetic, ElementType, MatrixInstruction};
 use crate::device::{Limits, WARP};
 
 /// Warps of a warpgroup, which issue wgmma together.
@@ -73,11 +72,11 @@ impl TileShape {
     }
 
     /// Registers of a thread, within 40 above to 30 below what the compiler takes: sums, fragments of both operands by mma.sync, addresses.
-    fn registers(self, cores: TensorCores) -> usize {
+    fn registers(self, cores: MatrixInstruction) -> usize {
         let Self { row_tiles, column_tiles, .. } = self;
         let fragments = match cores {
-            TensorCores::Mma => 4 * (row_tiles + column_tiles),
-            TensorCores::Wgmma => 0,
+            MatrixInstruction::Mma => 4 * (row_tiles + column_tiles),
+            MatrixInstruction::Wgmma => 0,
         };
         (64 + 8 * row_tiles * column_tiles + fragments).next_multiple_of(8).min(255)
     }
@@ -99,7 +98,7 @@ pub(super) struct BlockWork {
 
 impl BlockWork {
     /// Blocks that run on a multiprocessor at once.
-    pub fn resident(&self, cores: TensorCores, limits: Limits) -> usize {
+    pub fn resident(&self, cores: MatrixInstruction, limits: Limits) -> usize {
         let by_shared = (limits.shared as usize + RESERVED_SHARED) / (self.shared + RESERVED_SHARED);
         let by_registers = REGISTERS / (self.tile.threads() * self.tile.registers(cores));
         let (threads, blocks) = match limits.capability {
@@ -118,9 +117,9 @@ impl BlockWork {
         let steps = self.words / 8;
         let read = match arithmetic.cores {
             // Each warp reads its rows and its columns.
-            TensorCores::Mma => steps * self.tile.warps() * 512 * (row_tiles + column_tiles),
+            MatrixInstruction::Mma => steps * self.tile.warps() * 512 * (row_tiles + column_tiles),
             // Each product of 64 rows reads all columns, and its rows by ldmatrix.
-            TensorCores::Wgmma => steps * (rows / (MMA_TILE * WARPGROUP)) * (32 * columns + 2048),
+            MatrixInstruction::Wgmma => steps * (rows / (MMA_TILE * WARPGROUP)) * (32 * columns + 2048),
         };
         let weight_bytes = 4 * self.words * columns;
         let fetched = weight_bytes + self.input_bytes;
@@ -170,10 +169,10 @@ impl BlockCost {
 fn words_per_cycle(Arithmetic { element_type, cores }: Arithmetic, capability: u32) -> f64 {
     match (element_type, cores, capability) {
         (ElementType::F32, ..) => 128.0,
-        (_, TensorCores::Wgmma, _) => 1024.0,
-        (_, TensorCores::Mma, 90..120) => 0.6 * 1024.0,
-        (_, TensorCores::Mma, 80 | 87) => 512.0,
-        (_, TensorCores::Mma, _) => 256.0,
+        (_, MatrixInstruction::Wgmma, _) => 1024.0,
+        (_, MatrixInstruction::Mma, 90..120) => 0.6 * 1024.0,
+        (_, MatrixInstruction::Mma, 80 | 87) => 512.0,
+        (_, MatrixInstruction::Mma, _) => 256.0,
     }
 }
 
@@ -181,11 +180,11 @@ fn words_per_cycle(Arithmetic { element_type, cores }: Arithmetic, capability: u
 ///
 /// Programs depend on the tile, so there are few: one for each range of rows a block that the computed cost tells apart by more than
 /// a few percent.
-pub(super) fn tiles(cores: TensorCores, taps: usize, outputs: usize) -> Vec<TileShape> {
+pub(super) fn tiles(cores: MatrixInstruction, taps: usize, outputs: usize) -> Vec<TileShape> {
     let n_tiles = outputs.div_ceil(MMA_TILE);
     match cores {
-        TensorCores::Mma => tiles_of_warps(taps, n_tiles),
-        TensorCores::Wgmma => tiles_of_warpgroups(taps, n_tiles),
+        MatrixInstruction::Mma => tiles_of_warps(taps, n_tiles),
+        MatrixInstruction::Wgmma => tiles_of_warpgroups(taps, n_tiles),
     }
 }
 

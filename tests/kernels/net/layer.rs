@@ -2,10 +2,9 @@
 
 use super::{download_words, host, upload};
 use crate::host_device::{HostBuffer, HostDevice};
-use vecaz::config::TensorCores;
 use vecaz::device::source;
 use vecaz::device::{Arg, Device, LaunchShape, Program};
-use vecaz::net::gpu::{ElementType, ForwardLayer, LayerSpec, padded_channels};
+use vecaz::net::gpu::{ElementType, ForwardLayer, LayerSpec, MatrixInstruction, padded_channels};
 use vecaz::rng::{Key, Purpose, RngStream};
 
 type Module = <HostDevice as Device>::Module;
@@ -28,7 +27,7 @@ struct Conv {
 
 impl Conv {
     fn new(
-        (element_type, cores): (ElementType, TensorCores),
+        (element_type, cores): (ElementType, MatrixInstruction),
         [height, width]: [usize; 2],
         [inputs, outputs]: [usize; 2],
         boards: usize,
@@ -101,12 +100,12 @@ fn program(layer: &ForwardLayer, element_type: ElementType) -> Program {
 #[test]
 fn a_layer_by_itself_is_a_convolution() {
     for (element_type, cores, board, channels, boards) in [
-        (ElementType::Bf16, TensorCores::Mma, [6, 7], [32, 32], 5),
-        (ElementType::F16, TensorCores::Mma, [3, 5], [20, 70], 4),
-        (ElementType::Bf16, TensorCores::Mma, [9, 4], [150, 17], 3),
-        (ElementType::Bf16, TensorCores::Wgmma, [6, 7], [32, 32], 5),
-        (ElementType::F16, TensorCores::Wgmma, [3, 5], [20, 70], 4),
-        (ElementType::Bf16, TensorCores::Wgmma, [9, 4], [150, 170], 3),
+        (ElementType::Bf16, MatrixInstruction::Mma, [6, 7], [32, 32], 5),
+        (ElementType::F16, MatrixInstruction::Mma, [3, 5], [20, 70], 4),
+        (ElementType::Bf16, MatrixInstruction::Mma, [9, 4], [150, 17], 3),
+        (ElementType::Bf16, MatrixInstruction::Wgmma, [6, 7], [32, 32], 5),
+        (ElementType::F16, MatrixInstruction::Wgmma, [3, 5], [20, 70], 4),
+        (ElementType::Bf16, MatrixInstruction::Wgmma, [9, 4], [150, 170], 3),
     ] {
         let conv = Conv::new((element_type, cores), board, channels, boards);
         let device = host(9);
@@ -194,9 +193,11 @@ fn by_every_tile(conv: &Conv) -> Vec<([usize; 2], Vec<u32>)> {
 
 #[test]
 fn every_tile_gives_the_same_bits() {
-    for (cores, outputs, num_tiles) in
-        [(TensorCores::Mma, 32, 7), (TensorCores::Mma, 128, 7), (TensorCores::Wgmma, 128, 4)]
-    {
+    for (cores, outputs, num_tiles) in [
+        (MatrixInstruction::Mma, 32, 7),
+        (MatrixInstruction::Mma, 128, 7),
+        (MatrixInstruction::Wgmma, 128, 4),
+    ] {
         let conv = Conv::new((ElementType::Bf16, cores), [6, 7], [70, outputs], 7);
         let found = by_every_tile(&conv);
         assert_eq!(found.len(), num_tiles, "tiles by {cores:?} for {outputs} channels");

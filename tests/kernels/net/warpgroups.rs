@@ -6,10 +6,10 @@ use vecaz::Error;
 use vecaz::config::{Precision, TensorCores};
 use vecaz::device::Limits;
 use vecaz::net::gpu::network::DeviceNetwork;
-use vecaz::net::gpu::{Arithmetic, DeviceForward};
+use vecaz::net::gpu::{Arithmetic, DeviceForward, MatrixInstruction};
 
 fn by_warpgroups(element_type: ElementType) -> Arithmetic {
-    Arithmetic { element_type, cores: TensorCores::Wgmma }
+    Arithmetic { element_type, cores: MatrixInstruction::Wgmma }
 }
 
 /// With one multiprocessor blocks are as large as they come, with very many as small.
@@ -88,20 +88,39 @@ fn extreme_weights_are_reported() {
 
 #[test]
 fn without_wgmma_the_refusal_is_one_sentence() {
-    let refusal = |precision, capability| {
-        Arithmetic::of(precision, TensorCores::Wgmma, capability).expect_err("refused").to_string()
+    let refusal = |element_type, capability| {
+        by_warpgroups(element_type).on(capability).expect_err("refused").to_string()
     };
     for capability in [75, 80, 89, 100, 120] {
         let found = format!("{}.{}", capability / 10, capability % 10);
         let why = format!("compute capability 9.0 is needed, and this GPU's is {found}");
-        assert_eq!(refusal(Precision::Bf16, capability), format!("net.tensor_cores = \"wgmma\": {why}"));
+        assert_eq!(refusal(ElementType::Bf16, capability), format!("wgmma: {why}"));
     }
-    for precision in [Precision::F32, Precision::Tf32] {
-        assert_eq!(refusal(precision, 90), "net.tensor_cores = \"wgmma\": it multiplies bf16 and f16");
+    for element_type in [ElementType::F32, ElementType::Tf32] {
+        assert_eq!(refusal(element_type, 90), "wgmma: it multiplies bf16 and f16");
     }
     let small = case(resnet([2, 3, 3], 1, 5), 1, 1);
     let ampere = host(4).with_limits(Limits { capability: 80, ..hopper(108) });
     let refused =
         DeviceForward::new(&ampere, &small.spec, &small.weights, by_warpgroups(ElementType::Bf16), 1).err();
     assert!(matches!(refused, Some(Error::Unsupported { .. })));
+}
+
+#[test]
+fn hopper_alone_gets_wgmma_and_in_16_bits_alone() {
+    let cores = |precision, tensor_cores, capability| {
+        Arithmetic::of(precision, tensor_cores, capability).expect("there").cores
+    };
+    for (precision, on_hopper) in [
+        (Precision::Bf16, MatrixInstruction::Wgmma),
+        (Precision::F16, MatrixInstruction::Wgmma),
+        (Precision::Tf32, MatrixInstruction::Mma),
+        (Precision::F32, MatrixInstruction::Mma),
+    ] {
+        assert_eq!(cores(precision, TensorCores::Auto, 90), on_hopper);
+        assert_eq!(cores(precision, TensorCores::Mma, 90), MatrixInstruction::Mma);
+        for capability in [80, 89, 100, 120] {
+            assert_eq!(cores(precision, TensorCores::Auto, capability), MatrixInstruction::Mma);
+        }
+    }
 }

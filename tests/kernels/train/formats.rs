@@ -242,7 +242,7 @@ fn losses_fall_alike_in_every_format() {
 
 /// Probabilities of all actions, `[boards, actions]`, by the network's kernels.
 fn probabilities(spec: &NetSpec, weights: &Weights, precision: Precision, obs: &[f32]) -> Vec<f32> {
-    let tensor_cores = TensorCores::Mma;
+    let tensor_cores = TensorCores::Auto;
     let parts = NetworkDesc { spec: spec.clone(), weights: weights.clone(), precision, tensor_cores };
     let mut network = DeviceEvaluator::new(parts, DeviceName::Cpu, || Ok(HostDevice::new(3)));
     let boards = obs.len() / spec.obs.len();
