@@ -244,10 +244,6 @@ fn values_that_contradict_others_are_refused() {
             "net.isa (--set): got amx, expected native for a network on a GPU",
         ),
         (
-            vec!["--set", "net.tensor_cores=wgmma", "--set", "net.precision=bf16"],
-            "net.tensor_cores (--set): got wgmma, expected one of auto, mma",
-        ),
-        (
             vec!["--set", "train.precision=bf16"],
             "train.precision (--set): got bf16, expected f32 for training on the CPU",
         ),
