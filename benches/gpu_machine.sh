@@ -9,8 +9,8 @@
 #   FOLDER/gpu_machine.sh parts OUT PART...      the named parts of any of the three, in that order; PART may have wildcards
 #
 # The last four stand each alone, need bash and python3, end within 540 s (`--seconds N`: N), and leave page.md, results.json and
-# logs.tar.gz in OUT, written anew after every part. VECAZ_KERNELS=DIR compiles the kernels from DIR. Without a GPU every part fails in seconds with its
-# reason.
+# logs.tar.gz in OUT, written anew after every part. VECAZ_KERNELS=DIR compiles the kernels from DIR. Without a GPU every part fails in
+# seconds with its reason.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 

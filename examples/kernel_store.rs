@@ -12,7 +12,7 @@
 #[path = "../tests/support/parity.rs"]
 mod parity;
 
-use parity::{BATCH, GAMES, HALF, PART, RESIDENT, RESIDENT_LEAVES, networks, precision_of};
+use parity::{BATCH, GAMES, HALF, PART, RESIDENT, RESIDENT_LEAVES, networks};
 use rayon::prelude::*;
 use std::io::BufRead;
 use std::path::Path;
@@ -25,7 +25,7 @@ use vecaz::device::{Limits, Program};
 use vecaz::error::{Error, Result};
 use vecaz::model::NetSpec;
 use vecaz::net::gpu;
-use vecaz::net::gpu::{Arithmetic, ElementType, MatrixInstruction};
+use vecaz::net::gpu::{Arithmetic, ElementType};
 use vecaz::registry::any_game;
 
 /// The programs of one line.
@@ -109,9 +109,7 @@ fn parity_programs(limits: Limits) -> Result<Vec<Program>> {
     for precision in [TrainPrecision::F32, TrainPrecision::Bf16, TrainPrecision::F16] {
         all.push(training(None, precision)?);
     }
-    let mma = |element_type| Arithmetic { element_type, cores: MatrixInstruction::Mma };
-    let as_configured =
-        |element_type| Arithmetic::of(precision_of(element_type), TensorCores::Auto, limits.capability);
+    let by = |precision, cores| Arithmetic::of(precision, cores, limits.capability);
     for beside in &RESIDENT {
         let (arch, blocks, channels) = beside.net;
         let game = any_game(beside.game.0, &beside.game.1.parse().expect("TOML"))?;
@@ -120,22 +118,19 @@ fn parity_programs(limits: Limits) -> Result<Vec<Program>> {
         // As many slots as leaves for trees on the device; the next power of two for trees on the host.
         let leaves = beside.slots * RESIDENT_LEAVES;
         for slots in [leaves, leaves.next_power_of_two()] {
-            all.push(gpu::program(&spec, as_configured(beside.element_type)?, slots, limits)?);
+            all.push(gpu::program(&spec, by(beside.precision, TensorCores::Auto)?, slots, limits)?);
         }
     }
     for spec in networks() {
-        for element_type in [ElementType::F16, ElementType::Bf16, ElementType::Tf32, ElementType::F32] {
-            for slots in [BATCH, PART] {
-                all.push(gpu::program(&spec, mma(element_type), slots, limits)?);
-            }
-            all.push(gpu::program(&spec, as_configured(element_type)?, HALF, limits)?);
-        }
-        if limits.capability == 90 {
-            for element_type in [ElementType::F16, ElementType::Bf16] {
-                for slots in [BATCH, 1] {
-                    let by = Arithmetic { element_type, cores: MatrixInstruction::Wgmma };
-                    all.push(gpu::program(&spec, by, slots, limits)?);
-                }
+        for precision in [Precision::F16, Precision::Bf16, Precision::Tf32, Precision::F32] {
+            for (cores, slots) in [
+                (TensorCores::Mma, BATCH),
+                (TensorCores::Mma, PART),
+                (TensorCores::Auto, BATCH),
+                (TensorCores::Auto, 1),
+                (TensorCores::Auto, HALF),
+            ] {
+                all.push(gpu::program(&spec, by(precision, cores)?, slots, limits)?);
             }
         }
     }

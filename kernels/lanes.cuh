@@ -9,10 +9,8 @@
 #include "search/layout.cuh"
 
 #ifdef __CUDACC__
-// A kernel of ROW_BLOCK threads a block that is bound by memory latency: few enough registers for 16 warps on each multiprocessor. Fewer
-// registers for 32 warps are stored and loaded again: measured on an H100, that costs Hex a fifth and gains Connect Four 4 %
-// (benches/results/2026-11-27-gpu.md).
-#define VZ_DENSE_KERNEL extern "C" __global__ void __launch_bounds__(search::ROW_BLOCK, 4)
+// A kernel of ROW_BLOCK threads a block that is bound by memory latency: few enough registers for ROW_BLOCKS of them on each multiprocessor.
+#define VZ_DENSE_KERNEL extern "C" __global__ void __launch_bounds__(search::ROW_BLOCK, search::ROW_BLOCKS)
 #else
 #define VZ_DENSE_KERNEL VZ_KERNEL
 #endif
@@ -23,6 +21,9 @@ constexpr u32 ALL_LANES = 0xFFFFFFFFu;
 // Ep: E rounded up to a whole number of partial sums.
 constexpr int PADDED = (VZ_TREE_EDGES + LANES - 1) / LANES * LANES;
 constexpr int SLICES = (PADDED + WARP - 1) / WARP;
+// Blocks of rows at once on a multiprocessor. With many edges the registers for eight are too few and are stored and loaded again: measured
+// on an H100, eight in place of four cost Hex a fifth and gain Connect Four 4 % (benches/results/2026-11-27-gpu.md).
+constexpr int ROW_BLOCKS = PADDED == 8 ? 8 : 4;
 // Lanes that hold different edges.
 constexpr int WIDTH = PADDED == 8 ? 8 : PADDED == 16 ? 16 : 32;
 

@@ -7,7 +7,7 @@ mod parity;
 #[path = "support/typed_games.rs"]
 mod typed_games;
 
-use parity::{BATCH, GAMES, HALF, PART, RESIDENT, RESIDENT_LEAVES, ResidentCase, networks, precision_of};
+use parity::{BATCH, GAMES, HALF, PART, RESIDENT, RESIDENT_LEAVES, ResidentCase, networks};
 
 use std::sync::Arc;
 use typed_games::{GameVisitor, dispatch};
@@ -145,9 +145,7 @@ fn a_resident_network_plays_the_games_that_it_plays_through_the_host() {
     if gpu().is_none() {
         return;
     }
-    for ResidentCase { game: (name, options), net: (arch, blocks, channels), element_type, slots } in RESIDENT
-    {
-        let precision = precision_of(element_type);
+    for ResidentCase { game: (name, options), net: (arch, blocks, channels), precision, slots } in RESIDENT {
         let text = format!(
             "[game]\nname = '{name}'\n{options}\n[search]\nsimulations = 20\nleaves = {RESIDENT_LEAVES}\n[selfplay]\n\
              games = {slots}\npasses_per_poll = 60"
@@ -250,12 +248,14 @@ fn training_follows_the_cpu_and_repeats_to_the_bit() {
     }
 }
 
-/// Random weights, of which those of the values are small. Else what goes into their tanh would be as large as the logits, twenty: a value
-/// would be off by twenty times as much as is allowed of numbers as large as one.
+/// What goes into the values' tanh is divided by this in [`weights_of`]: it is as large as the logits, up to twenty and more.
+const BEFORE_TANH: f32 = 32.0;
+
+/// Random weights, of which those of the values are so small that no value is near 1.
 fn weights_of(spec: &NetSpec) -> Weights {
     let mut weights = spec.model().expect("a network").random_weights(Key::new(1, Purpose::Weights));
     for name in ["value.out.weight", "value.out.bias"] {
-        weights.get_mut(name).expect("a value head").data.iter_mut().for_each(|x| *x /= 32.0);
+        weights.get_mut(name).expect("a value head").data.iter_mut().for_each(|x| *x /= BEFORE_TANH);
     }
     weights
 }
@@ -288,6 +288,11 @@ fn ask(
     (logits, values)
 }
 
+/// What went into the tanh of `values`, as it would be with full weights: held to its rounding as the logits are.
+fn before_tanh(values: &[f32]) -> Vec<f32> {
+    values.iter().map(|value| BEFORE_TANH * value.atanh()).collect()
+}
+
 /// Largest difference, as a share of 1 + the largest number.
 fn difference(a: &[f32], b: &[f32]) -> f32 {
     let scale = 1.0 + b.iter().fold(0.0, |m: f32, x| m.max(x.abs()));
@@ -316,7 +321,7 @@ fn wgmma_is_mma_within_its_rounding_in_any_slot() {
             let ((l, v), (logits, values)) =
                 (by(MatrixInstruction::Wgmma, &obs), by(MatrixInstruction::Mma, &obs));
             let bound = 3.0 * (2.0 * layers).sqrt() / steps;
-            let off = [difference(&l, &logits), difference(&v, &values)];
+            let off = [difference(&l, &logits), difference(&before_tanh(&v), &before_tanh(&values))];
             if off.iter().any(|&off| off >= bound) {
                 wrong.push(format!("{element_type:?} {spec:?}: off by {off:?}, at most {bound}"));
             }
@@ -350,7 +355,7 @@ fn the_networks_kernels_are_candle_within_their_rounding() {
         let bounds = rounded.map(|(element_type, steps)| (element_type, 3.0 * (2.0 * layers).sqrt() / steps));
         for (element_type, bound) in bounds.into_iter().chain([(ElementType::F32, 2e-5)]) {
             let (l, v) = ask(&device, &spec, &weights, element_type, &obs);
-            let off = [difference(&l, &logits), difference(&v, &values)];
+            let off = [difference(&l, &logits), difference(&before_tanh(&v), &before_tanh(&values))];
             if off.iter().any(|&off| off >= bound) {
                 wrong.push(format!(
                     "{element_type:?} on {capability}, {spec:?}: off by {off:?}, at most {bound}"

@@ -101,14 +101,15 @@ VZ_DEVICE void move_items(T* to, const T* from, int size) {
 VZ_DEVICE i32 target_of(const i32* targets, i32 n) { return n == NO_NODE ? NO_NODE : targets[n]; }
 
 // Moves what array `all` has of the nodes `first` to `first` + 31, PER_NODE units each: lane k has the target of node `first` + k, or
-// NO_NODE. `change(k, i, unit)` is called for unit i of node `first` + k. Units are moved AT_ONCE a lane, all reads before all writes: a
+// NO_NODE. `change(k, i, unit, moves)` is called for unit i of node `first` + k, which
+// is only there if it moves. Units are moved AT_ONCE a lane, all reads before all writes: a
 // memory access takes so long that one by one, nodes would take most of the time of a ply. A target is not above its node, so no write
 // is to a node that is read later.
-template <int PER_NODE, class Unit, class Change>
-VZ_DEVICE void move_units(Unit* all, i32 first, i32 target, Change change) {
+template <int PER_NODE, class T, class Change>
+VZ_DEVICE void move_units(T* all, i32 first, i32 target, Change change) {
     constexpr int AT_ONCE = PER_NODE < 8 ? PER_NODE : 8;
     for (int begin = 0; begin < PER_NODE; begin += AT_ONCE) {
-        Unit units[AT_ONCE];
+        T units[AT_ONCE];
         i32 to[AT_ONCE];
 VZ_UNROLL
         for (int u = 0; u < AT_ONCE; u++) {
@@ -132,15 +133,14 @@ VZ_UNROLL
 }
 
 // The same with nothing changed.
-template <int PER_NODE, class Unit>
-VZ_DEVICE void move_units(Unit* all, i32 first, i32 target) {
-    move_units<PER_NODE>(all, first, target, [](int, int, Unit&, bool) {});
+template <int PER_NODE, class T>
+VZ_DEVICE void move_units(T* all, i32 first, i32 target) {
+    move_units<PER_NODE>(all, first, target, [](int, int, T&, bool) {});
 }
 
 // Moves the nodes `first` to `first` + 31 with their edges, values and states to their targets, and replaces parents and children by their
 // new indices. Lane k has the target of node `first` + k.
 VZ_DEVICE void relocate(const Row& row, i32 top, i32 first, i32 target, const i32* targets) {
-    constexpr int EDGE_UNITS = PADDED; // four words each of prior, visits, value sum and child
     int num_edges = 0;
     Node node = new_node(NO_NODE, 0);
     if (target != NO_NODE) {
@@ -148,7 +148,8 @@ VZ_DEVICE void relocate(const Row& row, i32 top, i32 first, i32 target, const i3
         num_edges = node.num_edges;
         node.parent = first + lane() == top ? NO_NODE : target_of(targets, node.parent);
     }
-    move_units<EDGE_UNITS>((Unit<16>*)row.edges, first, target, [&](int k, int i, Unit<16>& unit, bool moves) {
+    // Units of four words of prior, visits, value sum and child.
+    move_units<PADDED>((Unit<16>*)row.edges, first, target, [&](int k, int i, Unit<16>& unit, bool moves) {
         const int edges = from_lane(num_edges, k), e = 4 * i - 3 * PADDED;
         if (!moves || e < 0) return;
 VZ_UNROLL

@@ -4,7 +4,6 @@
 use vecaz::config::{Arch, Precision};
 use vecaz::game::ObsShape;
 use vecaz::model::NetSpec;
-use vecaz::net::gpu::ElementType;
 
 /// Games with settings that keep them short, and others that make large arrays.
 pub const GAMES: [(&str, &str); 15] = [
@@ -63,19 +62,9 @@ pub struct ResidentCase {
     /// The network.
     pub net: (Arch, usize, usize),
     /// What it computes in.
-    pub element_type: ElementType,
+    pub precision: Precision,
     /// N; each game selects [`RESIDENT_LEAVES`] leaves a pass.
     pub slots: usize,
-}
-
-/// The configured format of `element_type`.
-pub fn precision_of(element_type: ElementType) -> Precision {
-    match element_type {
-        ElementType::F32 => Precision::F32,
-        ElementType::Tf32 => Precision::Tf32,
-        ElementType::Bf16 => Precision::Bf16,
-        ElementType::F16 => Precision::F16,
-    }
 }
 
 /// L of the games of [`RESIDENT`].
@@ -86,26 +75,21 @@ pub const RESIDENT: [ResidentCase; 5] = [
     ResidentCase {
         game: ("connect_four", ""),
         net: (Arch::Resnet, 3, 64),
-        element_type: ElementType::Bf16,
+        precision: Precision::Bf16,
         slots: 517,
     },
     ResidentCase {
         game: ("hex", "size = 5"),
         net: (Arch::Resnet, 2, 40),
-        element_type: ElementType::F32,
+        precision: Precision::F32,
         slots: 33,
     },
-    ResidentCase {
-        game: ("backgammon", ""),
-        net: (Arch::Mlp, 2, 100),
-        element_type: ElementType::F16,
-        slots: 64,
-    },
-    ResidentCase { game: ("blob", ""), net: (Arch::Mlp, 1, 64), element_type: ElementType::Tf32, slots: 9 },
+    ResidentCase { game: ("backgammon", ""), net: (Arch::Mlp, 2, 100), precision: Precision::F16, slots: 64 },
+    ResidentCase { game: ("blob", ""), net: (Arch::Mlp, 1, 64), precision: Precision::Tf32, slots: 9 },
     ResidentCase {
         game: ("clique", "n = 9\nk = 4"),
         net: (Arch::Edge, 2, 64),
-        element_type: ElementType::Bf16,
+        precision: Precision::Bf16,
         slots: 129,
     },
 ];

@@ -33,8 +33,15 @@ fn holds(work: impl FnOnce() -> bool) -> bool {
 
 #[test]
 fn without_a_barrier_results_differ() {
-    let needed: [(i32, fn() -> Scenario); 6] =
-        [(1, dice), (2, connect_four), (7, full_of_proofs), (8, full_of_proofs), (10, dice), (12, go)];
+    let needed: [(i32, fn() -> Scenario); 7] = [
+        (1, dice),
+        (2, connect_four),
+        (7, full_of_proofs),
+        (8, full_of_proofs),
+        (10, dice),
+        (12, go),
+        (15, go),
+    ];
     let mut unseen = Vec::new();
     for (barrier, scenario) in needed {
         let agree = |barrier: i32| {
