@@ -62,7 +62,7 @@ impl Source {
         if !is_run(path) {
             return Self::from_file(found, registry);
         }
-        let NetworkFile { file, label } = found;
+        let NetworkFile { file, label, .. } = found;
         let config = viewed_config(path)?;
         let game = registry.game_of(&config)?;
         let spec = file.spec_for(game.as_ref())?;
@@ -74,7 +74,7 @@ impl Source {
     /// # Errors
     /// Those of [`Registry::game`].
     pub fn from_file(found: NetworkFile, registry: &Registry) -> Result<Self> {
-        let NetworkFile { file, label } = found;
+        let NetworkFile { file, label, .. } = found;
         let header = &file.header;
         let game = registry.game(&header.game, &header.options)?;
         let mut config = built_in_layers(registry, &header.game)?.resolve()?;
@@ -90,7 +90,7 @@ impl Source {
     /// # Errors
     /// Those of [`NetFile::spec_for`].
     pub fn with_network(&self, found: NetworkFile) -> Result<Self> {
-        let NetworkFile { file, label } = found;
+        let NetworkFile { file, label, .. } = found;
         let spec = file.spec_for(self.game.as_ref())?;
         Ok(Self {
             game: self.game.clone(),
@@ -189,6 +189,8 @@ fn other_size(net: &NetConfig, made: &NetConfig) -> Option<(&'static str, String
 
 /// A network read from a file.
 pub struct NetworkFile {
+    /// The path of the file.
+    pub path: PathBuf,
     /// The network.
     pub file: NetFile,
     /// The network in messages: its file, epoch and updates.
@@ -200,7 +202,7 @@ impl NetworkFile {
     pub fn new(path: &Path, file: NetFile, epoch: Option<u64>) -> Self {
         let epoch = epoch.map(|epoch| format!("epoch {epoch}, ")).unwrap_or_default();
         let label = format!("{} ({epoch}{})", path.display(), count(file.header.updates, "update"));
-        Self { file, label }
+        Self { path: path.to_path_buf(), file, label }
     }
 }
 

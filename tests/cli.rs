@@ -23,6 +23,8 @@ mod new;
 mod play;
 #[path = "cli/report.rs"]
 mod report;
+#[path = "cli/start.rs"]
+mod start;
 #[cfg(target_os = "linux")]
 #[path = "cli/terminal.rs"]
 mod terminal;

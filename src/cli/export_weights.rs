@@ -92,7 +92,7 @@ pub fn execute(args: ExportWeightsArgs) -> Result<()> {
         true => args.run.join(format!("weights.{ending}")),
         false => args.run.with_extension(format!("exported.{ending}")),
     });
-    let NetworkFile { file, label } = network_file(&args.run)?;
+    let NetworkFile { file, label, .. } = network_file(&args.run)?;
     check_target(&out, &[&args.run])?;
     let file = export(file, &out, format, args.precision.into())?;
     let (game, tensors) = (&file.header.game, file.weights.len());

@@ -17,7 +17,7 @@ pub fn check_same_run(registry: &Registry, saved: &Config, config: &Config) -> R
     let changed = is.iter().zip(&was).find(|((_, got, _), (_, expected, _))| got != expected);
     let Some(((key, got, reason), (_, expected, _))) = changed else { return Ok(()) };
     let expected = format!(
-        "{expected}, that of the resumed run: {reason}. Fixed are game, net (without net.device and net.isa), train.optimizer, run.seed, \
+        "{expected}, that of the resumed run: {reason}. Fixed are game, net (without net.device and net.isa), train.optimizer, run.start, run.seed, \
          selfplay.games and replay.capacity; all others can be changed, and `vecaz run --out` begins another run"
     );
     Err(Error::config(key, got, expected))
@@ -38,6 +38,7 @@ fn fixed_keys(registry: &Registry, config: &Config) -> Result<Vec<(String, Strin
             toml_text(&config.train.optimizer),
             "the checkpoint has the state of that optimiser",
         ),
+        ("run.start", toml_text(&config.run.start), "the run's first weights came from that file"),
         ("run.seed", config.run.seed.to_string(), "the games in progress were drawn from it"),
         (
             "selfplay.games",

@@ -15,7 +15,7 @@ use crate::run::epoch_size::{samples_of, sized};
 use crate::run::factory::{ComponentFactory, DefaultFactory};
 use crate::run::network::select_executor;
 use crate::run::{Run, limits};
-use crate::source::saved_layers;
+use crate::source::{network_file, saved_layers};
 use crate::stop::Stop;
 use crate::words::count;
 use clap::{Args, value_parser};
@@ -30,6 +30,7 @@ Examples:
   vecaz run --game tic_tac_toe --minutes 2 --out runs/ttt
   vecaz run --games 256 --sims 128 --set net.channels=64
   vecaz run --resume runs/ttt --minutes 10
+  vecaz run --start runs/connect_four-1 --set net.channels=64
   vecaz run --game hex --cluster redis://10.0.0.1/hex-9
 
 A resumed run ends with the same bytes as an uninterrupted one. Ctrl-C stops a run within a second and keeps the finished
@@ -60,6 +61,10 @@ pub struct RunArgs {
     /// Resume the run in this folder from its last checkpoint, with its configuration
     #[arg(long, value_name = "DIR")]
     pub resume: Option<PathBuf>,
+    /// Start from the network in this run's folder (its best one), checkpoint or weights file instead of random weights (run.start); a larger
+    /// network computes the same at first
+    #[arg(long, value_name = "NETWORK", conflicts_with = "resume")]
+    pub start: Option<PathBuf>,
     /// Threads, 0 for all cores (run.threads)
     #[arg(long, value_name = "T")]
     pub threads: Option<u64>,
@@ -102,6 +107,7 @@ impl RunArgs {
             ("run.epochs", self.epochs.map(|x| x.to_string())),
             // `{:?}` writes whole numbers as floats, which is the key's type.
             ("run.minutes", self.minutes.map(|x| format!("{x:?}"))),
+            ("run.start", self.start.as_deref().map(weights_path).transpose()?),
             ("run.threads", self.threads.map(|x| x.to_string())),
             ("run.device", self.device.clone()),
             ("run.seed", self.seed.map(|x| x.to_string())),
@@ -183,6 +189,14 @@ pub fn start(
     begin(config).map_err(|e| layers.locate(e))
 }
 
+/// The absolute path of the weights file in `path`, as the value of `run.start`.
+fn weights_path(path: &Path) -> Result<String> {
+    let file = network_file(path)?.path;
+    let file = std::path::absolute(&file).map_err(|e| Error::io("finding", &file, e))?;
+    let text = file.to_str().map(String::from);
+    text.ok_or_else(|| Error::config("--start", file.display(), "a path in UTF-8"))
+}
+
 /// A folder `runs/GAME-N`, created for one run. It is removed on drop if it is empty.
 struct NumberedFolder(PathBuf);
 
@@ -242,6 +256,9 @@ fn describe(
     let (_, executor) =
         select_executor(config, &NetSpec::with_targets(net, &game.sizes(), &game.targets())?.model()?)?;
     progress.note(&format!("network executed by {executor}"))?;
+    if !config.run.start.is_empty() {
+        progress.note(&format!("starts from the network {}", config.run.start))?;
+    }
     progress.note(&match root_cache::disabled_reason(config, &game.sizes()) {
         None => {
             "root cache: new games are clones of a tree if several begin in the same position".to_string()

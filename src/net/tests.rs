@@ -296,3 +296,43 @@ fn the_networks_here_have_every_kind_of_layer() {
         models.flat_map(|model| model.layers.into_iter().map(|layer| layer.kind.name())).collect();
     assert_eq!(found, KINDS.into_iter().collect());
 }
+
+/// Larger in all sizes that a network of `spec` can grow in.
+fn larger(spec: &NetSpec) -> NetSpec {
+    let pools = spec.arch == Arch::Edge || spec.global_pool > 0 || spec.se > 0;
+    NetSpec {
+        blocks: spec.blocks + 2,
+        channels: spec.channels + if pools { 0 } else { 13 },
+        policy_channels: spec.policy_channels + 2,
+        value_channels: spec.value_channels + 1,
+        value_hidden: spec.value_hidden + 4,
+        ..spec.clone()
+    }
+}
+
+#[test]
+fn a_larger_network_begins_with_the_function_of_the_smaller_one() {
+    for case in specs().into_iter().map(Case::new) {
+        let spec = larger(&case.spec);
+        spec.check_start(&case.spec).expect("only larger");
+        let model = spec.model().expect("a network");
+        let grown = model.grown_weights(&case.weights, 3);
+        for obs in case.obs.chunks(case.spec.obs.len()) {
+            let expected = reference::forward(&case.model, &case.weights, obs).expect("its own");
+            let found = reference::forward(&model, &grown, obs).expect("its own");
+            let close = |a: &[f32], b: &[f32]| {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-6 * (1.0 + b.abs()))
+            };
+            assert!(
+                close(&found.0, &expected.0) && close(&found.1, &expected.1),
+                "{spec:?}: {found:?}, expected {expected:?}"
+            );
+        }
+        let fresh = model.initial_weights(3);
+        let added = grown
+            .iter()
+            .filter(|(name, array)| !case.weights.contains_key(*name) && **array == fresh[*name])
+            .count();
+        assert!(added > 0, "{spec:?}: what is new does not begin as first weights do");
+    }
+}

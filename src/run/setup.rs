@@ -12,14 +12,16 @@ use super::network::{NetExecutor, select_executor};
 use super::strength::StrengthMeter;
 use crate::backend::AnyGame;
 use crate::config::Config;
-use crate::error::Result;
-use crate::net::NetSpec;
+use crate::error::{Error, Result};
 use crate::net::gpu_train::check_heads;
+use crate::net::{NetSpec, Weights};
 use crate::play::GameSlot;
 use crate::replay::{Replay, TargetList};
 use crate::report::metrics;
 use crate::selfplay::{check_algorithm, check_nodes};
-use crate::weights::{EvaluatedPositions, FileTemplate};
+use crate::train::first_state;
+use crate::weights::{EvaluatedPositions, FileTemplate, NetFile};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The components of a configuration, made and checked before anything is written.
@@ -58,6 +60,31 @@ impl RunSetup {
         let strength_meter = StrengthMeter::new(config, &game, threads)?;
         Ok(Self { factory, game, spec, targets, template, strength_meter, config: sized })
     }
+}
+
+/// The state of a run's trainer before the first update, with the weights of `run.start`; None: those that its seed draws.
+///
+/// # Errors
+/// Those of [`NetFile::load`], [`NetFile::spec_for`] and [`NetSpec::check_start`]; [`Error::Mismatch`] for a network of other positions than
+/// those that the run's search evaluates.
+pub(super) fn starting_state(setup: &RunSetup) -> Result<Option<Weights>> {
+    let RunSetup { config, game, spec, .. } = setup;
+    if config.run.start.is_empty() {
+        return Ok(None);
+    }
+    let file = NetFile::load(Path::new(&config.run.start))?;
+    let trained = file.spec_for(game.as_ref())?;
+    spec.check_start(&trained)?;
+    let (found, expected) = (file.header.evaluates, EvaluatedPositions::of(config.search.algorithm));
+    if found != expected {
+        return Err(Error::Mismatch {
+            what: "what the network of run.start evaluates".into(),
+            found: found.observer().into(),
+            expected: expected.observer().into(),
+        });
+    }
+    let model = spec.model()?;
+    first_state(&model, &model.grown_weights(&file.weights, config.run.seed)).map(Some)
 }
 
 /// The initial state of a run: new, or from a checkpoint.

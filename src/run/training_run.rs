@@ -20,6 +20,7 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::eval::ladder::Ladder;
 use crate::files::{FileDigest, create_subfolder, remove_temporaries, write_atomic};
+use crate::net::Weights;
 use crate::play::FinishedGame;
 use crate::replay::Replay;
 use crate::report::REPORT;
@@ -91,7 +92,8 @@ impl Run {
         threads: usize,
     ) -> Result<Self> {
         let setup = RunSetup::new(factory, &config, threads)?;
-        Self::begin(setup.config.clone(), setup, RunFolder::create(dir)?, Manifest::new(dir), threads)
+        let start = setup::starting_state(&setup)?;
+        Self::begin(setup, start.as_ref(), RunFolder::create(dir)?, Manifest::new(dir), threads)
     }
 
     /// Resumes the run in the folder `dir` from its last checkpoint, with `config`. A run without a checkpoint starts anew.
@@ -124,7 +126,8 @@ impl Run {
         manifest.resolve_pending()?;
         manifest.undo_cut()?;
         let Some((epoch, latest)) = manifest.checkpoints().pop() else {
-            return Self::begin(config, setup, folder, manifest, threads);
+            let start = setup::starting_state(&setup)?;
+            return Self::begin(setup, start.as_ref(), folder, manifest, threads);
         };
         let loaded = checkpoint::load(
             &latest,
@@ -145,14 +148,16 @@ impl Run {
         Ok(run)
     }
 
-    /// Starts a run from epoch 0. The configuration is written first, so that the run can be resumed after a kill at any moment.
+    /// Starts a run from epoch 0, with first weights or those of the state `start`. The configuration is written first, so that the run can be
+    /// resumed after a kill at any moment.
     fn begin(
-        config: Config,
         setup: RunSetup,
+        start: Option<&Weights>,
         folder: RunFolder,
         mut manifest: Manifest,
         threads: usize,
     ) -> Result<Self> {
+        let config = setup.config.clone();
         let text = config.file_text()?;
         match manifest.names().is_empty() {
             true => {
@@ -162,7 +167,7 @@ impl Run {
             false => manifest.replace(CONFIG, text.as_bytes())?,
         }
         manifest.write(0)?;
-        let trainer = setup.factory.learner(&config, &setup.game, &setup.spec, None)?;
+        let trainer = setup.factory.learner(&config, &setup.game, &setup.spec, start)?;
         let replay = Replay::with_targets(setup.game.as_ref(), config.replay.capacity, setup.targets.clone());
         let counters = Counters::default();
         let (stored, slots, received) = (StoredReplay::default(), Vec::new(), Vec::new());
