@@ -68,6 +68,7 @@ fn arguments(config: ConfigArgs, out: Option<PathBuf>, resume: Option<PathBuf>) 
         minutes: None,
         out,
         resume,
+        start: None, // a setting, `run.start`
         threads: None,
         device: None,
         cluster: None,
