@@ -30,7 +30,7 @@ Examples:
   vecaz run --game tic_tac_toe --minutes 2 --out runs/ttt
   vecaz run --games 256 --sims 128 --set net.channels=64
   vecaz run --resume runs/ttt --minutes 10
-  vecaz run --start runs/connect_four-1 --set net.channels=64
+  vecaz run --start runs/connect_four-1 --sims 200
   vecaz run --game hex --cluster redis://10.0.0.1/hex-9
 
 A resumed run ends with the same bytes as an uninterrupted one. Ctrl-C stops a run within a second and keeps the finished
@@ -61,8 +61,7 @@ pub struct RunArgs {
     /// Resume the run in this folder from its last checkpoint, with its configuration
     #[arg(long, value_name = "DIR")]
     pub resume: Option<PathBuf>,
-    /// Start from the network in this run's folder (its best one), checkpoint or weights file instead of random weights (run.start); a larger
-    /// network computes the same at first
+    /// Start from the network in this run's folder (its best one), checkpoint or weights file instead of random weights (run.start)
     #[arg(long, value_name = "NETWORK", conflicts_with = "resume")]
     pub start: Option<PathBuf>,
     /// Threads, 0 for all cores (run.threads)

@@ -247,8 +247,8 @@ section! {
     RunConfig {
         /// The seed of all random numbers. An equal seed repeats a run (docs/determinism.md); others show what is chance.
         seed: u64 = 1,
-        /// The weights file of a trained network from which training starts, of the same game: `vecaz run --start`. The run's network may be
-        /// larger and then computes the same at first (Net2Net, Chen et al. 2016). Empty: random weights.
+        /// The weights file of a trained network of the same game and sizes from which training starts: `vecaz run --start`. Empty: random
+        /// weights.
         start: String = String::new(),
         /// Epochs in total; 0 = no limit.
         epochs: u64 = 0,

@@ -26,7 +26,6 @@ mod train_tower; // its layers in training: pre-activation layers
 mod spec; // the sizes that a configuration gives
 mod array; // named arrays
 mod weights; // named arrays: first weights, checks
-mod grow; // a trained network inside a larger one
 
 pub use array::{Array, Weights};
 #[cfg(test)]

@@ -65,8 +65,8 @@ impl RunSetup {
 /// The state of a run's trainer before the first update, with the weights of `run.start`; None: those that its seed draws.
 ///
 /// # Errors
-/// Those of [`NetFile::load`], [`NetFile::spec_for`] and [`NetSpec::check_start`]; [`Error::Mismatch`] for a network of other positions than
-/// those that the run's search evaluates.
+/// Those of [`NetFile::load`] and [`NetFile::spec_for`]; [`Error::Config`] with the first key of the network that differs; [`Error::Mismatch`] for
+/// a network of other positions than those that the run's search evaluates.
 pub(super) fn starting_state(setup: &RunSetup) -> Result<Option<Weights>> {
     let RunSetup { config, game, spec, .. } = setup;
     if config.run.start.is_empty() {
@@ -74,7 +74,10 @@ pub(super) fn starting_state(setup: &RunSetup) -> Result<Option<Weights>> {
     }
     let file = NetFile::load(Path::new(&config.run.start))?;
     let trained = file.spec_for(game.as_ref())?;
-    spec.check_start(&trained)?;
+    if let Some((key, found, trained)) = other_size(spec, &trained) {
+        let expected = format!("{trained}, that of the network of run.start");
+        return Err(Error::config(format!("net.{key}"), found, expected));
+    }
     let (found, expected) = (file.header.evaluates, EvaluatedPositions::of(config.search.algorithm));
     if found != expected {
         return Err(Error::Mismatch {
@@ -83,8 +86,20 @@ pub(super) fn starting_state(setup: &RunSetup) -> Result<Option<Weights>> {
             expected: expected.observer().into(),
         });
     }
-    let model = spec.model()?;
-    first_state(&model, &model.grown_weights(&file.weights, config.run.seed)).map(Some)
+    first_state(&spec.model()?, &file.weights).map(Some)
+}
+
+/// The first size of a network that differs from the `trained` one: its key, and both values.
+fn other_size(spec: &NetSpec, trained: &NetSpec) -> Option<(String, String, String)> {
+    let keys = |spec: &NetSpec| match serde_json::to_value(spec) {
+        Ok(serde_json::Value::Object(keys)) => keys,
+        _ => serde_json::Map::new(),
+    };
+    let (found, trained) = (keys(spec), keys(trained));
+    let text = |value: Option<&serde_json::Value>| value.map_or("none".into(), ToString::to_string);
+    let names = found.keys().chain(trained.keys());
+    let texts = names.map(|key| (key.clone(), text(found.get(key)), text(trained.get(key))));
+    texts.into_iter().find(|(_, found, trained)| found != trained)
 }
 
 /// The initial state of a run: new, or from a checkpoint.
