@@ -35,9 +35,13 @@ fn a_run_starts_with_the_weights_of_another() {
 fn a_start_that_cannot_be_is_refused_before_anything_is_written() {
     let out = sibling_path("refused").display().to_string();
     for (network, settings, part) in [
-        (run(), vec!["net.channels=8"], "net.channels: got 8, expected 16, that of the network of run.start"),
-        (run(), vec!["net.arch=resnet"], "net.arch: got \"resnet\", expected \"mlp\""),
-        (run(), vec!["net.value_head=wdl"], "net.value_head: got \"wdl\", expected none"),
+        (
+            run(),
+            vec!["net.channels=8"],
+            "net.channels (--set): got 8, expected 16, that of the network of run.start",
+        ),
+        (run(), vec!["net.arch=resnet"], "net.arch (--set): got \"resnet\", expected \"mlp\""),
+        (run(), vec!["net.value_head=wdl"], "net.value_head (--set): got \"wdl\", expected none"),
         (run(), vec!["search.algorithm=afterstate"], "what the network of run.start evaluates"),
         (sibling_path("nothing").display().to_string(), vec![], "nothing"),
         (
