@@ -27,8 +27,6 @@ fn a_run_starts_with_the_weights_of_another() {
         refusal(&mut vecaz(&["run", "--resume", &out, "--set", "run.start=other.safetensors"]));
     assert!(code == 2 && line.contains("run.start") && line.contains("first weights"), "{line}");
     stdout(&mut vecaz(&["run", "--resume", &out, "--epochs", "2", "--set", "train.min_samples=100"]));
-    let updated = file(&out);
-    assert!(updated.header.updates == 0 || updated.weights != trained.weights);
 }
 
 #[test]
