@@ -112,6 +112,25 @@ impl NetSpec {
         }
     }
 
+    /// The keys of `[net]` that fix the layers, with their values as typed there.
+    pub fn keys(&self) -> [(&'static str, String); 11] {
+        let policy_head = if self.point_actions.is_some() { PolicyHead::Points } else { PolicyHead::Dense };
+        let auxiliary: Vec<&str> = self.auxiliary.iter().map(|target| target.name.as_str()).collect();
+        [
+            ("arch", self.arch.to_string()),
+            ("blocks", self.blocks.to_string()),
+            ("channels", self.channels.to_string()),
+            ("policy_head", policy_head.to_string()),
+            ("policy_channels", self.policy_channels.to_string()),
+            ("value_channels", self.value_channels.to_string()),
+            ("value_head", self.value_head.to_string()),
+            ("value_hidden", self.value_hidden.to_string()),
+            ("global_pool", self.global_pool.to_string()),
+            ("se", self.se.to_string()),
+            ("auxiliary", format!("\"{}\"", auxiliary.join(","))),
+        ]
+    }
+
     fn on_one_element(net: &NetConfig) -> Self {
         Self {
             arch: net.arch,

@@ -19,7 +19,7 @@ use crate::play::GameSlot;
 use crate::replay::{Replay, TargetList};
 use crate::report::metrics;
 use crate::selfplay::{check_algorithm, check_nodes};
-use crate::train::first_state;
+use crate::train::Trainer;
 use crate::weights::{EvaluatedPositions, FileTemplate, NetFile};
 use std::path::Path;
 use std::sync::Arc;
@@ -74,7 +74,8 @@ pub(super) fn starting_state(setup: &RunSetup) -> Result<Option<Weights>> {
     }
     let file = NetFile::load(Path::new(&config.run.start))?;
     let trained = file.spec_for(game.as_ref())?;
-    if let Some((key, found, trained)) = other_size(spec, &trained) {
+    let mut keys = spec.keys().into_iter().zip(trained.keys());
+    if let Some(((key, found), (_, trained))) = keys.find(|(found, trained)| found != trained) {
         let expected = format!("{trained}, that of the network of run.start");
         return Err(Error::config(format!("net.{key}"), found, expected));
     }
@@ -86,20 +87,7 @@ pub(super) fn starting_state(setup: &RunSetup) -> Result<Option<Weights>> {
             expected: expected.observer().into(),
         });
     }
-    first_state(&spec.model()?, &file.weights).map(Some)
-}
-
-/// The first size of a network that differs from the `trained` one: its key, and both values.
-fn other_size(spec: &NetSpec, trained: &NetSpec) -> Option<(String, String, String)> {
-    let keys = |spec: &NetSpec| match serde_json::to_value(spec) {
-        Ok(serde_json::Value::Object(keys)) => keys,
-        _ => serde_json::Map::new(),
-    };
-    let (found, trained) = (keys(spec), keys(trained));
-    let text = |value: Option<&serde_json::Value>| value.map_or("none".into(), ToString::to_string);
-    let names = found.keys().chain(trained.keys());
-    let texts = names.map(|key| (key.clone(), text(found.get(key)), text(trained.get(key))));
-    texts.into_iter().find(|(_, found, trained)| found != trained)
+    Ok(Some(Trainer::with_weights(spec, &config.train, &file.weights)?.state()))
 }
 
 /// The initial state of a run: new, or from a checkpoint.

@@ -21,7 +21,6 @@ mod trainer; // a network in training
 pub use crate::replay::{TargetColumns, TrainBatch};
 pub use losses::{HeadLoss, Losses};
 pub use optimizer::learning_rate;
-pub use state::first_state;
 pub use trainer::Trainer;
 
 #[cfg(test)]

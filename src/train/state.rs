@@ -79,24 +79,6 @@ impl TrainerSnapshot {
     }
 }
 
-/// The state of a trainer with these weights before its first update.
-///
-/// # Errors
-/// As [`Model::check`].
-pub fn first_state(model: &Model, weights: &Weights) -> Result<Weights> {
-    let (parameters, statistics) = model.flatten(weights)?;
-    let moment = vec![0.0; parameters.len()];
-    let snapshot = TrainerSnapshot {
-        parameters,
-        first: moment.clone(),
-        second: moment,
-        statistics,
-        updates: 0,
-        loss_scale: None,
-    };
-    Ok(snapshot.to_arrays(model))
-}
-
 /// The two numbers of an array.
 fn numbers(state: &Weights, name: &str) -> Result<[f32; 2]> {
     let found = state.get(name).map(|array| array.data.as_slice());

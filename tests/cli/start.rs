@@ -30,6 +30,24 @@ fn a_run_starts_with_the_weights_of_another() {
 }
 
 #[test]
+fn an_edge_network_starts_with_another_number_of_vertices() {
+    let run = |n: u32, further: &[&str]| {
+        let out = sibling_path(&format!("vertices_{n}")).display().to_string();
+        let size = format!("game.n={n}");
+        let mut command =
+            vecaz(&["run", "--game", "clique", "--epochs", "1", "--quiet", "--set", &size, "--out", &out]);
+        for setting in TINY.iter().chain(&["train.min_samples=2000", "net.arch=edge"]) {
+            command.args(["--set", setting]);
+        }
+        stdout(command.args(further));
+        NetFile::load(&PathBuf::from(&out).join("best.safetensors")).expect("a network")
+    };
+    let five = run(5, &["--seed", "2"]);
+    let six = run(6, &["--start", &sibling_path("vertices_5").display().to_string()]);
+    assert!(six.weights == five.weights && six.header.net != five.header.net);
+}
+
+#[test]
 fn a_start_that_cannot_be_is_refused_before_anything_is_written() {
     let out = sibling_path("refused").display().to_string();
     for (network, settings, part) in [
@@ -38,8 +56,8 @@ fn a_start_that_cannot_be_is_refused_before_anything_is_written() {
             vec!["net.channels=8"],
             "net.channels (--set): got 8, expected 16, that of the network of run.start",
         ),
-        (run(), vec!["net.arch=resnet"], "net.arch (--set): got \"resnet\", expected \"mlp\""),
-        (run(), vec!["net.value_head=wdl"], "net.value_head (--set): got \"wdl\", expected none"),
+        (run(), vec!["net.arch=resnet"], "net.arch (--set): got resnet, expected mlp"),
+        (run(), vec!["net.value_head=wdl"], "net.value_head (--set): got wdl, expected scalar"),
         (run(), vec!["search.algorithm=afterstate"], "what the network of run.start evaluates"),
         (sibling_path("nothing").display().to_string(), vec![], "nothing"),
         (
