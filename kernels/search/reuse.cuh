@@ -101,10 +101,9 @@ VZ_DEVICE void move_items(T* to, const T* from, int size) {
 VZ_DEVICE i32 target_of(const i32* targets, i32 n) { return n == NO_NODE ? NO_NODE : targets[n]; }
 
 // Moves what array `all` has of the nodes `first` to `first` + 31, PER_NODE units each: lane k has the target of node `first` + k, or
-// NO_NODE. `change(k, i, unit, moves)` is called for unit i of node `first` + k, which
-// is only there if it moves. Units are moved AT_ONCE a lane, all reads before all writes: a
-// memory access takes so long that one by one, nodes would take most of the time of a ply. A target is not above its node, so no write
-// is to a node that is read later.
+// NO_NODE. `change(k, i, unit, moves)` is called for unit i of node `first` + k; `unit` was read only if `moves`. Units are moved AT_ONCE a
+// lane, all reads before all writes: a memory access takes so long that one by one, nodes would take most of the time of a ply. A target is
+// not above its node, so no write is to a node that is read later.
 template <int PER_NODE, class T, class Change>
 VZ_DEVICE void move_units(T* all, i32 first, i32 target, Change change) {
     constexpr int AT_ONCE = PER_NODE < 8 ? PER_NODE : 8;

@@ -65,8 +65,8 @@ impl RunSetup {
 /// The state of a run's trainer before the first update, with the weights of `run.start`; None: those that its seed draws.
 ///
 /// # Errors
-/// Those of [`NetFile::load`] and [`NetFile::spec_for`]; [`Error::Config`] with the first key of the network that differs; [`Error::Mismatch`] for
-/// a network of other positions than those that the run's search evaluates.
+/// Those of [`NetFile::load`], [`NetFile::spec_for`] and [`Trainer::with_weights`]; [`Error::Config`] with the first key of the network that
+/// differs; [`Error::Mismatch`] for a network of other positions than those that the run's search evaluates.
 pub(super) fn starting_state(setup: &RunSetup) -> Result<Option<Weights>> {
     let RunSetup { config, game, spec, .. } = setup;
     if config.run.start.is_empty() {
