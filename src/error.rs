@@ -279,9 +279,9 @@ impl Error {
     }
 }
 
-/// The beginning of an error about `key`, which is a configuration key or a flag.
+/// The beginning of an error about `key`: a configuration key, a flag, or an argument in words.
 fn key_prefix(key: &str) -> &'static str {
-    if key.starts_with("--") { "" } else { "config key " }
+    if key.starts_with("--") || key.contains(' ') { "" } else { "config key " }
 }
 
 fn in_brackets(origin: &Option<String>) -> String {

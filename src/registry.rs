@@ -14,7 +14,7 @@
 
 pub use crate::backend::AnyGame;
 use crate::batch::ErasedGame;
-use crate::config::{Config, DEFAULT_GAME};
+use crate::config::{Config, DEFAULT_GAME, nearest};
 use crate::contract::{self, BrokenLaw};
 use crate::error::{Error, Result};
 use crate::game::{Game, NamedText, for_each_built_in};
@@ -119,7 +119,10 @@ impl Registry {
     }
 
     fn unknown(&self, name: &str) -> Error {
-        Error::UnknownGame { name: name.to_string(), origin: None, known: self.names().join(", ") }
+        let near =
+            nearest(name, self.names()).map(|near| format!("; the nearest is {near}")).unwrap_or_default();
+        let known = self.names().join(", ") + &near;
+        Error::UnknownGame { name: name.to_string(), origin: None, known }
     }
 
     /// The game of a configuration.

@@ -40,23 +40,30 @@ pub struct Source {
 
 impl Source {
     /// Reads a run's folder (its best network, otherwise the latest) or a weights file, of a game of `registry`; the embedded network if
-    /// `path` is None.
-    /// The assignments `set` override the run's configuration. Its devices are replaced by the CPU; `run.device=cuda` in `set`
+    /// `path` is None, where it plays the default game. The assignments `set` override the run's configuration. Its devices are replaced by the CPU; `run.device=cuda` in `set`
     /// puts trees and network on a GPU.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Format`] or [`Error::Mismatch`] with the file's name; those of [`Layers::resolve`] for `set`.
+    /// [`Error::Io`], [`Error::Format`] or [`Error::Mismatch`] with the file's name; [`Error::Unsupported`] without a path where another game is
+    /// the default; those of [`Layers::resolve`] for `set`.
     pub fn open(path: Option<&Path>, registry: &Registry, set: &[String]) -> Result<Self> {
         Self::read(path, registry)?.set(registry, set)
     }
 
     fn read(path: Option<&Path>, registry: &Registry) -> Result<Self> {
         let Some(path) = path else {
-            let name = Path::new("the embedded network");
-            return Self::from_file(
-                NetworkFile::new(name, NetFile::from_bytes(name, EMBEDDED)?, None),
-                registry,
-            );
+            let embedded = Self::embedded(registry)?;
+            let (own, name) = (registry.default_name(), embedded.game.name());
+            if own != name {
+                let why = format!(
+                    "the embedded network plays {name}; `run --game {own} --minutes 10` trains one, and its folder is what to name"
+                );
+                return Err(Error::unsupported(
+                    format!("{own} without the path of a run or of a network file"),
+                    why,
+                ));
+            }
+            return Ok(embedded);
         };
         let found = network_file(path)?;
         if !is_run(path) {
@@ -67,6 +74,15 @@ impl Source {
         let game = registry.game_of(&config)?;
         let spec = file.spec_for(game.as_ref())?;
         Ok(Self { game, file, spec, config, label, leaves: None })
+    }
+
+    /// The embedded network.
+    ///
+    /// # Errors
+    /// [`Error::UnknownGame`] if `registry` does not have its game.
+    pub fn embedded(registry: &Registry) -> Result<Self> {
+        let name = Path::new("the embedded network");
+        Self::from_file(NetworkFile::new(name, NetFile::from_bytes(name, EMBEDDED)?, None), registry)
     }
 
     /// A weights file with its game and the game's built-in configuration.
@@ -109,6 +125,13 @@ impl Source {
         let base = Layers::default().config(&self.config)?;
         let layers = assignments.iter().try_fold(base, |layers, assignment| layers.set(assignment))?;
         let config = layers.clone().resolve()?;
+        if config.game_name() != self.game.name() {
+            let (got, own) = (config.game_name().to_string(), self.game.name());
+            let expected = format!(
+                "{own}, which the network plays; `vecaz run --game {got} --minutes 10` trains one of another game"
+            );
+            return Err(layers.locate(Error::config("game.name", got, expected)));
+        }
         if let Some((key, got, made)) = other_size(&config.net, &self.config.net) {
             let expected = format!(
                 "{made}, the value of the weights; net.executor, net.precision, net.isa, net.tensor_cores and net.device can be set"

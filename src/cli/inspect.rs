@@ -234,8 +234,8 @@ fn stored_game(path: &Path, slot: Option<u64>) -> Result<(Config, String)> {
             true => Path::new("."),
             false => run,
         });
-    let config = viewed_config(run)?;
     let text = read_text(path, MAX_BYTES).map_err(|e| Error::io("reading", path, e))?;
+    let config = viewed_config(run)?;
     let mut slots = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let game: FinishedGame = serde_json::from_str(line)
@@ -244,14 +244,16 @@ fn stored_game(path: &Path, slot: Option<u64>) -> Result<(Config, String)> {
             let actions: Vec<String> = game.actions.iter().map(u16::to_string).collect();
             return Ok((config, actions.join(",")));
         }
-        slots.push(game.slot.to_string());
+        slots.push(game.slot);
     }
     match slot {
-        Some(slot) => Err(Error::config(
-            "--slot",
-            slot,
-            format!("one of {}, the slots in {}", slots.join(", "), path.display()),
-        )),
+        Some(slot) => {
+            slots.sort_unstable();
+            slots.dedup();
+            let slots: Vec<String> = slots.iter().map(u64::to_string).collect();
+            let expected = format!("one of {}, the slots in {}", slots.join(", "), path.display());
+            Err(Error::config("--slot", slot, expected))
+        }
         None => Err(Error::format(path, "has no games, expected at least one line")),
     }
 }

@@ -1,6 +1,6 @@
 //! The configuration of a command, from layers: a base < `--config` < flags with keys of their own < `--set`.
 
-use crate::config::{Config, Layers, MAX_BYTES};
+use crate::config::{Config, Layers, MAX_BYTES, nearest};
 use crate::error::{Error, Result};
 use crate::files::read_text;
 use crate::game::NamedText;
@@ -131,10 +131,12 @@ impl ConfigArgs {
                 {
                     let names: Vec<&str> = registry.configs().iter().map(|config| config.name).collect();
                     let got = format!("{origin} (not found: {e})");
+                    let near = nearest(&origin, names.iter().copied());
+                    let near = near.map(|near| format!("; the nearest is {near}")).unwrap_or_default();
                     Err(Error::config(
                         "--config",
                         got,
-                        format!("the path of a TOML file, or one of {}", names.join(", ")),
+                        format!("the path of a TOML file, or one of {}{near}", names.join(", ")),
                     ))
                 }
                 None => Err(Error::io("reading", path, e)),

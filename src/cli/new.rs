@@ -129,8 +129,8 @@ fn files(name: &str, kind: Kind, sources: &Path) -> Vec<(&'static str, String)> 
         "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
          [dependencies]\nbytemuck = {{ version = \"1.25\", features = [\"derive\"] }}\n\
          serde = {{ version = \"1.0\", features = [\"derive\"] }}\ntoml = \"1.0\"\nvecaz = {{ path = {sources} }}\n\n\
-         {}\n[workspace]\n",
-        release_profile()
+         {}\n\n[workspace]\n",
+        release_profile().trim_end()
     );
     let main = format!(
         "//! The whole program: every command of vecaz, with this game as the one that is meant if none is named.\n\n\

@@ -145,7 +145,13 @@ impl Session {
         }
         text += &match self.source.config.eval_algorithm() {
             Algorithm::Puct | Algorithm::Gumbel => {
-                format!(", {} a move by {label}", count(self.args.sims, "simulation"))
+                let sizes = game.sizes();
+                let deals = self.source.settings(Some(self.args.sims), 1).determinisations;
+                let in_deals = match sizes.hidden_information {
+                    true => format!(" in each of {}", count(deals, "deal")),
+                    false => String::new(),
+                };
+                format!(", {}{in_deals} a move by {label}", count(self.args.sims, "simulation"))
             }
             Algorithm::Afterstate => {
                 let turns = count(self.source.config.eval.turns, "turn");
@@ -271,7 +277,7 @@ impl Session {
     fn explain(&self, found: &Analysis) -> Result<()> {
         let proven = if found.proven { " (proven)" } else { "" };
         let mut text = format!(
-            "value {}{proven} for {}\n",
+            "value {}{proven} for {}; the move to play, then others by visits:\n",
             signed(f64::from(found.own_value()), 3),
             self.name_of(found.player)
         );

@@ -85,7 +85,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<String>,
     /// The seed of all random numbers (run.seed)
-    #[arg(long, value_name = "X", value_parser = value_parser!(u64).range(..=i64::MAX as u64))]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(value_parser = value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
 }
 
@@ -179,11 +180,14 @@ pub fn start(
     };
     let begin = |config: Config| {
         let threads = start_threads(config.run.threads)?;
-        describe(&config, &dir, threads, factory.as_ref(), progress)?;
-        match args.resume {
+        let notes = describe(&config, &dir, threads, factory.as_ref())?;
+        let run = match args.resume {
             Some(_) => Run::resume_on(factory, config, &dir, threads),
             None => Run::start_on(factory, config, &dir, threads),
-        }
+        }?;
+        // What is refused has no description.
+        notes.into_iter().chain(run.strength_meaning()).try_for_each(|note| progress.note(&note))?;
+        Ok(run)
     };
     begin(config).map_err(|e| layers.locate(e))
 }
@@ -225,17 +229,17 @@ impl Drop for NumberedFolder {
     }
 }
 
+/// The sentences that describe a run of `config`.
 fn describe(
     config: &Config,
     dir: &Path,
     threads: usize,
     factory: &dyn ComponentFactory,
-    progress: &Progress,
-) -> Result<()> {
+) -> Result<Vec<String>> {
     let game = factory.registry().game_of(config)?;
     let memory = factory.memory(config, game.as_ref())?;
     let (net, search) = (&config.net, &config.search);
-    progress.note(&format!(
+    let mut notes = vec![format!(
         "{}: {} at once, {} ({:?}), network {:?} {}x{}, {}, seed {}, {}, folder {}",
         game.name(),
         count(config.selfplay.games, "game"),
@@ -251,35 +255,35 @@ fn describe(
         config.run.seed,
         describe_end(config),
         dir.display()
-    ))?;
+    )];
     let (_, executor) =
         select_executor(config, &NetSpec::with_targets(net, &game.sizes(), &game.targets())?.model()?)?;
-    progress.note(&format!("network executed by {executor}"))?;
+    notes.push(format!("network executed by {executor}"));
     if !config.run.start.is_empty() {
-        progress.note(&format!("starts from the network {}", config.run.start))?;
+        notes.push(format!("starts from the network {}", config.run.start));
     }
-    progress.note(&match root_cache::disabled_reason(config, &game.sizes()) {
+    notes.push(match root_cache::disabled_reason(config, &game.sizes()) {
         None => {
             "root cache: new games are clones of a tree if several begin in the same position".to_string()
         }
         Some(reason) => format!("no root cache: {reason}"),
-    })?;
-    progress.note(&format!("memory: {}", memory.describe()))?;
+    });
+    notes.push(format!("memory: {}", memory.describe()));
     let sized = sized(config, &game.sizes())?.selfplay;
     let (epochs, first_update) = (config.run.epochs, config.first_update_samples());
     let (first, full) = (samples_of(&sized, 1), samples_of(&sized, u64::MAX));
-    progress.note(&match first == full {
+    notes.push(match first == full {
         true => format!("an epoch has {full} samples"),
         false => format!("the first epoch has {first} samples, each next one twice as many, up to {full}"),
-    })?;
+    });
     let all = (1..=epochs.min(64)).fold(0, |sum: u64, epoch| sum.saturating_add(samples_of(&sized, epoch)));
-    match epochs > 0 && all.max(epochs.saturating_sub(64).saturating_mul(full)) < first_update {
-        true => progress.note(&format!(
+    if epochs > 0 && all.max(epochs.saturating_sub(64).saturating_mul(full)) < first_update {
+        notes.push(format!(
             "{} may end before the first update, which needs {first_update} samples (train.min_samples)",
             count(epochs, "epoch")
-        )),
-        false => Ok(()),
+        ));
     }
+    Ok(notes)
 }
 
 /// When the run will end.

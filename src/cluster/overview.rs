@@ -1,7 +1,7 @@
 //! Overview of a run with workers, read from its server for display: the last epoch, the queue, the workers.
 
 use super::presence::{Presence, read_statuses};
-use super::published::{Keys, PublishedRun};
+use super::published::{Keys, OVER, PublishedRun};
 use super::server::{Connection, Failure, Server, bytes_of, number_of};
 use super::status::WorkerStatus;
 use crate::error::Result;
@@ -20,6 +20,8 @@ pub struct Overview {
     pub address: String,
     /// The version of the weights: finished epochs.
     pub version: u64,
+    /// Whether the run has reached its limit; it has no workers then.
+    pub is_over: bool,
     /// The last epoch; None before its end.
     pub record: Option<EpochRecord>,
     /// Chunks on the server that are not in a checkpoint.
@@ -44,6 +46,7 @@ impl Overview {
         json!({
             "address": self.address,
             "weights": self.version,
+            "over": self.is_over,
             "queued_chunks": self.queued_chunks,
             "workers": self.workers.iter().zip(&self.ages).map(worker).collect::<Vec<_>>(),
         })
@@ -97,14 +100,16 @@ impl OverviewReader {
         let mut all = pipe();
         all.cmd("HGET").arg(&self.keys.state).arg("record");
         all.cmd("XLEN").arg(&self.keys.games);
+        all.cmd("HGET").arg(&self.keys.state).arg(OVER.0);
         let mut replies = link.pipeline(&all)?.into_iter();
         let mut next = || replies.next().unwrap_or(Value::Nil);
         let record = bytes_of(next()).and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let queued_chunks = number_of(next()).unwrap_or(0);
+        let is_over = bytes_of(next()).is_some_and(|value| value == OVER.1.as_bytes());
         let statuses = read_statuses(link, &self.keys)?;
         let now = Instant::now();
         self.presence.update(&statuses, now);
-        let active = statuses.into_iter().filter(|(process, _)| self.presence.has(process));
+        let active = statuses.into_iter().filter(|(process, _)| !is_over && self.presence.has(process));
         let with_age = |(process, status): (Vec<u8>, WorkerStatus)| {
             (status, self.presence.age(&process, now).as_secs_f64())
         };
@@ -112,7 +117,7 @@ impl OverviewReader {
         workers.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
         let (workers, ages) = workers.into_iter().unzip();
         let address = self.server.address().to_string();
-        Ok(Overview { address, version: run.version, record, queued_chunks, workers, ages })
+        Ok(Overview { address, version: run.version, is_over, record, queued_chunks, workers, ages })
     }
 }
 
@@ -141,10 +146,11 @@ impl fmt::Display for Overview {
             |rate: fn(&WorkerStatus) -> f64| self.workers.iter().map(rate).fold(0.0, |sum, rate| sum + rate);
         writeln!(
             f,
-            "{}: weights {}, {} queued",
+            "{}: weights {}, {} queued{}",
             self.address,
             self.version,
-            count(self.queued_chunks, "chunk")
+            count(self.queued_chunks, "chunk"),
+            if self.is_over { "; the run has reached its limit" } else { "" }
         )?;
         if let Some(record) = &self.record {
             writeln!(

@@ -73,6 +73,14 @@ impl Presence {
                 ),
             }
         }
+        // Readers that come later see that they are gone.
+        for (process, status) in &statuses {
+            if !status.has_left && !self.has(process) {
+                let gone = WorkerStatus { has_left: true, ..status.clone() };
+                let text = serde_json::to_vec(&gone).unwrap_or_default();
+                link.command(cmd("HSET").arg(&keys.workers).arg(&process[..]).arg(text))?;
+            }
+        }
         Ok(self.count())
     }
 

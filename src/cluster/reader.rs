@@ -486,7 +486,7 @@ fn is_due(last: &mut Option<Instant>) -> bool {
 /// The message where the keys of this name belong to another run.
 pub(super) fn of_another_run(keys: &Keys) -> String {
     format!(
-        "the name is used by another run, expected another name (or delete that run's keys, whose prefix is {})",
+        "the name is used by another run, expected another name; `vecaz run --resume RUN --cluster URL` goes on with that run (or delete its keys, whose prefix is {})",
         keys.state.trim_end_matches("state")
     )
 }

@@ -5,7 +5,7 @@
 
 use super::compact::compact;
 use super::layout::{Column, Table, sentence_width, width, wrap};
-use super::metrics::EpochRecord;
+use super::metrics::{EpochLosses, EpochRecord};
 use super::terminal::{Charset, has_cursor, is_closed_terminal};
 pub use super::work::RunEta;
 use super::work::WorkItem;
@@ -96,7 +96,7 @@ fn cells(record: &EpochRecord, left: Option<String>) -> [String; COLUMNS.len()] 
         or_dash(left),
         compact(record.games_per_second),
         compact(record.positions_per_second),
-        or_dash(record.losses.as_ref().map(|losses| format!("{:.4}", losses.policy))),
+        or_dash(record.losses.as_ref().and_then(policy_loss)),
         or_dash(record.losses.as_ref().map(|losses| format!("{:.4}", losses.value))),
         or_dash(record.strength.map(|strength| strength.to_string())),
         or_dash(record.findings.map(|count| count.to_string())),
@@ -104,6 +104,11 @@ fn cells(record: &EpochRecord, left: Option<String>) -> [String; COLUMNS.len()] 
         or_dash(workers.map(|workers| format!("{:.2}", workers.queue_seconds))),
         or_dash(workers.map(|workers| format!("{:.1}", workers.lag))),
     ]
+}
+
+/// The policy loss; None where no sample has a policy (`search.algorithm = "afterstate"`).
+fn policy_loss(losses: &EpochLosses) -> Option<String> {
+    (losses.policy != 0.0).then(|| format!("{:.4}", losses.policy))
 }
 
 /// How progress is shown.

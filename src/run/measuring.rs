@@ -59,6 +59,32 @@ impl Run {
         Ok(Some(strength))
     }
 
+    /// What the column of strength says, as a sentence; None if it is never measured.
+    pub fn strength_meaning(&self) -> Option<String> {
+        let (eval, players) = (&self.config.eval, self.game.sizes().num_players);
+        if eval.every == 0 {
+            return None;
+        }
+        if self.strength_meter.match_setup().is_none() {
+            let positions = self.strength_meter.items();
+            return Some(format!(
+                "strength: of {positions} solved positions, the share where the search's move changes the outcome; lower is better"
+            ));
+        }
+        let what = match players {
+            1 => return Some("strength: the mean score of a game; higher is better".into()),
+            2 => "score of a match",
+            _ => "lead over the other seats in points, else the score of a match,",
+        };
+        Some(match eval.opponent == LADDER {
+            false => format!("strength: {what} against {}; higher is better", eval.opponent),
+            true => format!(
+                "strength: {what} against the opponent that is named, which grows once it is beaten: random play, rollouts, then this run's own network \
+                 of an earlier epoch, so that less against a later one is no loss"
+            ),
+        })
+    }
+
     /// What is measured next, and against which opponent.
     fn wanted(&self) -> Result<(Wanted, Rung)> {
         let first = Rung::first(&self.config.eval.opponent)?;

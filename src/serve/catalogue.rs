@@ -144,7 +144,7 @@ impl Catalogue {
     /// Adds the embedded network, if the registry has its game.
     fn add_embedded(&mut self) -> Result<()> {
         if self.registry.names().contains(&DEFAULT_GAME) {
-            let source = Source::open(None, &self.registry, &[])?;
+            let source = Source::embedded(&self.registry)?;
             self.networks.push(info_of(&source, EMBEDDED.into(), None, None));
         }
         Ok(())

@@ -33,8 +33,26 @@ pub struct NewTable {
     record: Option<String>,
     seats: Option<Vec<SeatRequest>>,
     seed: Option<u64>,
-    actions: Option<String>,
+    actions: Option<Actions>,
     placed: Option<PlacedPieces>,
+}
+
+/// Actions by name or number.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Actions {
+    /// With commas between them.
+    Text(String),
+    List(Vec<String>),
+}
+
+impl Actions {
+    fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::List(list) => list.join(","),
+        }
+    }
 }
 
 /// The first plies of another table.
@@ -110,7 +128,7 @@ impl Origin {
 pub fn create(site: &Site, request: NewTable) -> Served<Arc<Seated>> {
     let Origin { game, mut play, seats } = origin(site, &request)?;
     if let Some(list) = &request.actions {
-        play_list(&mut play, list, &mut |_, _, _| Ok(()))?;
+        play_list(&mut play, &list.text(), &mut |_, _, _| Ok(()))?;
     }
     let seats = match (&request.seats, seats) {
         (Some(wanted), _) => make_seats(site, &game, wanted)?,
@@ -153,7 +171,9 @@ fn origin(site: &Site, request: &NewTable) -> Served<Origin> {
         NewTable { game: Some(name), network: None, from: None, stored: None, record: None, .. } => {
             Origin::of(site, site.catalogue.game(name, &request.options)?, request.placed.as_ref())
         }
-        _ => Err(Refusal::bad("a new table needs one of game, network, from, stored, record")),
+        _ => Err(Refusal::bad(
+            "a new table needs exactly one of game, network, from, stored, record; a network names its game, and options of the game may stand beside either",
+        )),
     }
 }
 

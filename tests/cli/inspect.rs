@@ -20,6 +20,8 @@ fn a_stored_game_is_found_by_file_and_slot() {
     let config = format!("{}/config.toml", run());
     let (code, line) = refusal(&mut vecaz(&["inspect", "--stored", &config]));
     assert!(code == 1 && line.contains("has no config.toml"), "{line}");
+    let (code, line) = refusal(&mut vecaz(&["inspect", "--stored", "nowhere.jsonl"]));
+    assert!(code == 1 && line.contains("nowhere.jsonl: "), "{line}");
 }
 
 #[test]

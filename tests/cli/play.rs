@@ -54,8 +54,10 @@ fn the_network_plays_without_an_evaluation_and_an_untrained_one_is_noted() {
         text.contains(", 1 simulation a move by ") && text.contains("NOTE: this network has 0 updates."),
         "{text}"
     );
-    let (code, line) = refusal(&mut vecaz(&["play", "--game", "hex"]));
-    assert!(code == 2 && line.contains("`vecaz run --game hex --minutes 10` trains one"), "{line}");
+    for arguments in [["--game", "hex"], ["--set", "game.name=hex"]] {
+        let (code, line) = refusal(vecaz(&["play"]).args(arguments));
+        assert!(code == 2 && line.contains("`vecaz run --game hex --minutes 10` trains one"), "{line}");
+    }
 }
 
 #[test]

@@ -67,10 +67,11 @@ fn a_start_that_cannot_be_is_refused_before_anything_is_written() {
         ),
         (concat!(env!("CARGO_MANIFEST_DIR"), "/README.md").into(), vec![], "README.md"),
     ] {
-        let (_, line, _) = failure(&mut start(&network, &out, &settings));
+        // Before the run is described, too.
+        let (_, line) = refusal(&mut start(&network, &out, &settings));
         assert!(line.contains(part), "{line}");
         assert!(!Path::new(&out).join("config.toml").exists(), "{line}");
     }
-    let (code, _, _) = failure(&mut vecaz(&["run", "--start", &run(), "--resume", &run()]));
+    let (code, _) = refusal(&mut vecaz(&["run", "--start", &run(), "--resume", &run()]));
     assert_eq!(code, 2);
 }

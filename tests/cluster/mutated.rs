@@ -146,6 +146,7 @@ fn changed_statuses_and_records_are_ignored_or_displayed_within_their_lines() {
     let lines = Overview {
         address: "redis://host:6379/run".into(),
         version: 3,
+        is_over: false,
         record: serde_json::from_slice(&record).ok(),
         queued_chunks: 4,
         workers: WorkerStatus::read(&status).into_iter().collect(),

@@ -89,6 +89,9 @@ fn killed_workers_are_named_as_gone_and_one_that_leaves_is_not() {
     killed.kill();
     left.terminate();
     sleep(Duration::from_secs(34));
+    // A reader that comes now sees nobody.
+    let (code, top, err) = texts(Vecaz::spawn(&["top", &url, "--once"]));
+    assert!(code == Some(0) && top.contains("0 workers: ") && !top.contains("killed"), "{top}{err}");
     learner.terminate();
     let (_, _, err) = texts(learner);
     assert_eq!(err.matches("worker killed is gone: it has sent no status for 10 s").count(), 1, "{err}");

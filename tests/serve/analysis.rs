@@ -14,6 +14,8 @@ fn table(server: &Server, actions: &str) -> String {
 fn an_analysis_reports_while_it_thinks_and_ends_at_its_limit() {
     let server = Server::start(&["--threads", "1"]);
     let at = table(&server, "3 3 2");
+    let of_list = server.post("/api/tables", &json!({ "network": "embedded", "actions": ["3", "3", "2"] }));
+    assert_eq!(of_list["view"], server.get(&at)["view"]);
     let events: Vec<(String, Value)> =
         server.events(&format!("{at}/analysis?seconds=0.6&interval=50&moves=3")).collect();
     let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();

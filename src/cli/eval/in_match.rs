@@ -160,12 +160,13 @@ impl Sides<'_> {
         let (args, source) = (self.args, self.source);
         let (result, points, lead) = (outcome.result, outcome.points(), outcome.lead());
         let decided = (!outcome.is_for_one_player).then_some(result);
+        let elo = (source.game.sizes().num_players == 2).then(|| result.elo());
         let mut row = json!({
             "network": source.label, "against": self.opponent, "opponent_network": self.label, "games": outcome.scores.len(), "simulations": source.settings(args.sims, threads).params.simulations,
             "wins": result.wins, "draws": result.draws, "losses": result.losses,
             "win_rate": decided.map(|r| r.win_rate()), "win_rate_interval": decided.map(|r| r.win_rate_interval()),
             "score": decided.map(|r| r.score()), "score_interval": decided.map(|r| r.score_interval()),
-            "elo": decided.map(|r| r.elo()), "raw_score": Mean::of(&outcome.scores),
+            "elo": elo, "raw_score": Mean::of(&outcome.scores),
             "points_per_game": points.map(|p| p.mean), "points_interval": points.and_then(|p| p.interval()),
             "opponent_points_per_game": points.map(|_| Mean::of(&outcome.other_scores).mean),
             "lead_per_game": lead.map(|lead| lead.mean), "lead_interval": lead.and_then(|lead| lead.interval()),
@@ -187,7 +188,7 @@ impl Sides<'_> {
     /// The result for people.
     fn text(&self, outcome: &MatchOutcome) -> String {
         let counts = match outcome.is_for_one_player {
-            false => describe(outcome.result),
+            false => self.describe(outcome.result),
             true => format!("{} games of each, with the same chance\n", outcome.scores.len()),
         };
         let mut text = format!("against {}: {counts}", self.opponent);
@@ -202,12 +203,32 @@ impl Sides<'_> {
         text
     }
 
+    /// The counts of a match; between two players also a line each for win rate, score and Elo difference with their 95 % intervals. One of
+    /// several players may win few games and lead in points.
+    fn describe(&self, result: MatchResult) -> String {
+        let share = |share: f64, [low, high]: [f64; 2]| format!("{share:.3} [{low:.3} to {high:.3}]");
+        let counts = format!("{} won, {} drawn, {} lost\n", result.wins, result.draws, result.losses);
+        if self.source.game.sizes().num_players > 2 {
+            return counts;
+        }
+        format!(
+            "{counts}  win rate  {}\n  score     {}\n  Elo       {}\n",
+            share(result.win_rate(), result.win_rate_interval()),
+            share(result.score(), result.score_interval()),
+            result.elo().to_string().trim_start_matches("Elo ")
+        )
+    }
+
     /// Prints the result of a match that was stopped, to stderr if JSON goes to stdout. A JSON file is written for whole matches only.
     fn print_partial(&self, reached: MatchProgress, games: usize) -> Result<()> {
         let mut text = format!("stopped after {} of {}", reached.games, count(games, "game"));
         text += &match reached.result.games() {
             0 => "\n".into(),
-            _ => format!(", the shorter ones first; against {}: {}", self.opponent, describe(reached.result)),
+            _ => format!(
+                ", the shorter ones first; against {}: {}",
+                self.opponent,
+                self.describe(reached.result)
+            ),
         };
         if let Some(test) = reached.sprt {
             text += &format!("  SPRT      {}\n", decision(test));
@@ -220,21 +241,6 @@ impl Sides<'_> {
             _ => print(&text),
         }
     }
-}
-
-/// The counts of a match, and below them a line each for win rate, score and Elo difference with their 95 % intervals.
-fn describe(result: MatchResult) -> String {
-    let share = |share: f64, [low, high]: [f64; 2]| format!("{share:.3} [{low:.3} to {high:.3}]");
-    let elo = result.elo().to_string();
-    format!(
-        "{} won, {} drawn, {} lost\n  win rate  {}\n  score     {}\n  Elo       {}\n",
-        result.wins,
-        result.draws,
-        result.losses,
-        share(result.win_rate(), result.win_rate_interval()),
-        share(result.score(), result.score_interval()),
-        elo.trim_start_matches("Elo ")
-    )
 }
 
 /// What a test has decided, its ratio, and the pairs that it took.

@@ -51,7 +51,7 @@ fn strength_charts(random_outcome_error: Option<f64>) -> Vec<ChartSpec> {
     vec![ChartSpec { reference: random, ..errors }]
 }
 
-/// The place on the ladder of opponents, the score against each of them, and the lead in points.
+/// The place on the ladder of opponents, and the lead in points where there is one, else the score against each of them.
 fn match_charts(records: &[EpochRecord]) -> Vec<ChartSpec> {
     let strengths = || records.iter().filter_map(|record| record.strength);
     // Records of earlier versions have no opponent.
@@ -63,7 +63,7 @@ fn match_charts(records: &[EpochRecord]) -> Vec<ChartSpec> {
     let ladder = ChartSpec::new(
         "Opponents beaten",
         "Opponents beaten clearly, of which each is stronger than the one before (random play, rollouts:100, rollouts:800, then own \
-         earlier networks), plus the score against the present one: higher is stronger.",
+         earlier networks), plus a share for the score or the lead against the present one, 0.5 where both are equal: higher is stronger.",
         vec![("opponents", Box::new(|r: &EpochRecord| r.strength.and_then(|s| s.rank()).map(|rank| -rank)))],
     );
     let against = |opponent: Option<Opponent>| -> Line {
@@ -77,18 +77,20 @@ fn match_charts(records: &[EpochRecord]) -> Vec<ChartSpec> {
     let is_weakest = opponents == [Some(Opponent::Random)];
     let score = ChartSpec {
         title: "Match score, %",
-        meaning: "Points per game against each opponent, a draw being half a point and a game of several players won by the best: at \
-                  50 % of two both are equally strong."
+        meaning: "Points per game against each opponent, a draw being half a point: at \
+                  50 % both are equally strong."
             .into(),
         lines: opponents.into_iter().map(against).collect(),
-        reference: Some((if is_weakest { "random play" } else { "equal strength of two" }, 50.0)),
+        reference: Some((if is_weakest { "random play" } else { "equal strength" }, 50.0)),
     };
     let lead = ChartSpec::new(
         "Lead in points",
         "The network's mean score per game minus that of the other seats, which its opponent has: at 0 both are equally strong.",
         vec![("points", Box::new(|r: &EpochRecord| Some(r.strength?.lead?.mean)))],
     );
-    if climbs { vec![ladder, score, lead] } else { vec![score, lead] }
+    // One of several players may win few games and lead in points.
+    let strength = if strengths().any(|s| s.lead.is_some()) { lead } else { score };
+    if climbs { vec![ladder, strength] } else { vec![strength] }
 }
 
 /// Positions and simulations per second.

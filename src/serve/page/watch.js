@@ -27,8 +27,9 @@ const CHARTS = [
   },
   {
     title: "Score of matches, with the opponents beaten before",
+    // One of several players may win few games and lead in points.
     pick: ({ strength }) =>
-      strength?.match_score === undefined ? undefined : strength.match_score + (strength.rung?.number ?? 0),
+      strength?.match_score === undefined || strength.lead ? undefined : strength.match_score + (strength.rung?.number ?? 0),
   },
   { title: "Lead over the other seats in points", pick: (row) => row.strength?.lead?.mean },
   { title: "Policy loss (divergence from the search)", pick: (row) => row.losses?.policy_kl },

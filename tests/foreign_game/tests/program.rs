@@ -56,6 +56,15 @@ fn the_game_added_last_is_the_default_and_all_are_listed() {
     assert!(stdout(folder.path(), "config").contains("name = \"chomp\""));
     let boards = stdout(folder.path(), "inspect --actions b1,a2");
     assert!(boards.contains("# . . ."), "{boards}");
+    // The embedded network plays another game.
+    for command in ["play", "engine", "eval"] {
+        let refused = program(folder.path(), command);
+        let line = String::from_utf8(refused.stderr).unwrap();
+        assert!(
+            line.contains("the embedded network plays connect_four; `run --game chomp"),
+            "{command}: {line}"
+        );
+    }
 }
 
 /// The name of a game without a configuration of its own is taken, too.
