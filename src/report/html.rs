@@ -127,13 +127,14 @@ fn title(config: &Config) -> String {
     format!("vecaz: {}{}", config.game_name(), settings.collect::<String>())
 }
 
-/// The epoch of the network in `best.safetensors`: the best one, the later of two equal ones.
+/// The epoch of the network in `best.safetensors`, and its strength.
 fn best_epoch(records: &[EpochRecord]) -> Option<(u64, Strength)> {
-    let ranked = records.iter().filter_map(|record| {
-        let strength = record.strength?;
-        Some((strength.rank()?, record.epoch, strength))
-    });
-    let best = ranked.reduce(|best, next| if next.0 <= best.0 { next } else { best });
+    let mut best: Option<(f64, u64, Strength)> = None;
+    for record in records {
+        let succeeds =
+            |strength: Strength| Some((strength.succeeds(best.map(|best| best.0))?, record.epoch, strength));
+        best = record.strength.and_then(succeeds).or(best);
+    }
     best.map(|(_, epoch, strength)| (epoch, strength))
 }
 
@@ -347,12 +348,8 @@ mod tests {
         let weakest = Opponent::Random;
         let lines = |records: &[EpochRecord]| {
             let page = page(&config("game.name=hex"), records);
-            let names = [
-                "\nrandom play\n",
-                "\nequal strength of two\n",
-                "\nOpponents beaten\n",
-                "against rollouts:9",
-            ];
+            let names =
+                ["\nrandom play\n", "\nequal strength\n", "\nOpponents beaten\n", "against rollouts:9"];
             names.map(|name| page.matches(name).count())
         };
         against(&mut records, &[weakest; 5]);

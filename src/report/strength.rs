@@ -69,13 +69,35 @@ pub struct MeanScore {
 
 impl Strength {
     /// The rank of an epoch's network; lower is better. Scores of games for one player are compared as they are. Matches against opponents of the ladder are compared by the number of
-    /// opponents that were beaten before, then by the score.
+    /// opponents that were beaten before, then by the lead where there is one, else by the score.
     pub fn rank(&self) -> Option<f64> {
         if let Some(score) = self.mean_score {
             return Some(-score.mean);
         }
         let beaten = self.rung.map_or(0.0, |rung| f64::from(rung.number));
-        self.search_outcome_error.or(self.match_score.map(|score| -(beaten + score)))
+        // From 0 to 1 as a score is, with 0.5 for equal strength.
+        let of_lead = |lead: Lead| 0.5 + 0.5 * lead.mean / (1.0 + lead.mean.abs());
+        let score = self.lead.map(of_lead).or(self.match_score);
+        self.search_outcome_error.or(score.map(|score| -(beaten + score)))
+    }
+
+    /// The best rank so far with this one, if the network that was measured becomes the run's best one: where the `best` rank before is not better
+    /// than the better end of this measurement's 95 % interval. The newest of networks that cannot be told apart is the best one, since
+    /// the highest of many uncertain results is a lucky one.
+    pub fn succeeds(&self, best: Option<f64>) -> Option<f64> {
+        let rank = self.rank()?;
+        let Some(best) = best else { return Some(rank) };
+        let at_better_end = Self {
+            search_outcome_error: self
+                .search_outcome_interval
+                .map(|[low, _]| low)
+                .or(self.search_outcome_error),
+            match_score: self.match_interval.map(|[_, high]| high).or(self.match_score),
+            lead: self.lead.map(|lead| Lead { mean: lead.interval[1], ..lead }),
+            mean_score: self.mean_score.map(|score| MeanScore { mean: score.interval[1], ..score }),
+            ..*self
+        };
+        at_better_end.rank().is_some_and(|least| least <= best).then_some(rank.min(best))
     }
 }
 
@@ -101,5 +123,54 @@ impl std::fmt::Display for Strength {
             write!(f, " ({:.0}-{:.0})", 100.0 * low, 100.0 * high)?;
         }
         f.write_str(&opponent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::opponent::Opponent;
+
+    /// The numbers of the networks that become the best one, one after the other.
+    fn best_of(strengths: &[Strength]) -> Vec<usize> {
+        let mut best = None;
+        let mut taken =
+            |strength: &Strength| strength.succeeds(best).inspect(|&rank| best = Some(rank)).is_some();
+        (0..strengths.len()).filter(|&number| taken(&strengths[number])).collect()
+    }
+
+    #[test]
+    fn the_newest_network_that_is_not_measurably_weaker_is_the_best() {
+        let score = |score: f64, half_width: f64| Strength {
+            match_score: Some(score),
+            match_interval: Some([score - half_width, score + half_width]),
+            ..Strength::default()
+        };
+        let scores = [score(0.5, 0.1), score(0.7, 0.1), score(0.65, 0.1), score(0.55, 0.1), score(0.62, 0.1)];
+        assert_eq!(best_of(&scores), [0, 1, 2, 4], "0.55 is measurably below 0.7, 0.65 is not");
+        let error = |error: f64, low: f64| Strength {
+            search_outcome_error: Some(error),
+            search_outcome_interval: Some([low, 1.0]),
+            ..Strength::default()
+        };
+        assert_eq!(best_of(&[error(0.1, 0.05), error(0.2, 0.1), error(0.2, 0.11)]), [0, 1]);
+        let solo = |mean: f64, high: f64| Strength {
+            mean_score: Some(MeanScore { mean, interval: [0.0, high] }),
+            ..Strength::default()
+        };
+        assert_eq!(best_of(&[solo(9.0, 12.0), solo(7.0, 8.0), solo(7.0, 9.0)]), [0, 2]);
+    }
+
+    /// In games of points the lead ranks, whatever the share of the games that were won.
+    #[test]
+    fn a_larger_lead_is_better_and_a_beaten_opponent_better_still() {
+        let lead = |number: u32, mean: f64, score: f64| Strength {
+            lead: Some(Lead { points: 0.0, mean, interval: [mean, mean] }),
+            match_score: Some(score),
+            rung: Some(Rung { number, opponent: Opponent::Random }),
+            ..Strength::default()
+        };
+        let strengths = [lead(0, 1.3, 0.5), lead(0, 2.9, 0.44), lead(0, 2.7, 0.6), lead(1, -5.0, 0.1)];
+        assert_eq!(best_of(&strengths), [0, 1, 3]);
     }
 }

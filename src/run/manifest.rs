@@ -232,16 +232,15 @@ impl Manifest {
         }
     }
 
-    /// True if the network of the cut epoch is as strong as the best one before, or none was measured.
+    /// True if the network of the cut epoch is not measurably weaker than the best one before, or none was measured.
     fn is_cut_best(&self) -> bool {
         let bytes = self.read(metrics::FILE_NAME).unwrap_or_default();
         let records = bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
         let (cut, before): (Vec<EpochRecord>, Vec<EpochRecord>) =
             records.partition(|record: &EpochRecord| record.cut);
-        let best = |records: &[EpochRecord]| {
-            records.iter().filter_map(|record| record.strength?.rank()).min_by(f64::total_cmp)
-        };
-        best(&before).is_none_or(|before| best(&cut).is_some_and(|cut| cut <= before))
+        let best = before.iter().filter_map(|record| record.strength?.rank()).min_by(f64::total_cmp);
+        best.is_none()
+            || cut.iter().any(|record| record.strength.is_some_and(|of| of.succeeds(best).is_some()))
     }
 
     /// Drops the network and the record of a cut epoch, so that a resumed run plays it again. At every moment the manifest on disk lists

@@ -381,8 +381,8 @@ impl Run {
         self.counters.seconds = record.seconds;
         self.store_games(games)?;
         self.findings.sync()?;
-        let rank = record.strength.and_then(|strength| strength.rank());
-        if let Some(rank) = rank.filter(|r| self.counters.best.is_none_or(|(_, best)| *r <= best)) {
+        let best = self.counters.best.map(|(_, rank)| rank);
+        if let Some(rank) = record.strength.and_then(|strength| strength.succeeds(best)) {
             self.counters.best = Some((record.epoch, rank));
             self.manifest.replace(BEST, &self.network.file.to_bytes(&self.folder.path().join(BEST))?)?;
         }
