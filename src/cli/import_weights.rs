@@ -8,7 +8,7 @@ use crate::model::NetSpec;
 use crate::registry::Registry;
 use crate::report::progress::print;
 use crate::source::network_file;
-use crate::weights::{Import, ImportedFile, NetworkHeader};
+use crate::weights::{EvaluatedPositions, Import, ImportedFile, NetworkHeader};
 use crate::words::count;
 use clap::Args;
 use std::path::PathBuf;
@@ -53,8 +53,8 @@ pub fn execute(args: ImportWeightsArgs, registry: &Registry) -> Result<()> {
     let inputs = [Some(args.file.as_path()), args.like.as_deref(), args.config.config.as_deref()];
     check_target(&out, &inputs.into_iter().flatten().collect::<Vec<_>>())?;
     let import = Import::read(&args.file)?;
-    let (game, net) = description(&args, registry, &import)?;
-    let ImportedFile { file, difference } = import.into_file(game.as_ref(), &net)?;
+    let (game, net, evaluates) = description(&args, registry, &import)?;
+    let ImportedFile { file, difference } = import.into_file(game.as_ref(), &net, evaluates)?;
     file.save(&out)?;
     let check = match difference {
         Some(difference) => {
@@ -66,14 +66,15 @@ pub fn execute(args: ImportWeightsArgs, registry: &Registry) -> Result<()> {
     print(&format!("{}: {name}, {tensors} of {}{check}\n", out.display(), args.file.display()))
 }
 
-/// The game and the sizes of the network: those of `--like`, of the configuration, or of the file's own metadata.
+/// The game, the sizes of the network and the positions that it evaluates: those of `--like`, of the configuration, or of the file's own metadata.
 fn description(
     args: &ImportWeightsArgs,
     registry: &Registry,
     import: &Import,
-) -> Result<(Arc<dyn AnyGame>, NetSpec)> {
-    let of_header =
-        |header: &NetworkHeader| Ok((registry.game(&header.game, &header.options)?, header.net.clone()));
+) -> Result<(Arc<dyn AnyGame>, NetSpec, EvaluatedPositions)> {
+    let of_header = |header: &NetworkHeader| {
+        Ok((registry.game(&header.game, &header.options)?, header.net.clone(), header.evaluates))
+    };
     let ConfigArgs { game, config, set } = &args.config;
     if let Some(like) = &args.like {
         return of_header(&network_file(like)?.file.header);
@@ -82,7 +83,8 @@ fn description(
         let config = args.config.resolve(registry, Base::BuiltIn, &[])?;
         let game = registry.game_of(&config)?;
         let net = NetSpec::with_targets(&config.net, &game.sizes(), &game.targets())?;
-        return Ok((game, net));
+        let of_search = EvaluatedPositions::of(config.search.algorithm);
+        return Ok((game, net, import.header().map_or(of_search, |header| header.evaluates)));
     }
     let why = "it names neither game nor sizes; give --like RUN, or --game G and --set net.KEY=VALUE";
     let header = import.header();

@@ -1,6 +1,7 @@
 //! Weights that another program wrote, as the network of a game.
 
 use super::arrays::{parse_tensors, read};
+use super::evaluated::EvaluatedPositions;
 use super::net_file::{FileTemplate, NetFile, NetworkHeader, OBS, SelfCheck, checking_network, is_check};
 use crate::batch::ErasedRules;
 use crate::error::{Error, Result};
@@ -50,7 +51,12 @@ impl Import {
     /// # Errors
     /// [`Error::Format`] for a tensor that is missing, foreign, misshapen or not finite, and for outputs that differ from the self-check;
     /// those of [`FileTemplate::new`] and [`FileTemplate::file`].
-    pub fn into_file(mut self, game: &dyn ErasedRules, net: &NetSpec) -> Result<ImportedFile> {
+    pub fn into_file(
+        mut self,
+        game: &dyn ErasedRules,
+        net: &NetSpec,
+        evaluates: EvaluatedPositions,
+    ) -> Result<ImportedFile> {
         let located = |e: Error| Error::format(&self.path, e.to_string());
         let check = match self.weights.get(OBS).map(|obs| obs.shape.first().copied().unwrap_or(0)) {
             Some(0) => {
@@ -67,9 +73,8 @@ impl Import {
         model.check(&self.weights).and_then(|()| check_variances(&model, &self.weights)).map_err(located)?;
         let mut network = checking_network(net, &self.weights)?;
         let difference = check.map(|check| check.verify(net, &mut network)).transpose().map_err(located)?;
-        let (updates, positions) =
-            self.header.map_or_else(Default::default, |header| (header.updates, header.evaluates));
-        let file = FileTemplate::new(game, net)?.evaluating(positions).file(self.weights, updates)?;
+        let updates = self.header.map_or(0, |header| header.updates);
+        let file = FileTemplate::new(game, net)?.evaluating(evaluates).file(self.weights, updates)?;
         Ok(ImportedFile { file, difference })
     }
 }

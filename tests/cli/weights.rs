@@ -105,6 +105,12 @@ fn tensors_of_another_program_play_once_game_and_sizes_are_given() {
         row
     };
     assert_eq!(played(&back), played(&run));
+    // One for whole turns, by its configuration or by the network that it is like.
+    let turns = path("foreign_turns.safetensors");
+    import(&file, &turns, &[&sizes[..], &["--set", "search.algorithm=afterstate"]].concat());
+    assert_eq!(load(&turns).header.evaluates, EvaluatedPositions::Afterstates);
+    import(&file, &back, &["--like", &turns]);
+    assert_eq!(load(&back), load(&turns));
 }
 
 /// Outputs that PyTorch wrote beside its weights are compared with those of the network here.
