@@ -93,7 +93,7 @@ min_samples = 300
 every = 0
 ";
 
-/// Decisions on whole turns, with lambda returns.
+/// Decisions on whole turns, with lambda returns, by weights that are averaged.
 const AFTERSTATE: &str = "
 [game]
 name = 'backgammon'
@@ -116,6 +116,7 @@ capacity = 3001
 batch = 32
 min_samples = 300
 td_lambda = 0.6
+average = 0.3
 [eval]
 every = 0
 ";

@@ -164,7 +164,7 @@ section! {
     SelfPlayConfig {
         /// N: number of games played at once.
         games: usize [1..=MAX_GAMES] = 128,
-        /// Minimum number of samples of an epoch, which ends with the poll that reaches it; 0 = those of about 8 seconds of two
+        /// Minimum number of samples of an epoch, which ends with the poll that reaches it; 0 = those of at most about 8 seconds of two
         /// cores, by an estimate from the game, the network and `search`, which the run's `config.toml` then has.
         samples_per_epoch: usize [0..=1_000_000_000] = 0,
         /// Minimum number of samples of the first epoch; each next one has twice as many, up to `samples_per_epoch`; 0 = an
@@ -238,6 +238,10 @@ section! {
         /// Lambda of value targets (TD(lambda), Sutton 1988): the target of a sample is the search's value of the next sample of its
         /// game with weight 1 - lambda, and the target of that one with weight lambda. 1: the game's result.
         td_lambda: f32 [0.0..=1.0] = 1.0,
+        /// The share of all updates so far over which the weights that play are averaged: with each epoch the mean moves towards the newest weights by
+        /// the epoch's updates / (average x updates). 0: the newest weights alone play. In backgammon, whose targets are noisy, 0.2 is worth 0.03 to 0.05
+        /// points a game (2026-11-27-average.md); where a game is still learned fast, a mean lags behind.
+        average: f64 [0.0..=1.0] = 0.0,
         /// Applies a random symmetry of the game to each sample.
         symmetries: bool = true,
     }

@@ -1,6 +1,6 @@
 //! Checkpoints: the whole state on which the next epoch depends, in a folder that is written atomically.
 //!
-//! `checkpoints/epoch-000012/` holds `weights.safetensors` (for other tools), `trainer.safetensors` (weights and the optimiser's
+//! `checkpoints/epoch-000012/` holds `weights.safetensors` (the network that plays), `trainer.safetensors` (weights and the optimiser's
 //! moments), the replay buffer in one or more files `replay-FIRST-END.safetensors` ([`Segment`]), and `progress.bin` (counters, games in
 //! progress and checksums of the other files). A file of the replay buffer that the checkpoint before has too is the same file under
 //! two names. The folder is written under another name, synced, and renamed; it is valid once the run's manifest lists it.
@@ -27,7 +27,7 @@ pub struct Counters {
     pub epoch: u64,
     /// Working seconds.
     pub seconds: f64,
-    /// The best epoch so far and its rank (lower is better).
+    /// The epoch of the best network, and the best rank so far (lower is better).
     pub best: Option<(u64, f64)>,
 }
 
@@ -71,6 +71,8 @@ pub struct Checkpoint {
     pub received: Vec<u8>,
     /// Weights and optimiser state.
     pub trainer: Weights,
+    /// The weights that play.
+    pub weights: Weights,
     /// The replay buffer.
     pub replay: Replay,
     /// Its files.
@@ -91,7 +93,7 @@ pub struct CheckpointState<'a> {
     pub replay: &'a Replay,
     /// Its files in the checkpoint before.
     pub stored: &'a StoredReplay,
-    /// The network, for other tools.
+    /// The network that plays.
     pub network: &'a NetFile,
 }
 
@@ -338,6 +340,7 @@ pub fn load(
         slots: progress.slots,
         received: progress.received,
         trainer: load_arrays(&folder.join(TRAINER))?.0,
+        weights: NetFile::load(&folder.join(WEIGHTS))?.weights,
         replay: Replay::load(game, replay.0, replay.1, &paths.collect::<Vec<_>>())?,
         stored,
     };

@@ -93,6 +93,8 @@ pub(super) fn starting_state(setup: &RunSetup) -> Result<Option<Weights>> {
 /// The initial state of a run: new, or from a checkpoint.
 pub(super) struct RunState {
     pub(super) trainer: Box<dyn Learner>,
+    /// Those that play.
+    pub(super) weights: Weights,
     pub(super) replay: Replay,
     pub(super) stored: StoredReplay,
     pub(super) slots: Vec<GameSlot>,

@@ -2,7 +2,7 @@
 
 use super::checkpoint::{self, Checkpoint, CheckpointState, Counters, StoredReplay};
 use super::epoch::{Collector, EpochResult, EpochRunner, Extent, Training};
-use super::epoch_network::EpochNetwork;
+use super::epoch_network::{EpochNetwork, averaged};
 use super::epoch_size;
 use super::factory::{ComponentFactory, DefaultFactory};
 use super::files::{BEST, CONFIG, GAMES, OPPONENTS, games_name};
@@ -135,9 +135,10 @@ impl Run {
             setup.game.as_ref(),
             (config.replay.capacity, setup.targets.clone()),
         );
-        let Checkpoint { counters, slots, received, trainer: state, replay, stored } = loaded?;
+        let Checkpoint { counters, slots, received, trainer: state, weights, replay, stored } = loaded?;
         let trainer = setup.factory.learner(&config, &setup.game, &setup.spec, Some(&state))?;
-        let state = RunState { trainer, replay, stored, slots, received, counters, folder, manifest };
+        let state =
+            RunState { trainer, weights, replay, stored, slots, received, counters, folder, manifest };
         let mut run = Self::assemble(config, setup, state, threads)?;
         // Written last, so that a refused configuration does not replace the saved one.
         run.manifest.replace(CONFIG, run.config.file_text()?.as_bytes())?;
@@ -168,10 +169,12 @@ impl Run {
         }
         manifest.write(0)?;
         let trainer = setup.factory.learner(&config, &setup.game, &setup.spec, start)?;
+        let weights = trainer.weights()?;
         let replay = Replay::with_targets(setup.game.as_ref(), config.replay.capacity, setup.targets.clone());
         let counters = Counters::default();
         let (stored, slots, received) = (StoredReplay::default(), Vec::new(), Vec::new());
-        let state = RunState { trainer, replay, stored, slots, received, counters, folder, manifest };
+        let state =
+            RunState { trainer, weights, replay, stored, slots, received, counters, folder, manifest };
         let mut run = Self::assemble(config, setup, state, threads)?;
         run.finish_epoch().map_err(|error| run.folder.cause_of(error))?;
         Ok(run)
@@ -179,15 +182,16 @@ impl Run {
 
     fn assemble(config: Config, setup: RunSetup, state: RunState, threads: usize) -> Result<Self> {
         let RunSetup { factory, game, template, strength_meter, .. } = setup;
-        let RunState { trainer, replay, stored, slots, received, counters, folder, manifest } = state;
+        let RunState { trainer, weights, replay, stored, slots, received, counters, folder, manifest } =
+            state;
         let workers = factory.workers(WorkersSetup {
             config: &config,
             game: &game,
             received: &received,
             slots: &slots,
         })?;
-        let network =
-            EpochNetwork::new(factory.as_ref(), &config, game.as_ref(), &template, trainer.as_ref())?;
+        let weights = (weights, trainer.updates());
+        let network = EpochNetwork::new(factory.as_ref(), &config, game.as_ref(), &template, weights)?;
         let local_selfplay = match factory.plays_itself(&config) {
             true => {
                 let network = network.network.as_ref();
@@ -308,13 +312,11 @@ impl Run {
         let cache = self.play_with_new_weights(progress, stop)?;
         let prepared_at = started.elapsed().as_secs_f64();
         let EpochResult { played, losses, times, extent } = self.play_and_train(progress, stop)?;
-        self.network = EpochNetwork::new(
-            self.factory.as_ref(),
-            &self.config,
-            self.game.as_ref(),
-            &self.template,
-            self.trainer.as_ref(),
-        )?;
+        let Self { factory, config, game, template, trainer, .. } = self;
+        let updates = trainer.updates();
+        let weights = averaged(config, &self.network.file, trainer.weights()?, updates);
+        self.network =
+            EpochNetwork::new(factory.as_ref(), config, game.as_ref(), template, (weights, updates))?;
         let (pass_metrics, trained_at) =
             (self.local_selfplay.take_metrics(), started.elapsed().as_secs_f64());
         let epoch = self.counters.epoch + 1;
