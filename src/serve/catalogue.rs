@@ -273,7 +273,10 @@ impl Catalogue {
             let what = format!("network {id} plays {found}, expected a network of {}", game.name());
             return Err(Refusal::bad(what));
         }
-        let source = Source::open(info.path.as_deref(), &self.registry, &[])?;
+        let source = match &info.path {
+            Some(path) => Source::open(Some(path), &self.registry, &[])?,
+            None => Source::embedded(&self.registry)?,
+        };
         let own = self.registry.game(game.name(), &game.options())?;
         let source = source.for_game(&own)?;
         let (network, settings) = (source.network()?, source.settings(None, self.threads));

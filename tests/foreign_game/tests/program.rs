@@ -57,7 +57,7 @@ fn the_game_added_last_is_the_default_and_all_are_listed() {
     let boards = stdout(folder.path(), "inspect --actions b1,a2");
     assert!(boards.contains("# . . ."), "{boards}");
     // The embedded network plays another game.
-    for command in ["play", "engine", "eval"] {
+    for command in ["play", "engine"] {
         let refused = program(folder.path(), command);
         let line = String::from_utf8(refused.stderr).unwrap();
         assert!(
