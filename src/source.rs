@@ -40,8 +40,8 @@ pub struct Source {
 
 impl Source {
     /// Reads a run's folder (its best network, otherwise the latest) or a weights file, of a game of `registry`; the embedded network if
-    /// `path` is None, where it plays the default game. The assignments `set` override the run's configuration. Its devices are replaced by the CPU; `run.device=cuda` in `set`
-    /// puts trees and network on a GPU.
+    /// `path` is None, where it plays the default game. The assignments `set` override the run's configuration. Its devices are replaced by the
+    /// CPU; `run.device=cuda` in `set` puts trees and network on a GPU.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Format`] or [`Error::Mismatch`] with the file's name; [`Error::Unsupported`] without a path where another game is

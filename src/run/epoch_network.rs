@@ -34,7 +34,8 @@ impl EpochNetwork {
     }
 }
 
-/// The weights that play after those of `before`, by `train.average`: its weights, moved towards `newest`, the trainer's after `updates` updates.
+/// The weights of the next network, after `before`: those of `before`, moved towards `newest`, the trainer's after `updates` updates, as
+/// `train.average` says.
 pub fn averaged(config: &Config, before: &NetFile, mut newest: Weights, updates: u64) -> Weights {
     let new = updates.saturating_sub(before.header.updates) as f64;
     let window = config.train.average * updates as f64;

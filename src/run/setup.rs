@@ -93,7 +93,7 @@ pub(super) fn starting_state(setup: &RunSetup) -> Result<Option<Weights>> {
 /// The initial state of a run: new, or from a checkpoint.
 pub(super) struct RunState {
     pub(super) trainer: Box<dyn Learner>,
-    /// Those that play.
+    /// The weights of the network that plays: the trainer's, or their average.
     pub(super) weights: Weights,
     pub(super) replay: Replay,
     pub(super) stored: StoredReplay,
