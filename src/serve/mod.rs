@@ -5,6 +5,7 @@
 //! replies are made from [`crate::game::view`]. Knows no game and no network by name.
 
 mod refusal; // a status and one sentence
+mod action_list; // actions in a request
 mod options; // a game's options between JSON and TOML
 mod run_folder; // a run's metrics and stored games
 mod catalogue; // games, networks, runs

@@ -1,5 +1,6 @@
 //! New tables: from a game, a network, another table, a stored game or a file.
 
+use super::action_list;
 use super::catalogue::EngineParts;
 use super::refusal::{Refusal, Served};
 use super::seat::{EngineSeat, Seat, SeatRequest, Strength};
@@ -33,26 +34,9 @@ pub struct NewTable {
     record: Option<String>,
     seats: Option<Vec<SeatRequest>>,
     seed: Option<u64>,
-    actions: Option<Actions>,
+    #[serde(deserialize_with = "action_list::text")]
+    actions: Option<String>,
     placed: Option<PlacedPieces>,
-}
-
-/// Actions by name or number.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Actions {
-    /// With commas between them.
-    Text(String),
-    List(Vec<String>),
-}
-
-impl Actions {
-    fn text(&self) -> String {
-        match self {
-            Self::Text(text) => text.clone(),
-            Self::List(list) => list.join(","),
-        }
-    }
 }
 
 /// The first plies of another table.
@@ -128,7 +112,7 @@ impl Origin {
 pub fn create(site: &Site, request: NewTable) -> Served<Arc<Seated>> {
     let Origin { game, mut play, seats } = origin(site, &request)?;
     if let Some(list) = &request.actions {
-        play_list(&mut play, &list.text(), &mut |_, _, _| Ok(()))?;
+        play_list(&mut play, list, &mut |_, _, _| Ok(()))?;
     }
     let seats = match (&request.seats, seats) {
         (Some(wanted), _) => make_seats(site, &game, wanted)?,

@@ -1,5 +1,6 @@
 //! Requests about one table.
 
+use super::action_list;
 use super::call::{Call, Events, Reply};
 use super::feed::event;
 use super::new_table::{NewTable, create, make_seats};
@@ -26,6 +27,7 @@ struct Request {
     action: Option<u16>,
     name: Option<String>,
     ply: Option<usize>,
+    #[serde(deserialize_with = "action_list::text")]
     actions: Option<String>,
     paused: Option<bool>,
     seats: Option<Vec<SeatRequest>>,

@@ -14,8 +14,16 @@ fn table(server: &Server, actions: &str) -> String {
 fn an_analysis_reports_while_it_thinks_and_ends_at_its_limit() {
     let server = Server::start(&["--threads", "1"]);
     let at = table(&server, "3 3 2");
-    let of_list = server.post("/api/tables", &json!({ "network": "embedded", "actions": ["3", "3", "2"] }));
+    let of_list = server.post("/api/tables", &json!({ "network": "embedded", "actions": [3, "3", 2] }));
     assert_eq!(of_list["view"], server.get(&at)["view"]);
+    for wrong in [json!(3), json!([3.5]), json!([["3"]])] {
+        let asked = json!({ "network": "embedded", "actions": wrong });
+        let (status, sentence) = server.refused("POST", "/api/tables", &asked);
+        assert!(
+            status == 400 && sentence.contains("a text with commas, or a list of names and numbers"),
+            "{sentence}"
+        );
+    }
     let events: Vec<(String, Value)> =
         server.events(&format!("{at}/analysis?seconds=0.6&interval=50&moves=3")).collect();
     let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();

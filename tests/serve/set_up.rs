@@ -57,7 +57,7 @@ fn a_position_is_set_up_played_saved_and_linked() {
     }
     let branch = server.post("/api/tables", &json!({ "from": { "table": table["id"], "ply": 0 } }));
     assert_eq!((&branch["placed"], &branch["plies"]), (&placed, &json!(0)));
-    let set = server.post(&format!("{at}/position"), &json!({ "actions": "b1 d4" }));
+    let set = server.post(&format!("{at}/position"), &json!({ "actions": ["b1", "d4"] }));
     assert_eq!(
         (&set["placed"], &set["plies"]),
         (&placed, &json!(2)),
