@@ -14,7 +14,7 @@
 
 pub use crate::backend::AnyGame;
 use crate::batch::ErasedGame;
-use crate::config::{Config, DEFAULT_GAME, nearest};
+use crate::config::{Config, DEFAULT_GAME, nearest_hint};
 use crate::contract::{self, BrokenLaw};
 use crate::error::{Error, Result};
 use crate::game::{Game, NamedText, for_each_built_in};
@@ -119,9 +119,7 @@ impl Registry {
     }
 
     fn unknown(&self, name: &str) -> Error {
-        let near =
-            nearest(name, self.names()).map(|near| format!("; the nearest is {near}")).unwrap_or_default();
-        let known = self.names().join(", ") + &near;
+        let known = self.names().join(", ") + &nearest_hint(name, self.names());
         Error::UnknownGame { name: name.to_string(), origin: None, known }
     }
 

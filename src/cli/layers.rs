@@ -1,6 +1,6 @@
 //! The configuration of a command, from layers: a base < `--config` < flags with keys of their own < `--set`.
 
-use crate::config::{Config, Layers, MAX_BYTES, nearest};
+use crate::config::{Config, Layers, MAX_BYTES, nearest_hint};
 use crate::error::{Error, Result};
 use crate::files::read_text;
 use crate::game::NamedText;
@@ -131,8 +131,7 @@ impl ConfigArgs {
                 {
                     let names: Vec<&str> = registry.configs().iter().map(|config| config.name).collect();
                     let got = format!("{origin} (not found: {e})");
-                    let near = nearest(&origin, names.iter().copied());
-                    let near = near.map(|near| format!("; the nearest is {near}")).unwrap_or_default();
+                    let near = nearest_hint(&origin, names.iter().copied());
                     Err(Error::config(
                         "--config",
                         got,

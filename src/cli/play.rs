@@ -145,10 +145,10 @@ impl Session {
         }
         text += &match self.source.config.eval_algorithm() {
             Algorithm::Puct | Algorithm::Gumbel => {
-                let sizes = game.sizes();
-                let deals = self.source.settings(Some(self.args.sims), 1).determinisations;
-                let in_deals = match sizes.hidden_information {
-                    true => format!(" in each of {}", count(deals, "deal")),
+                let in_deals = match game.sizes().hidden_information {
+                    true => {
+                        format!(" in each of {}", count(self.source.config.eval_determinisations(), "deal"))
+                    }
                     false => String::new(),
                 };
                 format!(", {}{in_deals} a move by {label}", count(self.args.sims, "simulation"))

@@ -202,6 +202,11 @@ pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     }
 }
 
+/// The end of a sentence that lists `known` names: "; the nearest is hex", or nothing if none is near.
+pub fn nearest_hint<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(typed, known).map(|near| format!("; the nearest is {near}")).unwrap_or_default()
+}
+
 /// The key of the same meaning as the `name` of another program, in lower case without separators.
 fn alias(name: &str) -> Option<&'static str> {
     let has = |aliases: &&[&str]| aliases.iter().any(|alias| split(alias).1 == name);

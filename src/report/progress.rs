@@ -290,6 +290,15 @@ mod tests {
     }
 
     #[test]
+    fn without_policies_there_is_no_policy_loss() {
+        assert_eq!(policy_loss(&EpochLosses::default()), None);
+        assert_eq!(
+            policy_loss(&EpochLosses { policy: 0.25, ..EpochLosses::default() }).as_deref(),
+            Some("0.2500")
+        );
+    }
+
+    #[test]
     fn the_table_is_aligned_in_80_columns() {
         let mut records = sample_records(4);
         let rung = Some(Rung { number: 1, opponent: Opponent::Rollouts(100) });

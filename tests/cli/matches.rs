@@ -80,6 +80,30 @@ fn malformed_tests_and_judges_without_a_solver_are_refused() {
     assert_eq!((&row["draws"], &row["adjudicate"]), (&json!(6), &json!(0)), "perfect play draws");
 }
 
+/// One of several players may win few games and lead in points.
+#[test]
+fn several_players_are_measured_by_their_lead_and_have_no_elo() {
+    let run = sibling_path("several").display().to_string();
+    let mut command = vecaz(&["run", "--game", "blob", "--epochs", "1", "--out", &run]);
+    TINY.iter().chain(&["game.cards=2", "eval.match_games=8"]).for_each(|setting| {
+        command.args(["--set", setting]);
+    });
+    let printed = stdout(&mut command);
+    assert!(printed.contains("strength: lead over the other seats in points"), "{printed}");
+    let arguments = ["eval", &run, "--against", "random", "--games", "8", "--sims", "2"];
+    let text = stdout(&mut vecaz(&arguments));
+    assert!(text.contains("  lead  ") && !text.contains("Elo") && !text.contains("  score  "), "{text}");
+    let row = records(&stdout(vecaz(&arguments).args(["--json", "-"]))).remove(0);
+    assert!(row["elo"].is_null() && row["lead_per_game"].is_f64(), "{row}");
+    let report = std::fs::read_to_string(Path::new(&run).join("report.html")).expect("read");
+    assert!(
+        report.contains("Lead in points") && !report.contains("Match score"),
+        "a chart of the lead alone"
+    );
+    let text = stdout(vecaz(&["play", &run, "--sims", "3"]).write_stdin("quit\n")).replace("\n  ", " ");
+    assert!(text.contains(", 3 simulations in each of 16 deals a move by "), "{text}");
+}
+
 #[test]
 fn a_ladder_ranks_later_networks_above_the_first_and_the_report_keeps_it() {
     let run = sibling_path("climbing").display().to_string();

@@ -18,6 +18,7 @@ fn a_run_starts_with_the_weights_of_another() {
     let out = sibling_path("started").display().to_string();
     let printed = stdout(&mut start(&run(), &out, &[]));
     assert!(as_on_unix(&printed).contains("starts from the network "), "{printed}");
+    assert!(printed.contains("strength: of 20 solved positions, the share where "), "{printed}");
     let file = |run: &str| NetFile::load(&PathBuf::from(run).join("best.safetensors")).expect("a network");
     let (trained, started) = (file(&run()), file(&out));
     assert!(started.weights == trained.weights && started.header.updates == 0);
