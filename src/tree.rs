@@ -19,6 +19,7 @@ mod row;
 
 use crate::device_struct::{device_constants, device_enum, device_struct};
 use crate::simd::LANES;
+use bytemuck::allocation::zeroed_vec;
 use bytemuck::{Pod, Zeroable};
 use std::slice::{ChunksExactMut, IterMut};
 
@@ -155,6 +156,8 @@ pub struct TreeShape {
     pub edges: usize,
     /// P.
     pub players: usize,
+    /// True if a loss of one of two players is the gain of the other.
+    pub zero_sum_pair: bool,
 }
 
 impl TreeShape {
@@ -186,14 +189,14 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// B empty trees.
+    /// B empty trees. The memory is that of zeroed pages, which the system gives at their first use.
     pub fn new(shape: TreeShape) -> Self {
         let cells = shape.rows * shape.nodes;
         let padded = shape.padded();
         Self {
             shape,
-            nodes: vec![Node::zeroed(); cells],
-            edges: vec![Line::zeroed(); (cells * 4 * padded).div_ceil(16)],
+            nodes: zeroed_vec(cells),
+            edges: zeroed_vec((cells * 4 * padded).div_ceil(16)),
             actions: vec![0; cells * padded],
             values: vec![0.0; cells * shape.players],
             counts: vec![0; shape.rows],

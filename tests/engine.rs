@@ -262,6 +262,32 @@ fn full_memory_ends_the_search_and_the_next_move_recycles_it() {
     assert!(error.contains("memory_mib: got 0, expected at least"), "{error}");
 }
 
+/// More threads look at fewer leaves each where the memory is small.
+#[test]
+fn many_threads_fit_into_little_memory() {
+    let mut engine = engine_with("chess", |s| (s.threads, s.memory_mib) = (64, 64));
+    assert_eq!(engine.analyse(&Limit::simulations(10)).expect("a position").end, EndCause::Simulations);
+}
+
+/// The other players' values, too, are those of the whole search, whose simulations are begun several times.
+#[test]
+fn values_of_all_players_are_kept_from_one_halving_to_the_next() {
+    let sum_of = |name: &str, options: &str, deal: usize| {
+        let (game, HashNet(shape)) = setup(name, options);
+        let mut settings = Settings { determinisations: 1, ..settings(game.as_ref()) };
+        settings.params.algorithm = Algorithm::Gumbel;
+        let mut engine = Engine::new(game, &UniformNet(shape), settings).expect("valid");
+        for seed in 0..deal {
+            engine.play(any_action(engine.playthrough(), seed as u64)).expect("legal");
+        }
+        engine.analyse(&Limit::simulations(3000)).expect("a position").value
+    };
+    let ramsey = sum_of("clique", "n = 6\nk = 3\nmode = 'ramsey'", 3);
+    assert!((ramsey[0] - ramsey[1]).abs() < 1e-4, "both players have one aim: {ramsey:?}");
+    let blob = sum_of("blob", "players = 3\ncards = 3", 9);
+    assert!(blob.iter().sum::<f32>().abs() < 1e-5 && blob.iter().any(|v| v.abs() > 1e-3), "{blob:?}");
+}
+
 /// A search in trees that grew finds what one finds whose trees had room from the start.
 #[test]
 fn trees_that_grow_hold_the_same_search() {

@@ -40,7 +40,7 @@ VZ_DEVICE void reset_value_sum(const Row& row, const Node& node, f32* sum) {
     } else if (player == node.player) {
         sum[player] = node.value_sum;
     } else {
-        sum[player] = VZ_PLAYERS == 2 ? -node.value_sum : row.value(ROOT)[player] * (f32)node.visits;
+        sum[player] = VZ_PLAYERS == 2 && VZ_ZERO_SUM ? -node.value_sum : row.value(ROOT)[player] * (f32)node.visits;
     }
 }
 

@@ -21,8 +21,8 @@ const FIRST_HALVING: u64 = 64;
 const LARGEST_HALVING: u64 = 1 << 14;
 /// How much larger a full tree becomes.
 pub(super) const GROWTH: usize = 4;
-/// Bytes a second that are copied into larger trees, at least.
-const COPIED_PER_SECOND: f64 = 5e8;
+/// Bytes a second of larger trees that are made, before the first ones are.
+const GROWN_PER_SECOND: f64 = 5e8;
 
 /// A tree of a shard.
 #[derive(Clone)]
@@ -44,8 +44,21 @@ pub(super) struct Shard {
     rows: Vec<Row>,
     /// Visits of the roots.
     visits: u64,
-    /// True while simulations that were begun are left.
-    has_begun: bool,
+    /// Where the trees stand in their simulations.
+    ply: Ply,
+    /// Bytes a second of the last trees that were made in place of smaller ones.
+    grown_per_second: f64,
+}
+
+/// Where trees stand in the simulations that are begun at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ply {
+    /// Their roots are new.
+    New,
+    /// Some that were begun are left.
+    Begun,
+    /// None is left.
+    Ended,
 }
 
 /// How the passes of one call are made.
@@ -129,7 +142,8 @@ impl Shard {
             carried: vec![0.0; game.sizes().num_players],
         };
         let rows = vec![row; rows];
-        Self { searcher, game: game.clone(), placement, plan, rows, visits: 0, has_begun: false }
+        let (ply, grown_per_second) = (Ply::New, GROWN_PER_SECOND);
+        Self { searcher, game: game.clone(), placement, plan, rows, visits: 0, ply, grown_per_second }
     }
 
     /// Begins a new tree.
@@ -164,7 +178,7 @@ impl Shard {
         let of = &mut self.rows[row];
         (of.key, of.exploration) = (key, exploration);
         of.carried.fill(0.0);
-        self.has_begun = false;
+        self.ply = Ply::New;
     }
 
     /// Makes passes until something keeps it from more; the first of a tree without visits in any case. What it does depends on its own
@@ -188,10 +202,13 @@ impl Shard {
             if let Some(standing) = self.make_room(&plan)? {
                 return Ok(Made { standing, ..made });
             }
-            if !self.has_begun {
-                self.begin(self.next_simulations(plan.clock))?;
-                self.has_begun = true;
+            let simulations = self.next_simulations(plan.clock);
+            match self.ply {
+                Ply::Begun => {}
+                Ply::Ended if self.loses_values() => self.carry_values(|shard| shard.begin(simulations))?,
+                Ply::New | Ply::Ended => self.begin(simulations)?,
             }
+            self.ply = Ply::Begun;
             let leaves = match plan.leaves {
                 0 => (self.mean_visits() / VISITS_PER_LEAF).max(1) as usize,
                 leaves => leaves as usize,
@@ -206,7 +223,7 @@ impl Shard {
                 return Ok(Made { is_proven: true, ..made });
             }
             if stats.leaves == 0 {
-                self.has_begun = false;
+                self.ply = Ply::Ended;
                 if self.is_by_turns() {
                     return Ok(made);
                 }
@@ -217,6 +234,12 @@ impl Shard {
     /// True where rows have no trees.
     fn is_by_turns(&self) -> bool {
         self.plan.params.algorithm == Algorithm::Afterstate
+    }
+
+    /// True where a backend that begins again at the same roots knows the value sum of the player to move alone.
+    fn loses_values(&self) -> bool {
+        let sizes = self.game.sizes();
+        !self.is_by_turns() && sizes.num_players > 1 && !(sizes.num_players == 2 && sizes.zero_sum)
     }
 
     /// Begins `simulations` more simulations in every tree.
@@ -267,26 +290,51 @@ impl Shard {
         }
         let larger = sized(self.plan, needed.max(GROWTH * self.plan.nodes).min(plan.max_nodes), &*self.game);
         let bytes = larger.row_bytes(&self.game.sizes(), self.game.state_size()) * self.rows.len();
-        if plan.clock.ends_within(Duration::from_secs_f64(bytes as f64 / COPIED_PER_SECOND)) {
+        if plan.clock.ends_within(Duration::from_secs_f64(bytes as f64 / self.grown_per_second)) {
             return Ok(Some(Standing::Time));
         }
-        self.grow(larger).map(|()| None)
+        let started = Instant::now();
+        let standing = self.grow(larger, plan)?;
+        if standing.is_none() {
+            self.grown_per_second = bytes as f64 / started.elapsed().as_secs_f64().max(1e-6);
+        }
+        Ok(standing)
     }
 
-    /// Gives every tree the arrays of `plan`.
-    fn grow(&mut self, plan: BackendPlan) -> Result<()> {
-        let before = self.values()?;
-        let snapshots = (0..self.rows.len()).map(|row| self.searcher.backend.snapshot(row, self.plan.nodes));
-        let snapshots = snapshots.collect::<Result<Vec<_>>>()?;
-        let mut backend = make(self.game.as_ref(), plan, self.placement, 1)?;
-        for (row, snapshot) in snapshots.iter().enumerate() {
+    /// Gives every tree the arrays of `larger`, or leaves all as they are if the search is over in between.
+    fn grow(&mut self, larger: BackendPlan, plan: &PassPlan<'_>) -> Result<Option<Standing>> {
+        let rows = 0..self.rows.len();
+        let mut snapshots = Vec::new();
+        for row in rows.clone() {
+            if plan.is_over() {
+                return Ok(Some(Standing::Open));
+            }
+            snapshots.push(self.searcher.backend.snapshot(row, self.plan.nodes)?);
+        }
+        let mut backend = make(self.game.as_ref(), larger, self.placement, 1)?;
+        for (row, snapshot) in rows.zip(&snapshots) {
+            if plan.is_over() {
+                return Ok(Some(Standing::Open));
+            }
             backend.set_root_tree(row, snapshot)?;
         }
-        self.searcher.set_backend(backend)?;
-        self.plan = plan;
-        self.begin(0)?;
-        self.has_begun = false;
-        // The new arrays know the value sum of the player to move alone, where there are more than two.
+        let exchange = |shard: &mut Self| {
+            shard.searcher.set_backend(backend)?;
+            shard.plan = larger;
+            shard.begin(0)
+        };
+        match self.ply {
+            Ply::Begun | Ply::Ended if self.loses_values() => self.carry_values(exchange)?,
+            _ => exchange(self)?,
+        }
+        self.ply = Ply::Ended;
+        Ok(None)
+    }
+
+    /// Does what begins further simulations at the same roots, and keeps the values that are [lost](Self::loses_values) by it.
+    fn carry_values(&mut self, begin: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let before = self.values()?;
+        begin(self)?;
         let after = self.values()?;
         for (row, (before, after)) in self.rows.iter_mut().zip(before.iter().zip(&after)) {
             row.carried

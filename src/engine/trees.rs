@@ -50,19 +50,23 @@ impl Trees {
             (false, Sharing::TreePerThread) => threads,
         };
         let shards = if settings.placement.devices.is_cpu() { threads.min(count) } else { 1 };
-        let leaves = match settings.leaves {
+        let reuse = if sizes.hidden_information { Reuse::Drop } else { Reuse::Keep };
+        let mut params = settings.params;
+        params.min_simulations = 0;
+        params.leaves = match settings.leaves {
             0 => LEAVES_PER_THREAD * (threads / shards) as u32,
             leaves => leaves,
         };
-        let reuse = if sizes.hidden_information { Reuse::Drop } else { Reuse::Keep };
-        let mut params = settings.params;
-        (params.leaves, params.min_simulations) = (leaves, 0);
         let mut plan = BackendPlan { rows: count.div_ceil(shards), nodes: FIRST_NODES, params, reuse };
         let shards = count.div_ceil(plan.rows);
         let node = plan.row_bytes(&sizes, game.state_size()).div_ceil(FIRST_NODES);
-        let least = BackendPlan::nodes_for(8 * leaves, &sizes);
         // While trees grow, the old ones exist beside the new ones.
         let max_nodes = (settings.memory_mib * MIB / (node * count)) * GROWTH / (GROWTH + 1);
+        let least_for = |leaves| BackendPlan::nodes_for(8 * leaves, &sizes);
+        while settings.leaves == 0 && plan.params.leaves > 1 && max_nodes < least_for(plan.params.leaves) {
+            plan.params.leaves /= 2;
+        }
+        let least = least_for(plan.params.leaves);
         if max_nodes < least {
             let expected = format!("at least {}", (2 * least * node * count).div_ceil(MIB));
             return Err(Error::config("memory_mib", settings.memory_mib, expected));

@@ -99,6 +99,7 @@ impl SequentialHalvingSchedule {
 pub struct Roots {
     padded: usize,
     players: usize,
+    zero_sum_pair: bool,
     /// PUCT: Dirichlet draws; Gumbel: Gumbel variates. `[B, Ep]`
     noise: Vec<f32>,
     /// Weight of the noise in the priors (PUCT). `[B]`
@@ -123,6 +124,7 @@ impl Roots {
         Self {
             padded: ep,
             players: shape.players,
+            zero_sum_pair: shape.zero_sum_pair,
             noise: vec![0.0; b * ep],
             dirichlet_epsilon: vec![0.0; b],
             base_visits: vec![0; b * ep],
@@ -280,10 +282,10 @@ impl Roots {
         let mover = usize::from(node.player);
         let sum = &mut self.value_sum[b * self.players..(b + 1) * self.players];
         for (player, s) in sum.iter_mut().enumerate() {
-            *s = match (node.visits, player == mover, self.players) {
+            *s = match (node.visits, player == mover, self.zero_sum_pair) {
                 (0, _, _) => 0.0,
                 (_, true, _) => node.value_sum,
-                (_, false, 2) => -node.value_sum,
+                (_, false, true) => -node.value_sum,
                 _ => row.value(ROOT)[player] * node.visits as f32,
             };
         }

@@ -45,8 +45,13 @@ impl<G: Game> TreeRows for ReferenceBackend<G> {
     }
 
     fn snapshot(&mut self, b: usize, _limit: usize) -> Result<TreeSnapshot> {
-        let shape =
-            TreeShape { rows: 1, nodes: 1, edges: self.sizes.tree_edges(), players: self.sizes.num_players };
+        let shape = TreeShape {
+            rows: 1,
+            nodes: 1,
+            edges: self.sizes.tree_edges(),
+            players: self.sizes.num_players,
+            zero_sum_pair: self.sizes.num_players == 2 && self.sizes.zero_sum,
+        };
         let mut tree = Tree::new(shape);
         tree.row_mut(0).set_root();
         let row = &self.rows[b];
