@@ -132,11 +132,11 @@ VZ_DEVICE Found find_leaf(
     const RootView view = root_view(rows, b, root, root_edges);
     Key key{0};
 #if VZ_CHANCE_RUN > 0
-    key = key_of(rows.keys[b], Purpose::SearchChance).with(root.budget - root.left);
+    key = key_of(rows.keys[b], Purpose::SearchChance);
 #endif
     i32 at = ROOT;
     for (u32 depth = 0;; depth++) {
-        const Level level = descend(rows, row, view, at, count, key);
+        const Level level = descend(rows, row, view, at, count, key, root.budget - root.left);
         if (level.stop == AT_COLLISION) return Found{true, false, at, depth};
         if (level.stop == AT_END) return Found{false, false, at, depth};
         if (level.stop == GO_DOWN) {

@@ -49,7 +49,7 @@ enum class Algorithm : u32 {
 // Selection at chance nodes.
 enum class ChanceRule : u32 {
     Sample = 0, // An outcome sampled by its probability.
-    Stratified = 1, // The outcome whose visit share is furthest below its probability. The same expectation with less variance.
+    Stratified = 1, // One draw for each node, then evenly spread. The same expectation with less variance.
 };
 
 // First-play urgency: Q of an edge without visits. PUCT only.

@@ -176,21 +176,17 @@ VZ_UNROLL
     return otherwise != NO_EDGE ? otherwise : 0;
 }
 
-// The outcome that a descent follows at a chance node. `key` is the row's for this simulation.
-VZ_DEVICE int chance_edge(const Rows& rows, const Row& row, i32 n, const Node& node, const Edges& edges, Key key) {
-    if (rows.params.chance == ChanceRule::Stratified) {
-        const f32 total = (f32)(node.visits + 1);
-        Argmax best;
-VZ_UNROLL
-        for (int slice = 0; slice < SLICES; slice++) {
-            const Edge edge = edges.at[slice];
-            best.update(slice, edge.prior * total - (f32)edge.visits + edge.value_sum);
-        }
-        const int edge = best.index();
-        return edge == NO_EDGE ? 0 : edge;
-    }
+// Twin of `chance_number`.
+VZ_DEVICE f32 chance_number(const Rows& rows, Key key, u32 simulation, i32 n, i32 visits) {
+    if (rows.params.chance == ChanceRule::Sample) return key.with((u64)simulation).with((u64)n).stream().uniform();
+    const u32 start = (u32)(key.with((u64)n).stream().next_u64() >> 32);
+    return (f32)((start + 0x9E3779B9u * (u32)visits) >> 8) * (1.0f / 16777216.0f);
+}
+
+// The outcome that a descent follows at a chance node. `key` is that of the row's ply.
+VZ_DEVICE int chance_edge(const Rows& rows, const Row& row, i32 n, const Node& node, Key key, u32 simulation) {
     // Subtracts the probabilities in the order of the list; every lane does the same.
-    f32 x = key.with((u64)n).stream().uniform();
+    f32 x = chance_number(rows, key, simulation, n, node.visits);
     for (int e = 0; e < node.num_edges; e++) {
         x -= row.prior(n)[e].real;
         if (x < 0.0f) return e;
@@ -205,9 +201,9 @@ VZ_DEVICE int root_edge(
     return puct_edge(rows, node, edges, root.dirichlet_epsilon > 0.0f ? &root : nullptr);
 }
 
-// Takes one edge down from node `n` of a row of `count` nodes. `chance_key` is the row's key of this simulation for sampled outcomes.
+// Takes one edge down from node `n` of a row of `count` nodes. `chance_key` is the key of the row's ply for outcomes.
 VZ_DEVICE Level descend(
-    const Rows& rows, const Row& row, const RootView& root, i32 n, u32 count, Key chance_key
+    const Rows& rows, const Row& row, const RootView& root, i32 n, u32 count, Key chance_key, u32 simulation
 ) {
     // Both are loaded before either is used: one memory latency a level.
     const Node node = row.nodes[n];
@@ -216,7 +212,7 @@ VZ_DEVICE Level descend(
     if (node.kind == NodeKind::Terminal || node.kind == NodeKind::Horizon || is_proven(node)) return Level{AT_END, NO_NODE, 0};
     int edge;
     if (node.kind == NodeKind::Chance) {
-        edge = chance_edge(rows, row, n, node, edges, chance_key);
+        edge = chance_edge(rows, row, n, node, chance_key, simulation);
     } else if (n == ROOT) {
         edge = root_edge(rows, row, node, edges, root);
     } else if (rows.params.algorithm == Algorithm::Puct) {

@@ -51,7 +51,7 @@ device_names! {
     ChanceRule {
         /// An outcome sampled by its probability.
         Sample = "sample",
-        /// The outcome whose visit share is furthest below its probability. The same expectation with less variance.
+        /// One draw for each node, then evenly spread. The same expectation with less variance.
         Stratified = "stratified",
     }
 }
@@ -148,8 +148,8 @@ section! {
         inherit_cap: f32 [0.0..=1000.0] = 1.0,
         /// PUCT: minimum number of new simulations of a ply with inherited visits.
         min_simulations: u32 [1..=1_000_000] = 16,
-        /// Selection at chance nodes: `sample` draws an outcome by its probability; `stratified` takes the outcome whose visit
-        /// share is furthest below it, which has less variance. `sample` is for comparisons.
+        /// Selection at chance nodes: `sample` draws an outcome by its probability in every visit; `stratified` spreads the visits of a
+        /// node evenly over the probabilities from a drawn start, which has less variance. `sample` is for comparisons.
         chance: ChanceRule = ChanceRule::Stratified,
         /// D: determinisations of one game with hidden information.
         determinisations: u32 [1..=4096] = 1,
@@ -176,7 +176,7 @@ section! {
         /// Passes between two polls of the sample count. With fewer passes an epoch ends nearer to `samples_per_epoch`; with more
         /// the host reads the decisions of a GPU less often. 64: about one ply of the default search.
         passes_per_poll: u32 [1..=1_000_000] = 64,
-        /// Uniformly random opening plies: each game draws a number in 0..=this. Opening positions are not samples.
+        /// Uniformly random opening plies: each game draws a number from 1 to this, or has none by `opening_none`. Opening positions are not samples.
         opening_plies: u32 [0..=10_000] = 0,
         /// Fraction of games without random opening plies.
         opening_none: f32 [0.0..=1.0] = 0.25,
@@ -266,8 +266,8 @@ section! {
         device: Devices = Devices::default(),
         /// Memory limit of the plan, in MiB; 0 = 0.9 of the free memory within the limits of control groups and `ulimit`.
         memory_mib: u64 = 0,
-        /// Number of latest checkpoints kept, besides the best network. More allow a return to an earlier epoch; each is as large
-        /// as the replay buffer.
+        /// Number of latest checkpoints kept, besides the best network. More allow a return to an earlier epoch; they share the parts of
+        /// the replay buffer that they have in common.
         keep_checkpoints: usize [1..=100_000] = 3,
         /// Epochs between networks that are kept in `opponents/`, besides that of the first epoch, for `vecaz eval --ladder`; 0 = none. After
         /// 32 of them the interval doubles with every doubling of the epoch. Each is as large as `best.safetensors`.
@@ -277,7 +277,7 @@ section! {
 section! {
     /// `[eval]`: playing strength.
     EvalConfig {
-        /// Epochs between measurements, within `share`; 0 = never. The first and the last epoch of a run are always measured.
+        /// Epochs between measurements, within `share`; 0 = never. The last epoch before a limit is always measured.
         every: u64 = 1,
         /// Maximum share of the time that measurements take: a match has as many games as that allows, at least 4 a seat. They
         /// follow the clock and do not influence games and training. 0 = no limit and no clock: every `every` epochs in full.

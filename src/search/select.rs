@@ -10,6 +10,7 @@ use super::SearchParams;
 use crate::config::{Algorithm, ChanceRule, Fpu};
 use crate::device_struct::device_constants;
 use crate::math;
+use crate::rng::Key;
 use crate::simd::{Argmax, F8, I8, LANES, Simd};
 use crate::tree::{NodeEdges, NodeKind, REFUTED, ROOT, RowMut};
 
@@ -59,8 +60,8 @@ pub enum DescentStep {
 
 /// Selects the edge that a descent takes at `node`.
 ///
-/// `root` is given if `node` is the root. `scratch` is `[Ep]`. `chance_draw` returns a uniform number in [0, 1) for a sampled
-/// chance node.
+/// `root` is given if `node` is the root. `scratch` is `[Ep]`. `chance_draw` returns a number in [0, 1) for a chance node with so many
+/// visits: see [`chance_number`].
 #[inline(always)]
 pub fn choose_edge<S: Simd>(
     row: &RowMut<'_>,
@@ -69,14 +70,14 @@ pub fn choose_edge<S: Simd>(
     puct_table: &PuctTable,
     node: i32,
     scratch: &mut [f32],
-    chance_draw: impl FnOnce() -> f32,
+    chance_draw: impl FnOnce(i32) -> f32,
 ) -> DescentStep {
     let scalars = &row.nodes[node as usize];
     DescentStep::Edge(match scalars.kind() {
         NodeKind::Unevaluated => return DescentStep::Collision,
         NodeKind::Terminal | NodeKind::Horizon => return DescentStep::End,
         NodeKind::Decision | NodeKind::Chance if scalars.is_proven() => return DescentStep::End,
-        NodeKind::Chance => chance_edge::<S>(row, node, params.chance, chance_draw),
+        NodeKind::Chance => chance_edge(row, node, chance_draw(scalars.visits)),
         NodeKind::Decision => match (root, params.algorithm) {
             (Some(root), _) => root_edge::<S>(row, root, params, puct_table, scratch),
             (None, Algorithm::Puct | Algorithm::Afterstate) => {
@@ -335,34 +336,34 @@ fn gumbel_root_edge<S: Simd>(
     }
 }
 
-/// The outcome that a descent takes at a chance node.
-#[inline(always)]
-fn chance_edge<S: Simd>(
-    row: &RowMut<'_>,
-    node: i32,
-    rule: ChanceRule,
-    chance_draw: impl FnOnce() -> f32,
-) -> usize {
-    let edges = row.used_edges(node);
-    let num_edges = usize::from(row.nodes[node as usize].num_edges);
+/// The number in [0, 1) that chooses the outcome at the chance node `node` with so many visits, in the simulation whose number is
+/// `simulation`. `key` is that of the row's ply.
+///
+/// Stratified numbers are a golden ratio apart from a uniform start of the node's own: each of them is uniform, so that no outcome comes
+/// too often or too early, and any number of them in a row is spread more evenly than drawn ones.
+#[inline]
+pub fn chance_number(rule: ChanceRule, key: Key, simulation: u32, node: i32, visits: i32) -> f32 {
+    /// The fraction of the golden ratio, in units of 2^-32.
+    const STEP: u32 = 0x9E37_79B9;
     match rule {
+        ChanceRule::Sample => key.with(u64::from(simulation)).with(node as u64).stream().uniform(),
         ChanceRule::Stratified => {
-            let total = F8::<S>::splat((row.nodes[node as usize].visits + 1) as f32);
-            let mut best = Argmax::default();
-            for (group, (p, n, w)) in vectors(&edges).enumerate() {
-                best.update(group, p * total - n.to_f32() + w);
-            }
-            best.index().unwrap_or(0)
-        }
-        ChanceRule::Sample => {
-            let mut x = chance_draw();
-            for (edge, &p) in edges.prior[..num_edges].iter().enumerate() {
-                x -= p;
-                if x < 0.0 {
-                    return edge;
-                }
-            }
-            num_edges - 1
+            let start = (key.with(node as u64).stream().next_u64() >> 32) as u32;
+            let number = start.wrapping_add(STEP.wrapping_mul(visits as u32));
+            (number >> 8) as f32 * (1.0 / 16_777_216.0)
         }
     }
+}
+
+/// The outcome of a chance node that holds the number `x` in [0, 1), if each has its probability's part of it in the order of the list.
+#[inline(always)]
+fn chance_edge(row: &RowMut<'_>, node: i32, mut x: f32) -> usize {
+    let num_edges = usize::from(row.nodes[node as usize].num_edges);
+    for (edge, &p) in row.used_edges(node).prior[..num_edges].iter().enumerate() {
+        x -= p;
+        if x < 0.0 {
+            return edge;
+        }
+    }
+    num_edges - 1
 }

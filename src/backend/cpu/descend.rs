@@ -14,7 +14,7 @@ use crate::search::PassStats;
 use crate::search::backup::apply_virtual_loss;
 use crate::search::eval_cache::hash;
 use crate::search::expand::seat_values;
-use crate::search::select::{DescentStep, choose_edge};
+use crate::search::select::{DescentStep, chance_number, choose_edge};
 use crate::simd::{Portable, Simd};
 use crate::tree::{NO_NODE, NodeKind, ROOT, RowMut};
 use arrayvec::ArrayVec;
@@ -51,9 +51,9 @@ impl RowData {
     #[inline(always)]
     fn choose<S: Simd>(&mut self, b: usize, row: &RowMut<'_>, at: i32) -> DescentStep {
         let Self { plan, roots, puct_table, scratch, keys, .. } = self;
-        let draw = || {
-            let key = keys[b].key(Purpose::SearchChance).with(u64::from(roots.simulations_started(b)));
-            key.with(at as u64).stream().uniform()
+        let draw = |visits| {
+            let (key, simulation) = (keys[b].key(Purpose::SearchChance), roots.simulations_started(b));
+            chance_number(plan.params.chance, key, simulation, at, visits)
         };
         if at != ROOT {
             return choose_edge::<S>(row, None, &plan.params, puct_table, at, scratch, draw);

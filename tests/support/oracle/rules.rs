@@ -77,26 +77,27 @@ impl<G: Game> ReferenceSearch<G> {
             .collect()
     }
 
-    /// The outcome whose visit share is furthest below its probability (stratified), or a drawn one (sample).
+    /// The outcome at a number that is drawn (sample), or a golden ratio, as 32 bits, after that of the node's visit before (stratified).
     fn choose_outcome(&self, at: usize) -> usize {
         let node = &self.nodes[at];
-        match self.params.chance {
+        let key = self.ply.key.key(Purpose::SearchChance);
+        let mut x = match self.params.chance {
             ChanceRule::Stratified => {
-                let after = (node.visits + 1) as f32;
-                argmax(node.edges.iter().map(|edge| Some(edge.prior * after - edge.visits as f32)))
-            }
-            ChanceRule::Sample => {
-                let key = self.ply.key.key(Purpose::SearchChance);
-                let mut x = key.with(u64::from(self.ply.run)).with(at as u64).stream().uniform();
-                for (i, edge) in node.edges.iter().enumerate() {
-                    x -= edge.prior;
-                    if x < 0.0 {
-                        return i;
-                    }
+                let mut number = key.with(at as u64).stream().next_u64() / (1 << 32);
+                for _ in 0..node.visits {
+                    number = (number + 2_654_435_769) % (1 << 32);
                 }
-                node.edges.len() - 1
+                (number / 256) as f32 / 16_777_216.0
+            }
+            ChanceRule::Sample => key.with(u64::from(self.ply.run)).with(at as u64).stream().uniform(),
+        };
+        for (i, edge) in node.edges.iter().enumerate() {
+            x -= edge.prior;
+            if x < 0.0 {
+                return i;
             }
         }
+        node.edges.len() - 1
     }
 }
 
