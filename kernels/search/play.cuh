@@ -80,7 +80,7 @@ VZ_DEVICE_CALL void open_game(const PlayNumbers& play, SlotRow& row, SlotGame& g
             game.step(row, legal[stream.below((u64)n)]);
             deal(play, row, game);
         }
-        row.opening = plies == 0 ? 0 : row.plies;
+        row.opening = row.plies;
         if (game_turn(game.state) != TURN_OVER) return;
     }
 }
@@ -92,7 +92,7 @@ VZ_DEVICE void sum_determinisations(const Rows& rows, Summary* parts, u32 first,
     for (u32 j = 0; j < d; j++) summarise(rows, first + j, parts[first + j]);
     const Summary* all = parts + first;
     const f32 share = 1.0f / (f32)d;
-    Reals policy, q;
+    Reals policy, q, prior;
     i32 visits[SLICES], new_visits[SLICES];
 VZ_UNROLL
     for (int slice = 0; slice < SLICES; slice++) {
@@ -100,23 +100,26 @@ VZ_UNROLL
         const int at = PADDED % WIDTH == 0 || e < PADDED ? e : 0;
         policy[slice] = all[0].policy[at];
         q[slice] = all[0].q[at];
+        prior[slice] = all[0].prior[at];
         visits[slice] = all[0].visits[at];
         new_visits[slice] = all[0].new_visits[at];
         for (u32 j = 1; j < d; j++) {
             policy[slice] += all[j].policy[at];
+            prior[slice] += all[j].prior[at];
             const f32 n = (f32)visits[slice], m = (f32)all[j].visits[at];
             if (n + m > 0.0f) q[slice] = (q[slice] * n + all[j].q[at] * m) / (n + m);
             visits[slice] += all[j].visits[at];
             new_visits[slice] += all[j].new_visits[at];
         }
         policy[slice] *= share;
+        prior[slice] *= share;
     }
     for_own_edges([&](int slice, int e) {
         out.policy[e] = policy[slice];
         out.q[e] = q[slice];
         out.visits[e] = visits[slice];
         out.new_visits[e] = new_visits[slice];
-        out.prior[e] = all[0].prior[e];
+        out.prior[e] = prior[slice];
         out.actions[e] = all[0].actions[e];
     });
     const int num_edges = rows.row(first).nodes[ROOT].num_edges;

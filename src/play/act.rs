@@ -28,7 +28,7 @@ pub fn sum_determinisations(parts: &[RootSummary], out: &mut RootSummary) {
         for (sum, x) in out.policy.iter_mut().zip(&part.policy) {
             *sum += x;
         }
-        for (sum, x) in out.value.iter_mut().zip(&part.value) {
+        for (sum, x) in out.value.iter_mut().zip(&part.value).chain(out.prior.iter_mut().zip(&part.prior)) {
             *sum += x;
         }
         for (i, sum) in out.visits.iter_mut().enumerate() {
@@ -42,7 +42,7 @@ pub fn sum_determinisations(parts: &[RootSummary], out: &mut RootSummary) {
     }
     let share = 1.0 / parts.len() as f32;
     out.policy.iter_mut().for_each(|x| *x *= share);
-    out.value.iter_mut().for_each(|x| *x *= share);
+    out.value.iter_mut().chain(&mut out.prior).for_each(|x| *x *= share);
     out.proven &= parts.iter().all(|p| p.proven);
     out.best = crate::search::root::argmax(&out.policy);
 }

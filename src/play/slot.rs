@@ -182,7 +182,7 @@ impl GameSlot {
                 self.step(game, legal[rng.below(legal.len())]);
                 self.deal(game, plan);
             }
-            self.opening = if plies == 0 { 0 } else { self.actions.len() as u32 };
+            self.opening = self.actions.len() as u32;
             if game.turn(&self.state) != Turn::Over {
                 return;
             }
@@ -211,7 +211,7 @@ impl GameSlot {
         actions[dealt..plies.get(ply).copied().unwrap_or(dealt)]
             .iter()
             .for_each(|&action| self.step(game, action));
-        self.opening = if ply == 0 { 0 } else { self.actions.len() as u32 };
+        self.opening = self.actions.len() as u32;
     }
 
     /// Sets the slot to the game's first position.
@@ -388,7 +388,7 @@ mod tests {
                 assert_eq!(slot.check(game.as_ref(), number), Ok(()), "{name}");
                 slot.game = 1;
                 slot.open(game.as_ref(), &plan);
-                assert_eq!(slot.opening, 0, "{name}");
+                assert_eq!(slot.opening as usize, slot.actions.len(), "{name}");
             }
         }
     }
