@@ -331,7 +331,8 @@ fn check_kills(config: &str, kills: u64) {
 
 /// A killed process leaves nothing that differs from the manifest, or a run that has not begun.
 fn assert_ready(run: &Path) {
-    let begun = ["not a run (it has no config.toml)", "the run has no checkpoint yet"];
+    let nothing = format!("reading {}: ", run.display());
+    let begun = ["not a run (it has no config.toml)", "the run has no checkpoint yet", &nothing];
     let found = difference(run).filter(|line| !begun.iter().any(|part| line.contains(part)));
     assert_eq!(found, None);
 }
@@ -424,6 +425,29 @@ fn check_threads(config: &str) {
 #[test]
 fn a_run_that_learns_win_draw_and_loss_ends_with_the_same_bytes() {
     check_threads(&CONFIG.replace("[net]", "[net]\nvalue_head = 'wdl'"));
+}
+
+/// What a resumed run changes counts from then on, and not for the samples before.
+#[test]
+fn a_resumed_run_trains_by_its_new_batch_and_ratio() {
+    for mode in ["in_turns", "overlapped"] {
+        let folder = Folder::with(&CONFIG.replace("[train]", &format!("[train]\nmode = '{mode}'")));
+        folder.finish(3, 1);
+        for (epochs, batch, ratio) in [(6, 128, 4.0), (9, 16, 1.0), (12, 32, 6.0)] {
+            let mut command = folder.command(epochs, 1);
+            command.args(["--set", &format!("train.batch={batch}")]);
+            command.args(["--set", &format!("train.replay_ratio={ratio}")]);
+            assert!(command.output().expect("runs").status.success());
+            let records = folder.metrics();
+            let number = |epoch: usize, key: &str| records[epoch - 1][key].as_u64().expect("a number");
+            for epoch in epochs as usize - 1..=epochs as usize {
+                let made = number(epoch, "updates") - number(epoch - 1, "updates");
+                let of = if mode == "in_turns" { epoch } else { epoch - 1 };
+                let due = number(of, "samples") as f64 * ratio / f64::from(batch);
+                assert!((made as f64 - due).abs() <= 1.0, "{mode}, epoch {epoch}: {made} updates, {due} due");
+            }
+        }
+    }
 }
 
 #[test]

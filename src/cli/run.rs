@@ -181,12 +181,14 @@ pub fn start(
     let begin = |config: Config| {
         let threads = start_threads(config.run.threads)?;
         let notes = describe(&config, &dir, threads, factory.as_ref())?;
+        let sized = sized(&config, &factory.registry().game_of(&config)?.sizes())?;
         let run = match args.resume {
             Some(_) => Run::resume_on(factory, config, &dir, threads),
             None => Run::start_on(factory, config, &dir, threads),
         }?;
         // What is refused has no description.
-        notes.into_iter().chain(run.strength_meaning()).try_for_each(|note| progress.note(&note))?;
+        let of_run = describe_epochs(&sized, run.epoch()).into_iter().chain(run.strength_meaning());
+        notes.into_iter().chain(of_run).try_for_each(|note| progress.note(&note))?;
         Ok(run)
     };
     begin(config).map_err(|e| layers.locate(e))
@@ -269,21 +271,27 @@ fn describe(
         Some(reason) => format!("no root cache: {reason}"),
     });
     notes.push(format!("memory: {}", memory.describe()));
-    let sized = sized(config, &game.sizes())?.selfplay;
+    Ok(notes)
+}
+
+/// The sentences about the epochs after `finished` ones of a [`sized`] configuration.
+fn describe_epochs(config: &Config, finished: u64) -> Vec<String> {
+    let samples_of = |epoch| samples_of(&config.selfplay, epoch);
     let (epochs, first_update) = (config.run.epochs, config.first_update_samples());
-    let (first, full) = (samples_of(&sized, 1), samples_of(&sized, u64::MAX));
-    notes.push(match first == full {
+    let (next, full) = (samples_of(finished + 1), samples_of(u64::MAX));
+    let which = if finished == 0 { "first" } else { "next" };
+    let mut notes = vec![match next == full {
         true => format!("an epoch has {full} samples"),
-        false => format!("the first epoch has {first} samples, each next one twice as many, up to {full}"),
-    });
-    let all = (1..=epochs.min(64)).fold(0, |sum: u64, epoch| sum.saturating_add(samples_of(&sized, epoch)));
+        false => format!("the {which} epoch has {next} samples, each later one twice as many, up to {full}"),
+    }];
+    let all = (1..=epochs.min(64)).fold(0, |sum: u64, epoch| sum.saturating_add(samples_of(epoch)));
     if epochs > 0 && all.max(epochs.saturating_sub(64).saturating_mul(full)) < first_update {
         notes.push(format!(
             "{} may end before the first update, which needs {first_update} samples (train.min_samples)",
             count(epochs, "epoch")
         ));
     }
-    Ok(notes)
+    notes
 }
 
 /// When the run will end.
@@ -349,6 +357,19 @@ mod tests {
                 .expect_err(line)
                 .to_string();
             assert!(message.contains(part), "{line}: {message}");
+        }
+    }
+
+    #[test]
+    fn the_length_of_the_next_epoch_is_said() {
+        let mut config = Config::default();
+        (config.selfplay.samples_per_epoch, config.selfplay.first_epoch) = (2000, 250);
+        for (finished, expected) in [
+            (0, "the first epoch has 250 samples, each later one twice as many, up to 2000"),
+            (2, "the next epoch has 1000 samples, each later one twice as many, up to 2000"),
+            (3, "an epoch has 2000 samples"),
+        ] {
+            assert_eq!(describe_epochs(&config, finished)[0], expected);
         }
     }
 

@@ -136,12 +136,12 @@ impl std::fmt::Display for Elo {
     }
 }
 
-/// Wilson's 95 % interval of a fraction `s` observed in `n` games or positions.
+/// Wilson's 95 % interval of a fraction `s` observed in `n` games or positions. It contains `s`, also after rounding.
 pub fn share_interval(s: f64, n: f64) -> [f64; 2] {
     let z2n = Z95 * Z95 / n;
     let centre = (s + 0.5 * z2n) / (1.0 + z2n);
     let half = (Z95 / (1.0 + z2n)) * (s * (1.0 - s) / n + 0.25 * z2n / n).sqrt();
-    [(centre - half).max(0.0), (centre + half).min(1.0)]
+    [(centre - half).max(0.0).min(s), (centre + half).min(1.0).max(s)]
 }
 
 /// The Elo difference whose expected score is `score`; `None` for 0 and 1.
@@ -240,6 +240,18 @@ mod tests {
         assert!((elo.difference.unwrap() - 400.0).abs() < 1e-9);
         assert!(elo.low.unwrap() > 360.0 && elo.high.unwrap() < 440.0);
         assert!(elo.low.unwrap() < 400.0 && elo.high.unwrap() > 400.0);
+    }
+
+    /// Also at the ends, where rounding would leave them out for every fourth number of games.
+    #[test]
+    fn an_interval_contains_its_share() {
+        for games in 1..2000 {
+            for won in [0, 1, games / 2, games] {
+                let share = won as f64 / games as f64;
+                let [low, high] = share_interval(share, games as f64);
+                assert!(0.0 <= low && low <= share && share <= high && high <= 1.0, "{won} of {games}");
+            }
+        }
     }
 
     #[test]

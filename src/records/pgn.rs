@@ -178,7 +178,7 @@ pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
 /// The words of the moves, without comments, variations and marks; None if one of them does not end.
 fn words(text: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut depth) = (Vec::new(), String::new(), 0);
-    let mut chars = text.chars();
+    let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         let ends_word = c.is_whitespace() || "{}();$".contains(c);
         if ends_word && !word.is_empty() && depth == 0 {
@@ -187,7 +187,7 @@ fn words(text: &str) -> Option<Vec<String>> {
         match c {
             '{' => drop(chars.find(|&c| c == '}')?),
             ';' => drop(chars.find(|&c| c == '\n')),
-            '$' => drop(chars.find(|c| !c.is_ascii_digit())),
+            '$' => while chars.next_if(char::is_ascii_digit).is_some() {},
             '(' => depth += 1,
             ')' => depth = i32::max(depth - 1, 0),
             // A tag is that of the next game.
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn files_of_other_programs_are_read() {
-        let text = "[Event \"x\"]\n[Result \"1-0\"]\n\n1.e4 e5 2. Bc4 {a comment (x} Nc6 $1 3. Qh5?! (3. Nf3 Nf6 (3... d6)) 3... Nf6??\n\
+        let text = "[Event \"x\"]\n[Result \"1-0\"]\n\n1.e4 e5 2. Bc4 {a comment (x} Nc6 $1{good} 3. Qh5?! (3. Nf3 $1 Nf6 (3... d6 $6)) 3... Nf6??\n\
                     4. Qxf7# 1-0\n\n[Event \"next\"]\n\n1. d4 *";
         let play = read(text, &Registry::built_in()).expect("a game");
         assert_eq!(play.names(), ["e2e4", "e7e5", "f1c4", "b8c6", "d1h5", "g8f6", "h5f7"]);

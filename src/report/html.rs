@@ -131,8 +131,10 @@ fn title(config: &Config) -> String {
 fn best_epoch(records: &[EpochRecord]) -> Option<(u64, Strength)> {
     let mut best: Option<(f64, u64, Strength)> = None;
     for record in records {
-        let succeeds =
-            |strength: Strength| Some((strength.succeeds(best.map(|best| best.0))?, record.epoch, strength));
+        let succeeds = |strength: Strength| {
+            let before = best.filter(|(.., before)| strength.is_comparable_to(before));
+            Some((strength.succeeds(before.map(|before| before.0))?, record.epoch, strength))
+        };
         best = record.strength.and_then(succeeds).or(best);
     }
     best.map(|(_, epoch, strength)| (epoch, strength))

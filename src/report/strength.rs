@@ -1,7 +1,7 @@
 //! The strength of a network after an epoch, as the metrics have it.
 
 use super::compact::compact;
-use crate::eval::opponent::Rung;
+use crate::eval::opponent::{Opponent, Rung};
 use serde::{Deserialize, Serialize};
 
 /// Strength after an epoch: errors on solved positions, or the score of a match.
@@ -81,6 +81,19 @@ impl Strength {
         self.search_outcome_error.or(score.map(|score| -(beaten + score)))
     }
 
+    /// True if the rank of `before`, which was measured earlier in a run, can be compared with this one: both on solved positions, by mean
+    /// scores, on the ladder, which is never climbed down, or against the same opponent.
+    pub fn is_comparable_to(&self, before: &Self) -> bool {
+        let way = |of: &Self| (of.search_outcome_error.is_some(), of.mean_score.is_some());
+        let is_rank_of_match = way(self) == (false, false);
+        let (Some(is), Some(was), true) = (self.rung, before.rung, is_rank_of_match) else {
+            return way(self) == way(before);
+        };
+        // The ladder begins with random play.
+        let was_on_ladder = was.number > 0 || was.opponent == Opponent::Random;
+        was == is || (was.number < is.number && was_on_ladder)
+    }
+
     /// The best rank so far with this one, if the network that was measured becomes the run's best one: where the `best` rank before is not better
     /// than the better end of this measurement's 95 % interval. The newest of networks that cannot be told apart is the best one, since
     /// the highest of many uncertain results is a lucky one.
@@ -129,7 +142,6 @@ impl std::fmt::Display for Strength {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::eval::opponent::Opponent;
 
     /// The numbers of the networks that become the best one, one after the other.
     fn best_of(strengths: &[Strength]) -> Vec<usize> {
@@ -159,6 +171,39 @@ mod tests {
             ..Strength::default()
         };
         assert_eq!(best_of(&[solo(9.0, 12.0), solo(7.0, 8.0), solo(7.0, 9.0)]), [0, 2]);
+    }
+
+    #[test]
+    fn of_networks_that_win_all_games_the_newest_is_the_best() {
+        let interval = crate::eval::elo::share_interval(1.0, 64.0);
+        let perfect =
+            Strength { match_score: Some(1.0), match_interval: Some(interval), ..Strength::default() };
+        assert_eq!(best_of(&[perfect; 3]), [0, 1, 2]);
+    }
+
+    #[test]
+    fn ranks_are_compared_between_measurements_of_one_kind() {
+        let against = |number: u32, opponent: Opponent| Strength {
+            rung: Some(Rung { number, opponent }),
+            match_score: Some(0.9),
+            ..Strength::default()
+        };
+        let solved = Strength { search_outcome_error: Some(0.1), ..Strength::default() };
+        let [random, hundred] = [against(0, Opponent::Random), against(1, Opponent::Rollouts(100))];
+        let (own, fixed) = (against(4, Opponent::Epoch(9)), against(0, Opponent::Rollouts(3)));
+        for (now, before, expected) in [
+            (own, hundred, true),
+            (hundred, random, true),
+            (random, hundred, false),
+            (fixed, own, false),
+            (hundred, fixed, false),
+            (fixed, fixed, true),
+            (solved, own, false),
+            (own, solved, false),
+            (solved, solved, true),
+        ] {
+            assert_eq!(now.is_comparable_to(&before), expected, "{now} after {before}");
+        }
     }
 
     /// In games of points the lead ranks, whatever the share of the games that were won.

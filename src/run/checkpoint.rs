@@ -14,7 +14,7 @@ use crate::files::{
 use crate::net::Weights;
 use crate::play::GameSlot;
 use crate::replay::{Replay, Segment, TargetList};
-use crate::weights::{NetFile, load_arrays, save_arrays};
+use crate::weights::{NetFile, parse_arrays, save_arrays};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -107,7 +107,7 @@ pub fn folder(dir: &Path, epoch: u64) -> PathBuf {
 }
 
 /// The path of a checkpoint's file in the run's folder.
-fn file_name(epoch: u64, file: &str) -> String {
+pub(super) fn file_name(epoch: u64, file: &str) -> String {
     format!("{FOLDER}/{}/{file}", name(epoch))
 }
 
@@ -184,6 +184,12 @@ pub fn save(
     sync_folder(&all).map_err(|e| Error::io("syncing", &all, e))?;
     let listed = files.into_iter().map(|(file, digest)| (file_name(epoch, &file), digest)).collect();
     Ok((listed, StoredReplay { folder: done, files: replay }))
+}
+
+/// The trainer's state, of any size.
+fn load_trainer(path: &Path) -> Result<Weights> {
+    let bytes = read_whole(path).map_err(|e| Error::io("reading", path, e))?;
+    Ok(parse_arrays(path, &bytes)?.0)
 }
 
 /// Writes the files of the replay buffer to `folder`, and links those that the checkpoint before has. All are written if somebody has
@@ -339,7 +345,7 @@ pub fn load(
         counters: progress.counters,
         slots: progress.slots,
         received: progress.received,
-        trainer: load_arrays(&folder.join(TRAINER))?.0,
+        trainer: load_trainer(&folder.join(TRAINER))?,
         weights: NetFile::load(&folder.join(WEIGHTS))?.weights,
         replay: Replay::load(game, replay.0, replay.1, &paths.collect::<Vec<_>>())?,
         stored,

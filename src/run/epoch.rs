@@ -123,6 +123,8 @@ pub struct Training<'a> {
     pub config: &'a Config,
     /// The run's folder; the epoch fails if it is removed.
     pub folder: &'a RunFolder,
+    /// Samples of the epoch before.
+    pub last_samples: u64,
 }
 
 /// Runs an epoch's self-play and updates.
@@ -160,11 +162,11 @@ impl EpochRunner<'_> {
         let start = Instant::now();
         let check = || stop.check();
         let before = replay.added();
-        let ends = |samples| deadline.ends_selfplay(training.due(before + samples));
+        let ends = |samples| deadline.ends_selfplay(training.due(before, before + samples));
         let mut keep = |sample, end: &Arc<[u8]>| replay.push(&sample, end);
         let (played, extent) = collector.run(progress, &check, &ends, &mut keep)?;
         let selfplay = start.elapsed().as_secs_f64();
-        let due = training.due(replay.added());
+        let due = training.due(before, replay.added());
         if due > 0 {
             progress.start("training", due, "updates");
         }
@@ -186,7 +188,8 @@ impl EpochRunner<'_> {
             false => stop.check(),
         };
         let (sender, made_updates) = mpsc::channel();
-        let (due, earlier) = (training.due(replay.added()), &*replay);
+        let before = replay.added().saturating_sub(training.last_samples);
+        let (due, earlier) = (training.due(before, replay.added()), &*replay);
         let mut samples = Vec::new();
         let (played, trained, times) = std::thread::scope(|scope| -> Result<_> {
             let training = threads::start(scope, "training", || {
@@ -315,14 +318,15 @@ impl Estimate {
 }
 
 impl Training<'_> {
-    /// Number of updates due for `added` samples of the run and not made yet.
-    fn due(&self, added: u64) -> u64 {
+    /// Number of updates due for the samples of the run from number `before` to `added`; with the first updates for all of them. What was
+    /// made for earlier ones does not count, since a resumed run may have another ratio or batch.
+    fn due(&self, before: u64, added: u64) -> u64 {
         let train = &self.config.train;
-        if added < self.config.first_update_samples() {
-            return 0;
-        }
-        let all = (added as f64 * train.replay_ratio / (train.batch * train.accumulate) as f64) as u64;
-        all.saturating_sub(self.trainer.updates())
+        let of_all = |added: u64| match added < self.config.first_update_samples() {
+            true => 0,
+            false => (added as f64 * train.replay_ratio / (train.batch * train.accumulate) as f64) as u64,
+        };
+        of_all(added) - of_all(before)
     }
 
     /// Makes `due` updates, up to the deadline or an error of `check`, and calls `report` after each with their number. No losses

@@ -38,6 +38,9 @@ impl EpochNetwork {
 /// `train.average` says.
 pub fn averaged(config: &Config, before: &NetFile, mut newest: Weights, updates: u64) -> Weights {
     let new = updates.saturating_sub(before.header.updates) as f64;
+    if new == 0.0 {
+        return before.weights.clone();
+    }
     let window = config.train.average * updates as f64;
     // The weight of what came before; with the first updates of a run there is nothing to keep.
     let kept = if new < window { (1.0 - new / window) as f32 } else { 0.0 };
@@ -84,6 +87,7 @@ mod tests {
                 }
             }
         }
+        assert_eq!(averaged(&config(0.2), &before, second.clone(), 900), before.weights, "bit for bit");
         let fresh = NetFile::new(game.as_ref(), &spec, first, 0).expect("finite");
         assert_eq!(averaged(&config(0.2), &fresh, second.clone(), 50), second, "the first updates of a run");
     }

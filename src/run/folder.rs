@@ -170,8 +170,9 @@ impl FolderCheck<'_> {
 /// Refuses a folder without a configuration.
 ///
 /// # Errors
-/// [`Error::Format`].
+/// [`Error::Format`]; [`Error::Io`] if there is nothing.
 pub fn expect_run(dir: &Path) -> Result<()> {
+    fs::metadata(dir).map_err(|e| Error::io("reading", dir, e))?;
     match dir.join(CONFIG).is_file() {
         true => Ok(()),
         false => Err(Error::format(dir, format!("not a run (it has no {CONFIG})"))),

@@ -205,6 +205,11 @@ impl Manifest {
         self.files.keys().chain(self.pending.keys()).collect::<BTreeSet<_>>().into_iter().cloned().collect()
     }
 
+    /// True if the file `name` is listed.
+    pub fn lists(&self, name: &str) -> bool {
+        self.files.contains_key(name) || self.pending.contains_key(name)
+    }
+
     /// The paths of the stored games, in order.
     pub fn games(&self) -> Vec<String> {
         let prefix = format!("{GAMES}/");
@@ -238,9 +243,14 @@ impl Manifest {
         let records = bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
         let (cut, before): (Vec<EpochRecord>, Vec<EpochRecord>) =
             records.partition(|record: &EpochRecord| record.cut);
-        let best = before.iter().filter_map(|record| record.strength?.rank()).min_by(f64::total_cmp);
-        best.is_none()
-            || cut.iter().any(|record| record.strength.is_some_and(|of| of.succeeds(best).is_some()))
+        let mut before = before.iter().filter_map(|record| record.strength);
+        match cut.iter().find_map(|record| record.strength) {
+            None => before.next().is_none(),
+            Some(cut) => {
+                let ranks = before.filter(|of| cut.is_comparable_to(of)).filter_map(|of| of.rank());
+                cut.succeeds(ranks.min_by(f64::total_cmp)).is_some()
+            }
+        }
     }
 
     /// Drops the network and the record of a cut epoch, so that a resumed run plays it again. At every moment the manifest on disk lists
@@ -252,12 +262,15 @@ impl Manifest {
         if !self.files.contains_key(FINAL) {
             return self.remove_unlisted(FINAL);
         }
-        let size = MetricsLog::size_until(&self.dir, self.epoch)? as usize;
         let path = self.dir.join(metrics::FILE_NAME);
-        let log = read_whole(&path).map_err(|e| Error::io("reading", &path, e))?;
-        self.replace(metrics::FILE_NAME, &log[..size])?;
-        if size == 0 {
-            self.files.remove(metrics::FILE_NAME);
+        // The network is written before the record, which in the first epoch is that of a new log.
+        if path.exists() {
+            let size = MetricsLog::size_until(&self.dir, self.epoch)? as usize;
+            let log = read_whole(&path).map_err(|e| Error::io("reading", &path, e))?;
+            self.replace(metrics::FILE_NAME, &log[..size])?;
+            if size == 0 {
+                self.files.remove(metrics::FILE_NAME);
+            }
         }
         self.files.remove(FINAL);
         self.write_lines()?;
@@ -361,15 +374,24 @@ impl Manifest {
                 return Error::format(self.dir.join(name), format!("{what}; restore it"));
             }
             Some(i) => {
-                let from = match checkpoints.len() - 1 == i {
-                    true => format!("to continue from epoch {}, ", checkpoints[i - 1].0),
-                    false => String::new(),
+                // Checkpoints share the parts of the replay buffer that they have in common.
+                let file = self.dir.join(name);
+                let base = name.rsplit('/').next().unwrap_or(name);
+                let digest = self.files.get(name);
+                let shares = |(epoch, _): &&(u64, PathBuf)| {
+                    digest.is_some() && self.files.get(&checkpoint::file_name(*epoch, base)) == digest
                 };
-                format!(
-                    "{from}move {} away and run: vecaz verify {} --accept",
-                    checkpoints[i].1.display(),
-                    self.dir.display()
-                )
+                let sharing = checkpoints[..i].iter().rev().take_while(shares).count();
+                let (first, is_latest) = (i - sharing, checkpoints.len() - 1 == i);
+                let from = match first.checked_sub(1).filter(|_| is_latest) {
+                    Some(before) => format!("to continue from epoch {}, ", checkpoints[before].0),
+                    None if is_latest => return Error::format(file, format!("{what}; restore it")),
+                    None => String::new(),
+                };
+                let folders: Vec<String> =
+                    checkpoints[first..=i].iter().map(|(_, folder)| folder.display().to_string()).collect();
+                let (folders, dir) = (folders.join(" and "), self.dir.display());
+                format!("{from}move {folders} away and run: vecaz verify {dir} --accept")
             }
         };
         Error::format(self.dir.join(name), format!("{what}; restore it, or {remedy}"))

@@ -98,12 +98,23 @@ impl Run {
         let least = LEAST_ROUNDS * group;
         let is_too_slow = |opponent| self.pace.is_too_slow(opponent, least);
         let rung = match is_ladder {
-            true => next_rung(first, players, self.metrics.records(), &is_too_slow),
+            true => {
+                next_rung(first, players, self.metrics.records(), &is_too_slow, &|rung| self.has_kept(rung))
+            }
             false => first,
         };
         let items = match_games(&self.config, self.game.as_ref());
         let wanted = Wanted { opponent: Some(rung.opponent), items, least, group };
         Ok((wanted, rung))
+    }
+
+    /// The best rank with that of `record`, if its network becomes the best one. A resumed run may measure in another way: the best one
+    /// before does not count then.
+    pub(super) fn best_rank_with(&self, record: &EpochRecord) -> Option<f64> {
+        let strength = record.strength?;
+        let last = self.metrics.records().iter().rev().find_map(|record| record.strength);
+        let is_comparable = last.is_none_or(|last| strength.is_comparable_to(&last));
+        strength.succeeds(self.counters.best.filter(|_| is_comparable).map(|(_, rank)| rank))
     }
 
     /// Keeps the network of `record` in the folder if it may be the next opponent, or is due by `run.keep_networks`.
@@ -128,6 +139,16 @@ impl Run {
     }
 
     /// The network of an earlier epoch that was kept as an opponent.
+    /// False for an own network that is not in the folder: what a fixed opponent of earlier epochs was beaten by, or somebody removed.
+    fn has_kept(&self, rung: Rung) -> bool {
+        match rung.opponent {
+            Opponent::Epoch(epoch) => {
+                self.manifest.lists(&opponent_name(epoch)) && self.dir().join(opponent_name(epoch)).exists()
+            }
+            Opponent::Random | Opponent::Rollouts(_) => true,
+        }
+    }
+
     fn kept_network(&self, epoch: u64) -> Result<Box<dyn Network>> {
         let name = opponent_name(epoch);
         let file = NetFile::from_bytes(&self.dir().join(&name), &self.manifest.read(&name)?)?;
@@ -148,22 +169,22 @@ fn is_due(interval: u64, epoch: u64) -> bool {
 /// Networks that are kept before their interval grows.
 const DENSE: u64 = 32;
 
-/// The opponent of the next match of a run with these `records`: that of the last match, or the one above it if it was beaten clearly.
+/// The opponent of the next match of a run with these `records`: that of the last match, or the one above it if it was beaten clearly. Of
+/// opponents that it does not have, the one before, or the first.
 fn next_rung(
     first: Rung,
     players: usize,
     records: &[EpochRecord],
     is_too_slow: &dyn Fn(Opponent) -> bool,
+    has: &dyn Fn(Rung) -> bool,
 ) -> Rung {
     let last = records.iter().rev().find_map(|record| {
         let strength = record.strength?;
         Some((record.epoch, strength.rung?, strength))
     });
-    match last {
-        Some((epoch, rung, strength)) if is_clear_win(&strength, players) => rung.above(epoch, is_too_slow),
-        Some((_, rung, _)) => rung,
-        None => first,
-    }
+    let above = last.filter(|(.., strength)| is_clear_win(strength, players));
+    let above = above.map(|(epoch, rung, _)| rung.above(epoch, is_too_slow));
+    above.into_iter().chain(last.map(|(_, rung, _)| rung)).find(|&rung| has(rung)).unwrap_or(first)
 }
 
 /// True if a match was won clearly. Where scores are points, its lead decides, which must be twice its uncertainty: in a game of cards the
@@ -200,7 +221,7 @@ mod tests {
     #[test]
     fn the_opponent_grows_with_the_player() {
         let first = Rung::first(LADDER).expect("known");
-        let next = |records: &[EpochRecord]| next_rung(first, 2, records, &|_| false);
+        let next = |records: &[EpochRecord]| next_rung(first, 2, records, &|_| false, &|_| true);
         assert_eq!(next(&[EpochRecord::default()]), first);
         let mut records = vec![record(1, 0, Opponent::Random, 0.74)];
         assert_eq!(next(&records), first);
@@ -222,10 +243,22 @@ mod tests {
     fn an_opponent_that_is_too_slow_is_passed_over() {
         let first = Rung::first(LADDER).expect("known");
         let slow = |opponent| opponent == Opponent::Rollouts(800);
-        let beaten = |opponent| next_rung(first, 2, &[record(7, 1, opponent, 0.9)], &slow);
+        let beaten = |opponent| next_rung(first, 2, &[record(7, 1, opponent, 0.9)], &slow, &|_| true);
         assert_eq!(beaten(Opponent::Random).opponent, Opponent::Rollouts(100));
         assert_eq!(beaten(Opponent::Rollouts(100)), Rung { number: 2, opponent: Opponent::Epoch(7) });
         assert_eq!(beaten(Opponent::Epoch(3)), Rung { number: 2, opponent: Opponent::Epoch(7) });
+    }
+
+    #[test]
+    fn an_opponent_that_was_not_kept_is_passed_over() {
+        let first = Rung::first(LADDER).expect("known");
+        let has = |rung: Rung| rung.opponent != Opponent::Epoch(7);
+        let next = |before: Rung| {
+            next_rung(first, 2, &[record(7, before.number, before.opponent, 0.9)], &|_| false, &has)
+        };
+        let fixed = Rung { number: 0, opponent: Opponent::Rollouts(3) };
+        assert_eq!(next(fixed), fixed, "its network of epoch 7 is not there");
+        assert_eq!(next(Rung { number: 4, opponent: Opponent::Epoch(7) }), first);
     }
 
     #[test]
@@ -235,7 +268,7 @@ mod tests {
             let strength = record(3, 0, Opponent::Random, score).strength;
             let strength = strength.map(|strength| Strength { lead, ..strength });
             let record = EpochRecord { epoch: 3, strength, ..EpochRecord::default() };
-            next_rung(Rung::first(LADDER).expect("known"), 4, &[record], &|_| false).opponent
+            next_rung(Rung::first(LADDER).expect("known"), 4, &[record], &|_| false, &|_| true).opponent
         };
         assert_eq!(won_by(0.45, 0.3), Opponent::Rollouts(100));
         assert_eq!(won_by(0.55, 0.7), Opponent::Random);

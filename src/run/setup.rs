@@ -40,9 +40,9 @@ pub(super) struct RunSetup {
 impl RunSetup {
     pub(super) fn new(factory: Box<dyn ComponentFactory>, config: &Config, threads: usize) -> Result<Self> {
         let game = factory.registry().game_of(config)?;
-        factory.check(config)?;
         let sized = sized(config, &game.sizes())?;
         let config = &sized;
+        factory.check(config)?;
         config.check_replay()?;
         check_algorithm(config, &game.sizes())?;
         check_nodes(config, &game.sizes())?;

@@ -50,7 +50,7 @@ pub struct Run {
     pub(super) folder: RunFolder,
     pub(super) manifest: Manifest,
     pub(super) trainer: Box<dyn Learner>,
-    /// The network with the trainer's weights of the last epoch.
+    /// The network that plays after the last epoch.
     pub(super) network: EpochNetwork,
     pub(super) replay: Replay,
     /// Its files in the last checkpoint.
@@ -124,7 +124,6 @@ impl Run {
         };
         setup::check_files(&manifest)?;
         manifest.resolve_pending()?;
-        manifest.undo_cut()?;
         let Some((epoch, latest)) = manifest.checkpoints().pop() else {
             let start = setup::starting_state(&setup)?;
             return Self::begin(setup, start.as_ref(), folder, manifest, threads);
@@ -182,7 +181,7 @@ impl Run {
 
     fn assemble(config: Config, setup: RunSetup, state: RunState, threads: usize) -> Result<Self> {
         let RunSetup { factory, game, template, strength_meter, .. } = setup;
-        let RunState { trainer, weights, replay, stored, slots, received, counters, folder, manifest } =
+        let RunState { trainer, weights, replay, stored, slots, received, counters, folder, mut manifest } =
             state;
         let workers = factory.workers(WorkersSetup {
             config: &config,
@@ -207,6 +206,7 @@ impl Run {
             trainer.updates(),
             replay.len()
         );
+        manifest.undo_cut()?;
         remove_temporaries(dir)?;
         remove_temporaries(&dir.join(GAMES))?;
         checkpoint::prune(dir, &manifest.checkpoints())?;
@@ -383,8 +383,7 @@ impl Run {
         self.counters.seconds = record.seconds;
         self.store_games(games)?;
         self.findings.sync()?;
-        let best = self.counters.best.map(|(_, rank)| rank);
-        if let Some(rank) = record.strength.and_then(|strength| strength.succeeds(best)) {
+        if let Some(rank) = self.best_rank_with(&record) {
             self.counters.best = Some((record.epoch, rank));
             self.manifest.replace(BEST, &self.network.file.to_bytes(&self.folder.path().join(BEST))?)?;
         }
@@ -419,11 +418,13 @@ impl Run {
     fn play_and_train(&mut self, progress: &mut Progress, stop: &Stop) -> Result<EpochResult> {
         let target = epoch_size::samples_of(&self.config.selfplay, self.counters.epoch + 1);
         let deadline = self.epoch_deadline()?;
-        let length_before = self.metrics.records().last().and_then(|record| record.mean_game_length);
+        let last = self.metrics.records().last();
+        let length_before = last.and_then(|record| record.mean_game_length);
+        let last_samples = last.map_or(0, |record| record.samples);
         let Self { config, local_selfplay, workers, findings, trainer, replay, folder, .. } = self;
         let workers = workers.as_deref_mut();
         let collector = Collector { local_selfplay, workers, findings, folder, target, length_before };
-        let training = Training { trainer: trainer.as_mut(), config, folder };
+        let training = Training { trainer: trainer.as_mut(), config, folder, last_samples };
         EpochRunner { collector, training, replay, progress, stop, deadline }.run()
     }
 
