@@ -58,6 +58,20 @@ fn winning_chances_are_told_from_the_side_that_is_asked_for() {
     assert!(replies.iter().any(|reply| reply["field"] == "overrideSettings" && reply["error"].is_string()));
 }
 
+#[test]
+fn a_side_is_asked_for_in_games_of_two_opponents_alone() {
+    let query = json!({"id": "a", "moves": [], "overrideSettings": {"reportAnalysisWinratesAs": "BLACK"}});
+    for (game, options) in [("clique", "mode = 'ramsey'"), ("blob", "players = 3\ncards = 1")] {
+        let replies = say(parts(game, options), std::slice::from_ref(&query));
+        let error = replies[0]["error"].as_str().unwrap_or_default();
+        assert!(
+            error.contains("turn 0: chance decides")
+                || error.contains("expected reportAnalysisWinratesAs SIDETOMOVE"),
+            "{replies:?}"
+        );
+    }
+}
+
 /// Random games of all games: dice and cards by name or number, each decision analysed.
 #[test]
 fn every_game_is_analysed_at_every_decision() {

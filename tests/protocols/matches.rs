@@ -158,6 +158,7 @@ fn a_program_that_resigns_has_lost() {
     let args = ["--games", "4", "--json", "-", "--record", file.to_str().expect("UTF-8")];
     let row = row(&eval("go", &against, &args));
     assert_eq!((&row["wins"], &row["losses"]), (&serde_json::json!(4), &serde_json::json!(0)), "{row}");
+    assert!(row["lead_per_game"].is_null() || row["lead_per_game"].as_f64() > Some(0.0), "{row}");
     let text = read(&file);
     assert_eq!((text.matches("RE[B+R]").count(), text.matches("RE[W+R]").count()), (2, 2), "{text}");
 }

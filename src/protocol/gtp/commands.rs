@@ -125,8 +125,7 @@ impl Gtp {
             }
             "boardsize" => Some(self.boardsize(dialogue, arguments)),
             "clear_board" => {
-                dialogue.begin_game(dialogue.position.back(usize::MAX));
-                self.before.clear();
+                self.begin_game(dialogue);
                 ok("")
             }
             "komi" => Some(self.komi(dialogue, arguments)),
@@ -160,9 +159,14 @@ impl Gtp {
                 return Err("unacceptable size".into());
             }
         }
+        self.begin_game(dialogue);
+        Ok(String::new())
+    }
+
+    fn begin_game(&mut self, dialogue: &mut Dialogue) {
         dialogue.begin_game(dialogue.position.back(usize::MAX));
         self.before.clear();
-        Ok(String::new())
+        self.clocks.iter_mut().for_each(Clocks::restart);
     }
 
     /// The position stays, and its moves as well.

@@ -3,7 +3,7 @@
 use super::game::Board;
 use crate::batch::rollouts::{Decision, Player};
 use crate::batch::{ErasedRules, Playthrough};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::eval::program::{Program, shown};
 use crate::game::Turn;
 use crate::protocol::strength::Strength;
@@ -33,8 +33,13 @@ impl GtpOpponent {
             commands.push(format!("komi {komi}"));
         }
         if let Some(time) = strength.time {
+            let seconds = time.as_secs();
+            if seconds == 0 || time.subsec_nanos() > 0 {
+                let expected = "a whole number of seconds for gtp:, whose clocks have no others";
+                return Err(Error::config("--opponent-seconds", time.as_secs_f64(), expected));
+            }
             // A period for each single move.
-            commands.push(format!("time_settings 0 {} 1", time.as_secs_f64().ceil().max(1.0)));
+            commands.push(format!("time_settings 0 {seconds} 1"));
         }
         opponent.run(&commands)?;
         Ok(opponent)

@@ -25,6 +25,8 @@ struct Side {
 /// The clocks of both players.
 #[derive(Clone, Debug)]
 pub struct Clocks {
+    /// Each player's time at the start of a game.
+    main: Duration,
     overtime: Overtime,
     sides: [Side; 2],
 }
@@ -36,7 +38,12 @@ fn seconds(text: &str) -> Option<Duration> {
 
 impl Clocks {
     fn new(main: Duration, overtime: Overtime) -> Self {
-        Self { overtime, sides: [Side { time: main, stones: 0 }; 2] }
+        Self { main, overtime, sides: [Side { time: main, stones: 0 }; 2] }
+    }
+
+    /// Sets the clocks for the start of another game.
+    pub fn restart(&mut self) {
+        *self = Self::new(self.main, self.overtime);
     }
 
     /// Reads the arguments of `time_settings`: main time, byo-yomi time, byo-yomi stones. Some(None) is no limit.
@@ -160,6 +167,8 @@ mod tests {
             TimeLeft { moves_to_go: Some(5), ..TimeLeft::of(20 * S) },
             "the first period"
         );
+        clock.restart();
+        assert_eq!([0, 1].map(|player| clock.left(player).remaining), [10 * S; 2], "another game");
         let mut none = None;
         assert!(!Clocks::set_left(&mut none, 0, &["x", "0"]) && !Clocks::set_left(&mut none, 0, &["1"]));
         assert!(none.is_none());

@@ -141,7 +141,13 @@ impl Query {
             Some(moves.map(|moves| WantedTurn { number: *number, position: position.clone(), moves }))
         };
         let turns = turns.into_iter().filter_map(wanted).collect::<Result<_, _>>()?;
-        Ok(Self { wishes: wishes(id, fields)?, turns, warnings: warnings(id, fields) })
+        let wishes = wishes(id, fields)?;
+        let sizes = dialogue.position.game().sizes();
+        if wishes.viewpoint != Viewpoint::ToMove && !(sizes.num_players == 2 && sizes.zero_sum) {
+            let expected = "reportAnalysisWinratesAs SIDETOMOVE in a game other than of two opponents; values has all players";
+            return defect("overrideSettings", format!("expected {expected}"));
+        }
+        Ok(Self { wishes, turns, warnings: warnings(id, fields) })
     }
 }
 

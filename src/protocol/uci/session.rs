@@ -2,7 +2,7 @@
 
 use super::go::{Answer, Go};
 use super::info::{ShowWdl, best_move, lines};
-use crate::engine::{Analysis, EndCause};
+use crate::engine::Analysis;
 use crate::error::{Error, Result};
 use crate::game::chess::START_FEN;
 use crate::protocol::dialogue::{Dialogue, LineOutcome, Protocol, Reading};
@@ -233,7 +233,11 @@ impl Protocol for Uci {
             }
             "position" => self.set_position(dialogue, rest)?,
             "go" => self.go(dialogue, rest)?,
-            "stop" => dialogue.stop(),
+            "stop" => {
+                // A search that has ended by itself in this moment answers as well.
+                self.task.iter_mut().for_each(|task| task.go.answer = Answer::AtEnd);
+                dialogue.stop();
+            }
             "ponderhit" => self.ponderhit(dialogue)?,
             "quit" => return Ok(LineOutcome::Quit),
             _ => {}
@@ -259,17 +263,17 @@ impl Protocol for Uci {
 
     fn found(&mut self, dialogue: &mut Dialogue, found: Result<Box<Analysis>>) -> Result<()> {
         let Some(task) = self.task.take() else { return Ok(()) };
-        let (line, is_stopped) = match &found {
+        let line = match &found {
             Ok(found) => {
                 self.send_found(dialogue, &task, found)?;
-                (best_move(found), found.end == EndCause::Stopped)
+                best_move(found)
             }
             Err(error) => {
                 dialogue.say(&format!("info string {error}"))?;
-                (NO_MOVE.to_string(), false)
+                NO_MOVE.to_string()
             }
         };
-        if task.go.answer == Answer::AtEnd || is_stopped {
+        if task.go.answer == Answer::AtEnd {
             return dialogue.say(&line);
         }
         self.held = Some(line);
