@@ -215,5 +215,5 @@ pub fn hint(site: &Arc<Site>, call: &Call) -> Served<Reply> {
     let subject = Subject::new(site, (&seated.id, &table), claim, None, request.network.as_deref())?;
     drop(table);
     let subject = Subject { moves: request.moves.unwrap_or(MOVES), ..subject };
-    subject.search(site, strength, &Stop::default(), Duration::MAX, &mut |_| ()).map(Reply::Json)
+    subject.search(site, strength, &call.stop, Duration::MAX, &mut |_| ()).map(Reply::Json)
 }

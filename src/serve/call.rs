@@ -2,6 +2,7 @@
 
 use super::refusal::{Refusal, Served};
 use super::table::Claim;
+use crate::stop::Stop;
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
@@ -29,6 +30,8 @@ pub struct Call {
     pub content_type: String,
     /// The body.
     pub body: Bytes,
+    /// Requested once nobody waits for the reply.
+    pub stop: Stop,
 }
 
 /// A stream of events.

@@ -4,7 +4,7 @@
 
 use super::options::{game_options, json_options};
 use super::refusal::{Refusal, Served};
-use super::run_folder::ServedRun;
+use super::run_folder::{RunState, ServedRun};
 use crate::backend::AnyGame;
 use crate::config::DEFAULT_GAME;
 use crate::engine::Settings;
@@ -53,11 +53,15 @@ pub struct NetworkInfo {
     /// Its file; None for the embedded network and for that without weights.
     #[serde(skip)]
     path: Option<PathBuf>,
+    /// The state of the run whose network it is, which changes while the run goes on; None for other networks.
+    #[serde(skip)]
+    state: Option<RunState>,
 }
 
 /// A network in memory, for one game with its options.
 struct Prepared {
     id: String,
+    state: Option<RunState>,
     game: (String, toml::Table),
     network: Box<dyn Network>,
     settings: Settings,
@@ -78,7 +82,8 @@ pub struct EngineParts {
 pub struct Catalogue {
     registry: Registry,
     threads: usize,
-    networks: Vec<NetworkInfo>,
+    /// Those of runs as they were last seen.
+    networks: Mutex<Vec<NetworkInfo>>,
     runs: Vec<ServedRun>,
     prepared: Mutex<Vec<Prepared>>,
 }
@@ -94,7 +99,7 @@ impl Catalogue {
         let mut catalogue = Self {
             registry: registry.clone(),
             threads,
-            networks: Vec::new(),
+            networks: Mutex::default(),
             runs: Vec::new(),
             prepared: Mutex::default(),
         };
@@ -110,7 +115,7 @@ impl Catalogue {
             }
         }
         catalogue.add_embedded()?;
-        catalogue.networks.push(NetworkInfo {
+        catalogue.list(NetworkInfo {
             id: UNIFORM.into(),
             game: None,
             options: None,
@@ -120,32 +125,61 @@ impl Catalogue {
             epoch: None,
             updates: None,
             path: None,
+            state: None,
         });
         Ok((catalogue, notes))
     }
 
     fn add(&mut self, path: &Path) -> Result<()> {
-        let mut run = None;
-        if is_run(path) {
-            let served = ServedRun::open(format!("r{}", self.runs.len()), path, &self.registry)?;
-            run = Some(served.id.clone());
-            let has_network = served.has_network();
-            self.runs.push(served);
-            if !has_network {
-                return Ok(());
+        let id = format!("n{}", self.networks.lock().unwrap_or_else(PoisonError::into_inner).len());
+        if !is_run(path) {
+            let source = Source::open(Some(path), &self.registry, &[])?;
+            self.list(NetworkInfo { path: Some(path.to_path_buf()), ..info_of(&source, id) });
+            return Ok(());
+        }
+        let run = ServedRun::open(format!("r{}", self.runs.len()), path, &self.registry)?;
+        // A run that has no network yet gets one; what cannot be read at the start is refused.
+        let info =
+            if run.has_network() { self.network_of(&run, id)? } else { NetworkInfo::to_come(&run, id) };
+        self.runs.push(run);
+        self.list(info);
+        Ok(())
+    }
+
+    fn list(&self, network: NetworkInfo) {
+        self.networks.lock().unwrap_or_else(PoisonError::into_inner).push(network);
+    }
+
+    /// The network that a run has now.
+    fn network_of(&self, run: &ServedRun, id: String) -> Result<NetworkInfo> {
+        let state = run.state();
+        let source = Source::open(Some(run.dir()), &self.registry, &[])?;
+        let (path, run) = (Some(run.dir().to_path_buf()), Some(run.id.clone()));
+        Ok(NetworkInfo { run, path, state, ..info_of(&source, id) })
+    }
+
+    /// The networks but for checkpoints, those of runs as they are now. A run that is being written is looked at again the next time.
+    fn listed(&self) -> Vec<NetworkInfo> {
+        let mut networks = self.networks.lock().unwrap_or_else(PoisonError::into_inner);
+        for network in networks.iter_mut() {
+            let Some(run) = self.runs.iter().find(|run| network.run.as_ref() == Some(&run.id)) else {
+                continue;
+            };
+            if network.state != run.state()
+                && run.has_network()
+                && let Ok(now) = self.network_of(run, network.id.clone())
+            {
+                *network = now;
             }
         }
-        let source = Source::open(Some(path), &self.registry, &[])?;
-        let id = format!("n{}", self.networks.len());
-        self.networks.push(info_of(&source, id, run, Some(path.to_path_buf())));
-        Ok(())
+        networks.iter().filter(|network| network.game.is_some() || network.id == UNIFORM).cloned().collect()
     }
 
     /// Adds the embedded network, if the registry has its game.
     fn add_embedded(&mut self) -> Result<()> {
         if self.registry.names().contains(&DEFAULT_GAME) {
             let source = Source::embedded(&self.registry)?;
-            self.networks.push(info_of(&source, EMBEDDED.into(), None, None));
+            self.list(info_of(&source, EMBEDDED.into()));
         }
         Ok(())
     }
@@ -173,7 +207,7 @@ impl Catalogue {
     /// All networks, the checkpoints of runs included.
     pub fn networks(&self) -> Vec<NetworkInfo> {
         let mut all = Vec::new();
-        for network in &self.networks {
+        for network in &self.listed() {
             all.push(network.clone());
             let run = self.runs.iter().find(|run| network.run.as_ref() == Some(&run.id));
             let checkpoints = run.map(ServedRun::checkpoints).unwrap_or_default();
@@ -183,6 +217,7 @@ impl Catalogue {
                 epoch: Some(epoch),
                 updates: None,
                 path: Some(path),
+                state: None,
                 ..network.clone()
             }));
         }
@@ -194,16 +229,16 @@ impl Catalogue {
     /// # Errors
     /// 404.
     pub fn network(&self, id: &str) -> Served<NetworkInfo> {
-        let named = self.networks.iter().find(|network| network.id == id).cloned();
-        let found = named.or_else(|| self.networks().into_iter().find(|network| network.id == id));
+        let found = self.networks().into_iter().find(|network| network.id == id);
         found.ok_or_else(|| Refusal::unknown(format!("network {id:?} is not served; /api/info lists them")))
     }
 
     /// The identifier of the network that plays `game` unless another is chosen: the first one that is made for it.
     pub fn default_network(&self, game: &dyn AnyGame) -> String {
         let options = json_options(&game.options());
+        let listed = self.listed();
         let of_game: Vec<&NetworkInfo> =
-            self.networks.iter().filter(|network| network.game.as_deref() == Some(game.name())).collect();
+            listed.iter().filter(|network| network.game.as_deref() == Some(game.name())).collect();
         let exact = of_game.iter().find(|network| network.options.as_ref() == Some(&options));
         let resizable = || of_game.iter().find(|network| self.parts(&network.id, game).is_ok());
         exact.or_else(resizable).map_or(UNIFORM.into(), |network| network.id.clone())
@@ -211,7 +246,8 @@ impl Catalogue {
 
     /// The games called `name` for which served networks are made, the first network's first.
     pub fn games_of_networks(&self, name: &str) -> Vec<Arc<dyn AnyGame>> {
-        let of_game = self.networks.iter().filter(|network| network.game.as_deref() == Some(name));
+        let listed = self.listed();
+        let of_game = listed.iter().filter(|network| network.game.as_deref() == Some(name));
         let options = of_game.filter_map(|network| network.options.as_ref()?.as_object());
         options.filter_map(|options| self.game(name, options).ok()).collect()
     }
@@ -236,8 +272,10 @@ impl Catalogue {
     /// 404 for an unknown network, 400 for one that does not fit the game or cannot be read.
     pub fn parts(&self, id: &str, game: &dyn AnyGame) -> Served<EngineParts> {
         let key = (game.name().to_string(), game.options());
+        let info = self.network(id)?;
         let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = prepared.iter().position(|ready| ready.id == id && ready.game == key) {
+        let is_ready = |ready: &Prepared| ready.id == id && ready.game == key && ready.state == info.state;
+        if let Some(at) = prepared.iter().position(is_ready) {
             // The last used network is the last to go.
             let ready = prepared.remove(at);
             prepared.push(ready);
@@ -245,7 +283,8 @@ impl Catalogue {
             if prepared.len() >= KEPT {
                 prepared.remove(0);
             }
-            let ready = self.prepare(&self.network(id)?, game, key)?;
+            prepared.retain(|ready| ready.id != id || ready.game != key);
+            let ready = self.prepare(&info, game, key)?;
             prepared.push(ready);
         }
         let ready = &prepared[prepared.len() - 1];
@@ -259,14 +298,14 @@ impl Catalogue {
         game: &dyn AnyGame,
         key: (String, toml::Table),
     ) -> Served<Prepared> {
-        let (id, sizes) = (info.id.clone(), game.sizes());
+        let (id, state, sizes) = (info.id.clone(), info.state, game.sizes());
         if info.game.is_none() {
             let (obs_len, num_actions, num_players) = (sizes.obs.len(), sizes.num_actions, sizes.num_players);
             let network = Box::new(UniformNet(IoShape { obs_len, num_actions, num_players }));
             let mut config = built_in_layers(&self.registry, game.name())?.on_cpu().resolve()?;
             EvaluatedPositions::Decisions.fit(&mut config);
             let settings = Settings { threads: self.threads, ..Settings::new(&config, &sizes) };
-            return Ok(Prepared { id, game: key, network, settings, label: info.label.clone() });
+            return Ok(Prepared { id, state, game: key, network, settings, label: info.label.clone() });
         }
         if info.game.as_deref() != Some(game.name()) {
             let found = info.game.as_deref().unwrap_or_default();
@@ -281,21 +320,40 @@ impl Catalogue {
         let source = source.for_game(&own)?;
         let (network, settings) = (source.network()?, source.settings(None, self.threads));
         let label = if info.epoch.is_some() { info.label.clone() } else { source.label };
-        Ok(Prepared { id, game: key, network, settings, label })
+        Ok(Prepared { id, state, game: key, network, settings, label })
     }
 }
 
-fn info_of(source: &Source, id: String, run: Option<String>, path: Option<PathBuf>) -> NetworkInfo {
+impl NetworkInfo {
+    /// The place of the network that `run` does not have yet.
+    fn to_come(run: &ServedRun, id: String) -> Self {
+        Self {
+            id,
+            game: None,
+            options: None,
+            label: run.name.clone(),
+            size: None,
+            run: Some(run.id.clone()),
+            epoch: None,
+            updates: None,
+            path: None,
+            state: None,
+        }
+    }
+}
+
+fn info_of(source: &Source, id: String) -> NetworkInfo {
     NetworkInfo {
         id,
         game: Some(source.game.name().to_string()),
         options: Some(json_options(&source.game.options())),
         label: source.label.clone(),
         size: Some(size_of(source)),
-        run,
+        run: None,
         epoch: None,
         updates: Some(source.file.header.updates),
-        path,
+        path: None,
+        state: None,
     }
 }
 

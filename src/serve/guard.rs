@@ -16,15 +16,14 @@ use std::sync::Arc;
 /// What the page may do: nothing but with files and data of this server.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/// The cookie with the token.
-const TOKEN_COOKIE: &str = "vecaz_token";
-
 /// The rules of who is answered.
 pub struct Guard {
     /// The valid values of the header `Host`; None where the token alone decides, since a machine has many names.
     hosts: Option<Vec<String>>,
     /// What every request must have.
     token: Option<String>,
+    /// The cookie with the token. Its name has the port, since a browser sends a cookie to all ports of a machine.
+    cookie: String,
 }
 
 impl Guard {
@@ -38,7 +37,8 @@ impl Guard {
             // Browsers leave out the port of the protocol.
             hosts.extend(names);
         }
-        Self { hosts: address.ip().is_loopback().then_some(hosts), token }
+        let cookie = format!("vecaz_token_{port}");
+        Self { hosts: address.ip().is_loopback().then_some(hosts), token, cookie }
     }
 
     /// Refuses what is not answered. The token comes back if the query had it, to be kept as a cookie.
@@ -79,7 +79,7 @@ impl Guard {
             cookies.flat_map(|text| text.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
         let bearer =
             headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
-        let known = cookies.any(|(name, value)| name == TOKEN_COOKIE && is_equal(value, token))
+        let known = cookies.any(|(name, value)| name == self.cookie && is_equal(value, token))
             || bearer.is_some_and(|value| is_equal(value, token));
         match known {
             true => Ok(None),
@@ -104,7 +104,7 @@ pub async fn guarded(State(guard): State<Arc<Guard>>, request: Request, next: Ne
         Err(refusal) => return with_headers(refusal.into_response()),
     };
     if let Ok(Some(token)) = checked {
-        let cookie = format!("{TOKEN_COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict");
+        let cookie = format!("{}={token}; Path=/; HttpOnly; SameSite=Strict", guard.cookie);
         let cookie = HeaderValue::try_from(cookie);
         cookie.into_iter().for_each(|cookie| drop(response.headers_mut().insert(SET_COOKIE, cookie)));
     }

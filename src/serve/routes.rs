@@ -5,6 +5,7 @@ use super::guard::{Guard, guarded};
 use super::refusal::{Refusal, Served};
 use super::site::Site;
 use super::{analysis, page, review, site_calls, table_calls};
+use crate::stop::Stop;
 use axum::Router;
 use axum::body::{Bytes, to_bytes};
 use axum::extract::rejection::PathRejection;
@@ -87,6 +88,8 @@ fn answering(
                 Ok(call) => call,
                 Err(refusal) => return refusal.into_response(),
             };
+            // Dropped with this future when the client goes away.
+            let _leaving = Leaving(call.stop.clone());
             match spawn_blocking(move || handler(&site, &call)).await {
                 Ok(Ok(reply)) => reply.into_response(),
                 Ok(Err(refusal)) => refusal.into_response(),
@@ -96,6 +99,15 @@ fn answering(
                 }
             }
         })
+    }
+}
+
+/// Requests a stop when it is dropped.
+struct Leaving(Stop);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.0.cancel();
     }
 }
 
@@ -120,6 +132,7 @@ async fn read(path: HashMap<String, String>, request: Request) -> Served<Call> {
         query: form_urlencoded::parse(query.as_bytes()).into_owned().collect(),
         content_type: content_type.to_string(),
         body,
+        stop: Stop::default(),
     })
 }
 

@@ -11,14 +11,15 @@ use crate::registry::Registry;
 use crate::report::metrics;
 use crate::run::checkpoint;
 use crate::run::folder::is_unstarted;
-use crate::run::games_name;
 use crate::run::manifest::Manifest;
+use crate::run::{MANIFEST, games_name};
 use crate::source::viewed_config;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// The most bytes of `metrics.jsonl`.
 const METRICS_BYTES: u64 = 1 << 27;
@@ -33,6 +34,13 @@ pub struct ServedRun {
     pub name: String,
     dir: PathBuf,
     game: Arc<dyn AnyGame>,
+}
+
+/// What of a run changes with every epoch: its manifest on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunState {
+    modified: SystemTime,
+    bytes: u64,
 }
 
 /// A stored game in a list.
@@ -58,6 +66,17 @@ impl ServedRun {
         let full = canonical_path(dir).map_err(|e| Error::io("opening", dir, e))?;
         let name = full.file_name().map_or_else(|| id.clone(), |name| name.to_string_lossy().into_owned());
         Ok(Self { id, name, dir: dir.to_path_buf(), game })
+    }
+
+    /// The folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// What changes with every epoch; None where the run has no manifest.
+    pub fn state(&self) -> Option<RunState> {
+        let found = std::fs::metadata(self.dir.join(MANIFEST)).ok()?;
+        Some(RunState { modified: found.modified().ok()?, bytes: found.len() })
     }
 
     /// True if the run has a network yet.

@@ -153,3 +153,27 @@ fn a_review_finds_the_blunder() {
     let other = server.events(&format!("{at}/review?simulations=0")).last().expect("an event");
     assert_eq!(other.0, "failed");
 }
+
+/// A hint whose client is gone frees its search.
+#[test]
+fn nobody_waits_for_hints_of_clients_that_left() {
+    use std::io::Write;
+    let server = Server::start(&["--threads", "1"]);
+    let at = table(&server, "3 3 2");
+    let body = json!({ "seconds": 600 }).to_string();
+    for _ in 0..40 {
+        let request = format!(
+            "POST {at}/hint HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            server.address,
+            body.len()
+        );
+        let mut client = server.connect();
+        client.write_all(request.as_bytes()).expect("sent");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let start = std::time::Instant::now();
+    while server.call("POST", &format!("{at}/hint"), &json!({ "simulations": 1 }).to_string()).0 != 200 {
+        assert!(start.elapsed().as_secs() < 60, "the searches of clients that left go on");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}

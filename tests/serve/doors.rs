@@ -95,10 +95,13 @@ fn other_machines_need_the_token() {
     assert_eq!(server.refused("GET", "/api/info", &serde_json::Value::Null).0, 401);
     assert_eq!(server.send("GET", "/", "", "").0, 401);
     assert_eq!(server.send("GET", "/api/info?token=0", "", "").0, 401);
-    assert_eq!(server.send("GET", "/api/info", "Cookie: vecaz_token=\r\n", "").0, 401);
+    let cookie = format!("vecaz_token_{}", server.address.rsplit(':').next().expect("a port"));
+    assert_eq!(server.send("GET", "/api/info", &format!("Cookie: {cookie}=\r\n"), "").0, 401);
+    let of_another = format!("Cookie: vecaz_token_1={token}\r\n");
+    assert_eq!(server.send("GET", "/api/info", &of_another, "").0, 401, "of a server at another port");
     for (path, header) in [
         (format!("/api/info?token={token}"), String::new()),
-        ("/api/info".into(), format!("Cookie: other=1; vecaz_token={token}\r\n")),
+        ("/api/info".into(), format!("Cookie: other=1; {cookie}={token}\r\n")),
         ("/api/info".into(), format!("Authorization: Bearer {token}\r\n")),
     ] {
         assert_eq!(server.send("GET", &path, &header, "").0, 200, "{path} {header}");
@@ -106,7 +109,7 @@ fn other_machines_need_the_token() {
     let request =
         format!("GET /?token={token} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.address);
     let (_, reply) = server.raw(request.as_bytes()).expect("a reply");
-    assert!(reply.contains(&format!("vecaz_token={token}; Path=/; HttpOnly; SameSite=Strict")), "{reply}");
+    assert!(reply.contains(&format!("{cookie}={token}; Path=/; HttpOnly; SameSite=Strict")), "{reply}");
 }
 
 #[cfg(unix)]

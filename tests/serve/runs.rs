@@ -2,11 +2,13 @@
 
 use super::client::Server;
 use serde_json::{Value, json};
+use std::path::Path;
 use std::process::Command;
+use vecaz::files::FileDigest;
+use vecaz::run::manifest::Manifest;
 
-#[test]
-fn a_run_is_watched_and_its_networks_play() {
-    let folder = tempfile::tempdir().expect("a folder");
+/// Runs or resumes a small run of tic-tac-toe.
+fn train(folder: &Path, arguments: &[&str]) {
     let settings = [
         "net.blocks=1",
         "net.channels=16",
@@ -21,11 +23,52 @@ fn a_run_is_watched_and_its_networks_play() {
         "eval.positions=20",
     ];
     let mut run = Command::new(assert_cmd::cargo::cargo_bin("vecaz"));
-    run.args(["run", "--quiet", "--game", "tic_tac_toe", "--epochs", "2", "--out", "runs/ttt"]);
+    run.args(["run", "--quiet"]).args(arguments);
     for setting in settings {
         run.args(["--set", setting]);
     }
-    assert!(run.current_dir(folder.path()).status().expect("runs").success());
+    assert!(run.current_dir(folder).status().expect("runs").success());
+}
+
+#[test]
+fn the_network_of_a_run_in_progress_is_the_newest_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    train(path, &["--game", "tic_tac_toe", "--epochs", "1", "--out", "runs/ttt"]);
+    // A run that has begun and has no network.
+    std::fs::create_dir(path.join("runs/young")).expect("a folder");
+    let config = std::fs::read(path.join("runs/ttt/config.toml")).expect("read");
+    std::fs::write(path.join("runs/young/config.toml"), &config).expect("written");
+    let mut manifest = Manifest::new(&path.join("runs/young"));
+    manifest.set("config.toml", FileDigest::of(&config));
+    manifest.write(0).expect("written");
+    let server = Server::start_in(path, &["--threads", "1"]);
+    let network = |run: &str| {
+        let info = server.get("/api/info");
+        let networks = info["networks"].as_array().expect("networks");
+        networks.iter().find(|one| one["run"] == run && one["epoch"].is_null()).cloned()
+    };
+    let first = network("r0").expect("of the first epoch");
+    assert_eq!(network("r1"), None);
+    let priors = |of: &Value| {
+        let table = server.post("/api/tables", &json!({ "network": of["id"] }));
+        let hint = format!("/api/tables/{}/hint", table["id"].as_str().expect("an id"));
+        let moves = server.post(&hint, &json!({ "simulations": 2 }))["moves"].clone();
+        moves.as_array().expect("moves").iter().map(|one| one["prior"].clone()).collect::<Vec<_>>()
+    };
+    let of_first = priors(&first);
+    train(path, &["--resume", "runs/ttt", "--epochs", "6"]);
+    train(path, &["--resume", "runs/young", "--epochs", "1"]);
+    let now = network("r0").expect("of a later epoch");
+    assert!(now["id"] == first["id"] && now["updates"].as_u64() > first["updates"].as_u64(), "{now}");
+    assert_ne!(priors(&now), of_first);
+    assert_eq!(priors(&network("r1").expect("of its first epoch")).len(), 9);
+}
+
+#[test]
+fn a_run_is_watched_and_its_networks_play() {
+    let folder = tempfile::tempdir().expect("a folder");
+    train(folder.path(), &["--game", "tic_tac_toe", "--epochs", "2", "--out", "runs/ttt"]);
     // The folder `runs` is found without an argument, and what is no run in it left out.
     std::fs::create_dir(folder.path().join("runs/notes")).expect("a folder");
     let server = Server::start_in(folder.path(), &["--threads", "1"]);
