@@ -119,7 +119,11 @@ impl Registry {
     }
 
     fn unknown(&self, name: &str) -> Error {
-        let known = self.names().join(", ") + &nearest_hint(name, self.names());
+        let known = format!(
+            "{}{}; a program made by `vecaz new` has its own as well, and opens their runs",
+            self.names().join(", "),
+            nearest_hint(name, self.names())
+        );
         Error::UnknownGame { name: name.to_string(), origin: None, known }
     }
 

@@ -194,6 +194,17 @@ fn invalid_values_of_single_keys_and_games_are_refused() {
             vec!["--game", "hex", "--set", "eval.opponent=bob"],
             "eval.opponent (--set): got bob, expected ladder, random, or rollouts:S",
         ),
+        (
+            vec![
+                "--game",
+                "othello",
+                "--set",
+                "search.algorithm=afterstate",
+                "--set",
+                "net.auxiliary=ownership",
+            ],
+            "net.auxiliary (--set): got ownership, expected none with search.algorithm = \"afterstate\"",
+        ),
         (vec!["--game", "go_fish"], "unknown game go_fish; the games are tic_tac_toe, "),
         (
             vec!["--game", "hex", "--set", "game.size=99"],
@@ -330,7 +341,7 @@ fn a_resume_with_another_configuration_is_refused() {
     let (empty, missing) = (folder.path().join("empty"), folder.path().join("missing"));
     fs::create_dir(&empty).expect("made");
     assert_refused(&["run", "--resume", utf8(&empty)], "not a run");
-    assert_refused(&["run", "--resume", utf8(&missing)], "not a run");
+    assert_refused(&["run", "--resume", utf8(&missing)], "reading ");
     assert!(fs::read_dir(&empty).expect("listed").next().is_none() && !missing.exists());
 }
 

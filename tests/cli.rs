@@ -230,6 +230,9 @@ fn what_was_not_understood_is_one_line_and_exit_code_2() {
         (vec!["run", "--minutes", "ten"], "error: --minutes <M>: got ten, expected a number\n"),
         (vec!["inspect", "--game"], "a value is required for '--game <G>'"),
         (vec!["inspect", "3,3"], "unexpected argument '3,3'"),
+        (vec!["run", "hex"], "error: unexpected argument 'hex' found; --game hex names a game\n"),
+        (vec!["plan", "quick"], "unexpected argument 'quick' found; --config quick names a configuration\n"),
+        (vec!["top", "here", "hex"], "unexpected argument 'hex' found\n"),
         (vec!["inspect", "--quiet", "--verbose"], "cannot be used with"),
     ] {
         let (code, line) = refusal(&mut vecaz(&arguments));
@@ -277,6 +280,24 @@ fn inspect_shows_the_legal_plies_before_it_refuses_the_next() {
         assert_eq!(boards.matches("ply ").count(), plies, "{boards}");
         refusal(vecaz(&arguments).arg(&file));
         assert!(!Path::new(&file).exists(), "a file is whole or absent");
+    }
+}
+
+#[test]
+fn a_missing_run_names_the_one_that_is_there() {
+    let runs = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| runs.path().join(name).display().to_string();
+    std::fs::create_dir(path("hex-1")).expect("created");
+    let (asked, near) = (path("hex"), format!("; the nearest is {}\n", path("hex-1")));
+    for arguments in [
+        vec!["play", &asked],
+        vec!["eval", &asked, "--against", "random"],
+        vec!["run", "--resume", &asked],
+        vec!["report", &asked],
+        vec!["verify", &asked],
+    ] {
+        let (code, line) = refusal(&mut vecaz(&arguments));
+        assert!(code == 1 && line.ends_with(&near), "{arguments:?}: {code}, {line}");
     }
 }
 

@@ -33,6 +33,7 @@ pub mod tune;
 mod address_space;
 mod color;
 mod layers;
+mod near_path;
 #[cfg(feature = "cluster")]
 mod learner;
 #[cfg(not(feature = "cluster"))]
@@ -60,8 +61,10 @@ use crate::report::progress::Verbosity;
 use crate::report::terminal::{Charset, take_escape_codes};
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
+use near_path::near_path;
 use signals::OnSignal;
 use std::ffi::OsString;
+use std::io::ErrorKind::{BrokenPipe, NotFound};
 use std::io::Write;
 use std::process::ExitCode;
 #[cfg(unix)]
@@ -176,7 +179,7 @@ pub fn main(registry: Registry, arguments: impl IntoIterator<Item = OsString>) -
     let parsed = command(&registry).color(color::typed_choice(&arguments)).try_get_matches_from(arguments);
     let cli = match parsed.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
         Ok(cli) => cli,
-        Err(error) => return usage_error(&error),
+        Err(error) => return usage_error(&error, &registry),
     };
     take_escape_codes();
     color::set_bar_colors(cli.color);
@@ -205,13 +208,18 @@ fn report_error(error: &Error) -> ExitCode {
     /// The number of SIGPIPE, which ends programs that do not handle it.
     const SIGPIPE: u8 = 13;
     match error {
-        Error::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe => {
+        Error::Io { source, .. } if source.kind() == BrokenPipe => {
             return ExitCode::from(128 + SIGPIPE);
         }
         Error::Stopped(StopCause::Signal(signal)) => return ExitCode::from(128 + *signal as u8),
         _ => {}
     }
-    write_line(&format!("error: {}", one_line(&error.to_string())));
+    let near = match error {
+        Error::Io { doing: "reading", path, source } if source.kind() == NotFound => near_path(path),
+        _ => None,
+    };
+    let near = near.map(|path| format!("; the nearest is {}", path.display())).unwrap_or_default();
+    write_line(&format!("error: {}", one_line(&(error.to_string() + &near))));
     match error {
         Error::Config { .. }
         | Error::ConfigText { .. }
@@ -277,7 +285,7 @@ fn execute(cli: Cli, registry: &Registry, verbosity: Verbosity) -> Result<()> {
 }
 
 /// Prints help and version to stdout. Any other parse error is one line on stderr, with exit code 2.
-fn usage_error(error: &clap::Error) -> ExitCode {
+fn usage_error(error: &clap::Error, registry: &Registry) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         let printed = error.print().map_err(|e| Error::io("writing", "stdout", e));
         return printed.map_or_else(|error| report_error(&error), |()| ExitCode::SUCCESS);
@@ -286,12 +294,12 @@ fn usage_error(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::from(2);
     }
-    write_line(&describe_usage(error));
+    write_line(&describe_usage(error, registry));
     ExitCode::from(2)
 }
 
 /// A parse error in one sentence: the typed text and the expected one.
-fn describe_usage(error: &clap::Error) -> String {
+fn describe_usage(error: &clap::Error, registry: &Registry) -> String {
     let context = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
     if error.kind() == ErrorKind::ValueValidation {
         let (argument, got) = (context(ContextKind::InvalidArg), context(ContextKind::InvalidValue));
@@ -314,7 +322,23 @@ fn describe_usage(error: &clap::Error) -> String {
             sentence += &format!("; the nearest is {}", known.trim_matches('\''));
         }
     }
+    if error.kind() == ErrorKind::UnknownArgument {
+        let usage = text.lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or_default();
+        sentence += &option_of_name(&context(ContextKind::InvalidArg), usage, registry).unwrap_or_default();
+    }
     sentence
+}
+
+/// "; --game hex names a game" if `typed` is a game or a configuration and the command of `usage` has the option for it.
+fn option_of_name(typed: &str, usage: &str, registry: &Registry) -> Option<String> {
+    let program = Cli::command();
+    let command = program.find_subcommand(usage.split(' ').nth(1)?)?;
+    let has = |option| command.get_opts().any(|arg| arg.get_long() == Some(option));
+    if has("game") && registry.names().contains(&typed) {
+        return Some(format!("; --game {typed} names a game"));
+    }
+    let is_config = has("config") && registry.configs().iter().any(|config| config.name == typed);
+    is_config.then(|| format!("; --config {typed} names a configuration"))
 }
 
 /// The expected values of an argument, from the parser's message about a value that it refused.

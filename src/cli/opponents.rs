@@ -34,6 +34,24 @@ pub fn is_program(opponent: &str) -> bool {
     ["exec:", "gtp:", "uci:"].iter().any(|kind| opponent.starts_with(kind))
 }
 
+impl OpponentArgs {
+    /// Refuses what tells a program how to play where `opponent` is none.
+    ///
+    /// # Errors
+    /// [`Error::Config`].
+    pub fn check_opponent(&self, opponent: &str) -> Result<()> {
+        let is_told = self.opponent_seconds.is_some()
+            || self.opponent_nodes.is_some()
+            || !self.opponent_option.is_empty();
+        if is_program(opponent) || !is_told {
+            return Ok(());
+        }
+        let expected =
+            "gtp:COMMAND or uci:COMMAND with --opponent-seconds, --opponent-nodes and --opponent-option";
+        Err(Error::config("--against", opponent, expected))
+    }
+}
+
 /// The program of `exec:`, a process for each thread.
 ///
 /// # Errors

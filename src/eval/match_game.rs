@@ -129,9 +129,10 @@ impl GameOutcome {
     pub fn new(game: &MatchGame) -> Self {
         let (play, seat) = (&game.play, usize::from(game.seat()));
         let returns = game.returns();
-        let scores = match game.adjudicated {
-            Some(_) => returns.clone(),
-            None => play.game().scores(play.state()),
+        let scores = match (&game.adjudicated, game.resigned) {
+            (None, None) => play.game().scores(play.state()),
+            // The position is not that of an end.
+            _ => returns.clone(),
         };
         let mover = (returns.len() == 1).then_some(seat);
         let own = if mover.is_some() { 0 } else { seat };

@@ -32,6 +32,10 @@ fn a_wrong_game_key_or_value_is_one_line_and_exit_code_2() {
         (["--set", "game.colums=6"], "game.colums (--set): no such key; the nearest is game.columns"),
         (["--set", "game.swap=true"], "no such key; connect_four has game.rows, game.columns, game.connect"),
         (["--game", "3"], "unknown game 3; the games are tic_tac_toe, "),
+        (
+            ["--game", "chomp"],
+            "blob; a program made by `vecaz new` has its own as well, and opens their runs",
+        ),
         (["--config", &broken], "broken.toml, line 1: "),
         (["--config", "connect4"], "--config: got connect4 (not found: "),
         (["--config", "connect4"], "or one of backgammon, backgammon_mcts, blob, "),

@@ -80,6 +80,26 @@ fn malformed_tests_and_judges_without_a_solver_are_refused() {
     assert_eq!((&row["draws"], &row["adjudicate"]), (&json!(6), &json!(0)), "perfect play draws");
 }
 
+#[test]
+fn repeated_games_and_options_without_a_program_are_refused() {
+    let repeated = ["--against", &run(), "--opening-plies", "0"];
+    assert_eq!(eval(&repeated)["games"], json!(2), "as many as differ");
+    for (more, part) in [
+        (
+            vec!["--against", &run(), "--opening-plies", "0", "--games", "4"],
+            "--games: got 4, expected at most 2",
+        ),
+        (
+            vec!["--against", "random", "--opponent-nodes", "7"],
+            "--against: got random, expected gtp:COMMAND or uci:",
+        ),
+        (vec!["--against", &run(), "--opponent-seconds", "2"], ", expected gtp:COMMAND or uci:COMMAND with"),
+    ] {
+        let (code, line) = refusal(vecaz(&["eval", &run(), "--sims", "8"]).args(&more));
+        assert!(code == 2 && line.contains(part), "{more:?}: {line}");
+    }
+}
+
 /// One of several players may win few games and lead in points.
 #[test]
 fn several_players_are_measured_by_their_lead_and_have_no_elo() {
@@ -196,7 +216,7 @@ fn a_ladder_without_networks_is_refused() {
         "{line}"
     );
     let weights = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/connect_four.safetensors");
-    for (path, part) in [(weights, "not a run"), ("none", "not a run")] {
+    for (path, part) in [(weights, "not a run"), ("none", "reading none: ")] {
         let (code, line) = refusal(&mut vecaz(&["eval", path, "--ladder"]));
         assert!(code == 1 && line.contains(part), "{line}");
     }

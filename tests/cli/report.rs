@@ -232,7 +232,7 @@ fn reports_that_cannot_be_made_are_refused() {
         (vec![own.as_str(), &hex], vec![], 1, "hex_run: found hex, expected tic_tac_toe, that of "),
         (nine, vec![], 1, "a report of 9 runs: at most 8 are shown together"),
         (vec![&own], vec!["--games", "4"], 2, "--games: got one run, expected two runs or more"),
-        (vec!["none"], vec![], 1, "not a run (it has no config.toml)"),
+        (vec!["none"], vec![], 1, "reading none: "),
         (vec![weights], vec![], 1, "not a run"),
         (vec![], vec![], 2, "<RUN>"),
     ] {

@@ -78,7 +78,6 @@ fn plan<'a>(
     // Two searches without noise repeat a game that begins alike, unless dice or cards differ.
     let repeats = opening_plies == 0 && sizes.num_chance == 0 && !is_program(opponent) && !is_plain(opponent);
     let distinct = group * openings.len().max(1);
-    let is_bounded = repeats && (sprt.is_some() || !openings.is_empty());
     let usual = match (sprt, openings.len()) {
         (Some(_), 0) => TEST_GAMES as usize,
         (Some(_), _) => {
@@ -88,16 +87,16 @@ fn plan<'a>(
                 TEST_GAMES as usize
             }
         }
-        (None, 0) => GAMES as usize,
+        (None, 0) if !repeats => GAMES as usize,
         (None, _) => distinct,
     };
     let games = args.games.map_or(usual, |games| games as usize);
-    if is_bounded && openings.is_empty() {
+    if repeats && sprt.is_some() && openings.is_empty() {
         let expected = "1 or more, or --openings: between two networks all pairs of games would be the same";
         return Err(Error::config("--opening-plies", 0, expected));
     }
-    if is_bounded && games > distinct {
-        let openings = count(openings.len(), "opening");
+    if repeats && games > distinct {
+        let openings = count(openings.len().max(1), "opening");
         let expected = format!(
             "at most {distinct}, {group} for each of {openings}, since two networks repeat a game that begins alike, or --opening-plies"
         );
@@ -266,6 +265,7 @@ fn opponent_named(
     threads: usize,
 ) -> Result<(Contestant, Option<String>)> {
     let game = source.game.as_ref();
+    args.opponent.check_opponent(opponent)?;
     if is_program(opponent) {
         let threads = threads.min(games);
         let contestant = match opponent.strip_prefix("exec:") {
