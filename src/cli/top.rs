@@ -25,6 +25,9 @@ cannot write lines again (TERM=dumb), the state is printed once, as with --once.
 /// Time between two readings.
 const INTERVAL: Duration = Duration::from_secs(1);
 
+/// Time between the two readings that show which workers still send their status.
+const ONCE: Duration = Duration::from_millis(2500);
+
 /// The arguments of `vecaz top`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -49,7 +52,9 @@ pub fn execute(args: TopArgs) -> Result<()> {
     let server = Server::new(Address::typed("URL", &args.url)?, password.as_deref())?;
     let mut reader = OverviewReader::new(server)?;
     if args.once || !has_cursor(&std::io::stdout()) {
-        return print(&wrap(&reader.read()?.to_string(), width()));
+        reader.read()?;
+        sleep(ONCE);
+        return print(&wrap(&reader.read()?.without_silent(ONCE).to_string(), width()));
     }
     let terminal = Term::stdout();
     let (mut newest, mut shown) = (reader.read()?.to_string(), 0);

@@ -11,7 +11,7 @@ use crate::words::count;
 use redis::{Value, pipe};
 use serde_json::json;
 use std::fmt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A run at one moment.
 #[derive(Clone, Debug)]
@@ -33,6 +33,16 @@ pub struct Overview {
 }
 
 impl Overview {
+    /// Without the workers that have sent nothing for `time`, but for those that prepare: of statuses that lie on the server a first reading
+    /// cannot tell how old they are.
+    #[must_use]
+    pub fn without_silent(mut self, time: Duration) -> Self {
+        let seen = std::mem::take(&mut self.workers).into_iter().zip(std::mem::take(&mut self.ages));
+        let live = seen.filter(|(status, age)| status.number <= 1 || *age < time.as_secs_f64());
+        (self.workers, self.ages) = live.unzip();
+        self
+    }
+
     /// The run as JSON, for pages.
     pub fn json(&self) -> serde_json::Value {
         let worker = |(worker, age): (&WorkerStatus, &f64)| {

@@ -79,7 +79,9 @@ pub fn with_workers(
         let claimed = shared.claim().filter(|part| measured[*part].is_none());
         let part = match claimed {
             Some(part) => part,
-            None if waited_since.get_or_insert_with(Instant::now).elapsed() < timeout => {
+            None if !shared.is_alone()
+                && waited_since.get_or_insert_with(Instant::now).elapsed() < timeout =>
+            {
                 stop.check()?;
                 sleep(POLL_INTERVAL);
                 continue;

@@ -73,6 +73,9 @@ pub trait SharedEvaluation {
     /// Claims the next unclaimed part for this process; None if all are claimed.
     fn claim(&mut self) -> Option<usize>;
 
+    /// True if no worker can have claimed a part: the server is not reached.
+    fn is_alone(&self) -> bool;
+
     /// Results that workers have sent since the last call and that pass `check`, as (part, results).
     fn results(&mut self, check: CheckPart<'_>) -> Vec<(usize, EvalResult)>;
 }

@@ -156,7 +156,7 @@ fn polls_of_other_versions_partitions_and_times_are_not_taken() {
     };
     assert_eq!(offered(&|poll| poll.version += 1), Offered::OtherVersion);
     assert_eq!(offered(&|poll| poll.poll = 0), Offered::Repeated);
-    assert_eq!(offered(&|poll| poll.poll = 1000), Offered::Impossible);
+    assert_eq!(offered(&|poll| poll.poll = 1000), Offered::BufferFull);
     assert_eq!(offered(&|poll| poll.partition = 2), Offered::Impossible);
     let max = max_records(35, setting.config.selfplay.passes_per_poll);
     let repeat = |poll: &mut PartitionPoll| poll.plies = vec![poll.plies[0].clone(); max + 1];
@@ -237,6 +237,27 @@ fn polls_that_the_full_buffer_drops_are_taken_when_they_are_offered_again() {
     let offered: Vec<Offered> = sent.iter().map(|poll| merger.offer(poll.clone())).collect();
     let buffered = offered.iter().filter(|offered| **offered == Offered::Buffered).count();
     assert_eq!((buffered, take_all(&mut merger).len()), (2, 1));
+}
+
+/// A worker that sends an epoch again to a learner that has begun it again sends more than that one takes ahead.
+#[test]
+fn polls_that_come_too_early_are_taken_when_they_are_offered_again() {
+    const POLLS: u64 = 40;
+    let setting = &settings()[1];
+    let (sent, expected) = polls_of_all_partitions(setting, POLLS);
+    let mut merger = merger(setting, &first_slots(setting));
+    let (mut found, mut rounds) = (Vec::new(), 0);
+    while merger.taken() < POLLS {
+        for poll in &sent {
+            let offered = merger.offer(poll.clone());
+            assert_ne!(offered, Offered::Impossible);
+            found.extend(take_all(&mut merger));
+        }
+        rounds += 1;
+        assert!(merger.take_reread_request() || merger.taken() == POLLS, "{} taken", merger.taken());
+    }
+    assert!((2..=4).contains(&rounds), "{rounds} rounds");
+    assert!(found == expected, "other games");
 }
 
 #[test]

@@ -135,6 +135,17 @@ impl Offer {
         (u64::from_str_radix(id, 16) == Ok(self.id)).then_some(Claim { task, entry })
     }
 
+    /// Ends the claim of a task without a result.
+    pub(super) fn acknowledge(
+        &self,
+        link: &mut Connection,
+        keys: &Keys,
+        claim: &Claim,
+    ) -> Result<(), Failure> {
+        let mut acknowledge = cmd("XACK");
+        link.command(acknowledge.arg(&keys.tasks).arg(GROUP).arg(claim.entry.to_string())).map(drop)
+    }
+
     /// Sends the result of a task, unless the server has one.
     pub(super) fn send(
         &self,

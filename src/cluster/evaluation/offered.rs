@@ -100,7 +100,17 @@ impl<'a> OfferedEvaluation<'a> {
 
 impl SharedEvaluation for OfferedEvaluation<'_> {
     fn claim(&mut self) -> Option<usize> {
-        self.attempt(|link, offer, keys| offer.claim(link, keys, CONSUMER))?.map(|claim| claim.task)
+        let claim = self.attempt(|link, offer, keys| {
+            let claim = offer.claim(link, keys, CONSUMER)?;
+            // Workers take over what others have held for long, but not a part of this process, which would be the last to fail.
+            claim.iter().try_for_each(|claim| offer.acknowledge(link, keys, claim))?;
+            Ok(claim)
+        });
+        claim?.map(|claim| claim.task)
+    }
+
+    fn is_alone(&self) -> bool {
+        self.link.is_none()
     }
 
     fn results(&mut self, check: CheckPart<'_>) -> Vec<(usize, EvalResult)> {

@@ -60,6 +60,8 @@ pub struct PollMerger {
     max_buffer_bytes: u64,
     /// True if the full buffer has dropped a poll since the last one that was taken.
     has_dropped: bool,
+    /// True if polls that were too far ahead were passed over.
+    has_passed_over: bool,
     /// True if a poll was taken after the full buffer had dropped some, so that these may fit now.
     needs_reread: bool,
     /// Processes of which a poll was refused in this epoch. `[partitions]`
@@ -84,6 +86,7 @@ impl PollMerger {
             bytes: 0,
             max_buffer_bytes: MAX_BUFFER_BYTES,
             has_dropped: false,
+            has_passed_over: false,
             needs_reread: false,
             refused,
             passes_per_poll,
@@ -98,7 +101,7 @@ impl PollMerger {
     /// Begins the epoch that is played with the weights of `version`.
     pub fn begin(&mut self, version: u64) {
         (self.version, self.taken, self.bytes) = (version, 0, 0);
-        (self.has_dropped, self.needs_reread) = (false, false);
+        (self.has_dropped, self.has_passed_over, self.needs_reread) = (false, false, false);
         self.buffer.iter_mut().for_each(BTreeMap::clear);
         self.refused.iter_mut().for_each(BTreeSet::clear);
     }
@@ -127,13 +130,15 @@ impl PollMerger {
             return Offered::Repeated;
         }
         let (partition, number) = (poll.partition, poll.poll);
-        let is_ahead = number > self.taken + POLLS_AHEAD;
-        let Some(buffered) = self.buffer.get_mut(partition).filter(|_| !is_ahead) else {
-            return Offered::Impossible;
-        };
+        let Some(buffered) = self.buffer.get_mut(partition) else { return Offered::Impossible };
         let max = max_records(self.partitions[partition].len(), self.passes_per_poll);
         if poll.plies.len() > max || self.refused[partition].contains(&poll.incarnation) {
             return Offered::Impossible;
+        }
+        if number > self.taken + POLLS_AHEAD {
+            // Of a worker that sends all again, before it knows that this learner has begun the epoch again.
+            self.has_passed_over = true;
+            return Offered::BufferFull;
         }
         if buffered.contains_key(&number) {
             return Offered::Repeated;
@@ -197,6 +202,9 @@ impl PollMerger {
         let played = self.buffer.iter_mut().filter_map(|buffered| buffered.remove(&poll));
         self.bytes -= played.map(|poll| poll.bytes() as u64).sum::<u64>();
         self.needs_reread |= std::mem::take(&mut self.has_dropped);
+        if self.has_passed_over && self.buffer.iter().any(BTreeMap::is_empty) {
+            (self.needs_reread, self.has_passed_over) = (true, false);
+        }
         ended.sort_by_key(|(pass, game): &(u64, FinishedGame)| (*pass, game.slot));
         Some(Ok(ended.into_iter().map(|(_, game)| game).collect()))
     }

@@ -24,12 +24,16 @@ impl RefusedProcess {
         let holder = bytes_of(link.command(cmd("GET").arg(&lease))?);
         let mut all = pipe();
         all.atomic().cmd("HSET").arg(&keys.refused).arg(&field).arg(1);
+        all.cmd("EXPIRE").arg(&keys.refused).arg(REFUSED_TTL);
         if holder.as_deref() == Some(field.as_bytes()) {
             all.cmd("DEL").arg(&lease);
         }
         link.pipeline(&all).map(drop)
     }
 }
+
+/// Seconds after which nobody who was refused can still be at work.
+const REFUSED_TTL: u64 = 86_400;
 
 /// The refused processes of an epoch. They stay in this list after their publication, since a server that has lost its data needs them
 /// again.

@@ -32,9 +32,10 @@ impl UnackedPolls {
         self.chunks.push_back(chunk);
     }
 
-    /// The chunks that are to be sent, in order.
-    pub(super) fn unsent(&self) -> impl Iterator<Item = &[u8]> {
-        self.chunks.range(self.sent..).map(Vec::as_slice)
+    /// The chunks that are to be sent, in order, up to that of poll number `last`.
+    pub(super) fn unsent(&self, last: u64) -> impl Iterator<Item = &[u8]> {
+        let left = last.saturating_sub(self.dropped + self.sent as u64);
+        self.chunks.range(self.sent..).take(left as usize).map(Vec::as_slice)
     }
 
     /// Marks the first `count` unsent chunks as sent.
@@ -72,13 +73,19 @@ mod tests {
     fn polls_are_kept_until_they_are_taken_and_dropped() {
         let mut polls = UnackedPolls::default();
         (1..=5).for_each(|poll| polls.push(vec![poll; 10]));
-        let unsent = |polls: &UnackedPolls| polls.unsent().map(|chunk| chunk[0]).collect::<Vec<u8>>();
+        let unsent = |polls: &UnackedPolls| polls.unsent(u64::MAX).map(|chunk| chunk[0]).collect::<Vec<u8>>();
         polls.mark_sent(3);
         assert_eq!((unsent(&polls), polls.bytes()), (vec![4, 5], 50));
         polls.drop_taken(2);
         assert_eq!((unsent(&polls), polls.bytes(), polls.played()), (vec![4, 5], 30, 5));
         assert!(!polls.lacks(2) && polls.lacks(1), "the second is dropped");
         assert_eq!((polls.send_again(), unsent(&polls)), (1, vec![3, 4, 5]));
+        assert_eq!(
+            polls.unsent(4).map(|chunk| chunk[0]).collect::<Vec<u8>>(),
+            [3, 4],
+            "up to the fourth poll"
+        );
+        assert_eq!(polls.unsent(1).count(), 0);
         // The learner has a poll that was sent before the chunks were to be sent again.
         polls.drop_taken(4);
         assert_eq!((unsent(&polls), polls.bytes(), polls.played()), (vec![5], 10, 5));

@@ -289,10 +289,12 @@ impl<'a> StrictPlay<'a> {
 
     fn send(&mut self, link: &mut Connection) -> Result<(), Failure> {
         let games = &self.worker.keys.games;
+        // The learner has no room for later ones.
+        let last = self.taken + POLLS_AHEAD;
         for PartitionPlay { polls, .. } in &mut self.held {
             loop {
                 let (mut all, mut bytes, mut count) = (pipe(), 0, 0);
-                for chunk in polls.unsent() {
+                for chunk in polls.unsent(last) {
                     if bytes >= PIPELINE_BYTES {
                         break;
                     }
