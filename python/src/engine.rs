@@ -4,7 +4,7 @@ use crate::dict::dict;
 use crate::errors::{Raised, exception, wrong};
 use crate::interrupt::interruptible;
 use crate::options::{assignments, registry, table};
-use crate::python_network::{PythonNetwork, SharedFunction};
+use crate::python_network::{Players, PythonNetwork, SharedFunction};
 use crate::resource::Resource;
 use crate::threads::num_threads;
 use pyo3::prelude::*;
@@ -154,7 +154,12 @@ impl PyEngine {
                 return Err(wrong("evaluate", evaluate.get_type().name()?, "a function"));
             }
             (function, label) = (SharedFunction::new(evaluate), "a function of Python".into());
-            network = Box::new(PythonNetwork::new(function.clone(), network.shape(), raised.clone()));
+            network = Box::new(PythonNetwork::new(
+                function.clone(),
+                network.shape(),
+                Players::of(&game.sizes()),
+                raised.clone(),
+            ));
         }
         let settings = Settings { memory_mib, seed, ..settings };
         let rules = game.clone();

@@ -344,7 +344,7 @@ impl PyEnvs {
         }
         match evaluate.cast::<PyNetwork>() {
             Ok(network) => {
-                let network = network.get().fork()?;
+                let network = network.get().fork_for(self.game.as_ref())?;
                 search::by_network(py, &self.game, &mut state, &arguments, Some(network))
             }
             Err(_) => search::by_function(evaluate, &self.game, &mut state, &arguments),

@@ -3,6 +3,7 @@
 use crate::threads::STACK;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use rayon::ThreadPool;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -10,6 +11,23 @@ use vecaz::stop::Stop;
 
 /// Time between two looks at the signals.
 const INTERVAL: Duration = Duration::from_millis(20);
+
+/// [`interruptible`] work in `pool`. From one of its own threads, as in a call of `on_epoch`, it is done there: another thread would wait for
+/// that one.
+///
+/// # Errors
+/// Those of [`interruptible`].
+pub fn interruptible_in<T: Send>(
+    pool: &ThreadPool,
+    py: Python<'_>,
+    stop: &Stop,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    match pool.current_thread_index() {
+        Some(_) => Ok(py.detach(work)),
+        None => interruptible(py, stop, || pool.install(work)),
+    }
+}
 
 /// Does `work` in another thread, without the interpreter's lock. Signals are handled meanwhile: if a handler raises, as that of Ctrl-C does,
 /// `stop` is requested, and its exception is raised once the work has ended.

@@ -1,6 +1,6 @@
 //! `vecaz.Network`: a network of vecaz, as a function of observations.
 
-use crate::errors::exception;
+use crate::errors::{exception, wrong};
 use crate::numpy_input::{Kind, read};
 use crate::options::{assignments, registry};
 use crate::resource::Resource;
@@ -9,8 +9,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 use std::path::PathBuf;
 use vecaz::game::ObsShape;
-use vecaz::net::{IoShape, Network};
+use vecaz::net::{IoShape, Network, Weights};
+use vecaz::registry::AnyGame;
 use vecaz::source::Source;
+use vecaz::weights::{EvaluatedPositions, NetFile};
 
 /// The network of a run, a checkpoint or a file, as a function of observations: `network(obs) -> (logits [M, A], values [M, P])`, with `obs`
 /// `[M, F]` or `[M, channels, height, width]`.
@@ -26,6 +28,8 @@ pub struct PyNetwork {
     shape: IoShape,
     obs: ObsShape,
     game: &'static str,
+    /// Without the weights.
+    file: NetFile,
     label: String,
 }
 
@@ -44,7 +48,15 @@ impl PyNetwork {
         });
         let (network, source) = made.map_err(exception)?;
         let (shape, obs, game) = (network.shape(), source.game.sizes().obs, source.game.name());
-        Ok(Self { network: Resource::new("the network", network), shape, obs, game, label: source.label })
+        let file = NetFile { weights: Weights::default(), ..source.file };
+        Ok(Self {
+            network: Resource::new("the network", network),
+            shape,
+            obs,
+            game,
+            file,
+            label: source.label,
+        })
     }
 
     /// The name of the game.
@@ -76,11 +88,17 @@ impl PyNetwork {
 }
 
 impl PyNetwork {
-    /// Another evaluator on the same weights.
+    /// Another evaluator on the same weights, for a search in `game`.
     ///
     /// # Errors
-    /// Those of [`Resource::hold`].
-    pub fn fork(&self) -> PyResult<Box<dyn Network>> {
+    /// `ValueError` for a network of other rules, or of other positions than those in which a player decides; those of [`Resource::hold`].
+    pub fn fork_for(&self, game: &dyn AnyGame) -> PyResult<Box<dyn Network>> {
+        if self.file.header.evaluates == EvaluatedPositions::Afterstates {
+            let expected =
+                "one of positions in which a player decides: this one knows those after a whole turn";
+            return Err(wrong("evaluate", &self.label, expected));
+        }
+        self.file.spec_for(game).map_err(exception)?;
         Ok(self.network.hold()?.fork())
     }
 }

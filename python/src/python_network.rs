@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::pyclass::{PyTraverseError, PyVisit};
 use std::sync::{Arc, Mutex, PoisonError};
 use vecaz::Error;
+use vecaz::game::Sizes;
 use vecaz::net::{IoShape, Network};
 
 /// What stands for the logit -inf of an action that the function excludes.
@@ -23,8 +24,24 @@ pub struct Outputs {
     pub values: Vec<f32>,
 }
 
+/// How the values of the players of a game belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Players {
+    /// There are two, and the value of one is minus that of the other.
+    Opponents,
+    /// Any others.
+    Others,
+}
+
+impl Players {
+    /// Those of a game of these sizes.
+    pub fn of(sizes: &Sizes) -> Self {
+        if sizes.num_players == 2 && sizes.zero_sum { Self::Opponents } else { Self::Others }
+    }
+}
+
 /// Calls `function` with `obs [rows, F]`, of which those from `leaves` on are padding. Checks what it returns, `(logits [rows, A],
-/// values [rows, P])`, or values `[rows]` of the player to move in games for two or one. Returns the rows of the leaves.
+/// values [rows, P])`, or values `[rows]` of the player to move in games for one or for two `Opponents`. Returns the rows of the leaves.
 ///
 /// # Errors
 /// The exception that the function raises; `ValueError` for other shapes, dtypes or numbers.
@@ -32,7 +49,7 @@ pub fn evaluate<'py>(
     function: &Bound<'py, PyAny>,
     obs: Bound<'py, PyArray2<f32>>,
     leaves: usize,
-    shape: IoShape,
+    (shape, players): (IoShape, Players),
 ) -> PyResult<Outputs> {
     let rows = obs.shape()[0];
     let found = function.call1((obs,))?;
@@ -42,7 +59,8 @@ pub fn evaluate<'py>(
     let IoShape { num_actions, num_players, .. } = shape;
     let mut logits: Vec<f32> = read("logits", &logits, Kind::Floats, &[&[rows, num_actions]])?;
     let shapes: [&[usize]; 2] = [&[rows, num_players], &[rows]];
-    let shapes = if num_players <= 2 { &shapes[..] } else { &shapes[..1] };
+    let has_one_value = num_players == 1 || players == Players::Opponents;
+    let shapes = if has_one_value { &shapes[..] } else { &shapes[..1] };
     let mut values: Vec<f32> = read("values", &values, Kind::Floats, shapes)?;
     if num_players == 2 && values.len() == rows {
         values = values.iter().flat_map(|&value| [value, -value]).collect();
@@ -116,13 +134,14 @@ impl SharedFunction {
 pub struct PythonNetwork {
     function: SharedFunction,
     shape: IoShape,
+    players: Players,
     raised: Raised,
 }
 
 impl PythonNetwork {
     /// `function` for a game of these sizes. What it raises is kept in `raised`.
-    pub fn new(function: SharedFunction, shape: IoShape, raised: Raised) -> Self {
-        Self { function, shape, raised }
+    pub fn new(function: SharedFunction, shape: IoShape, players: Players, raised: Raised) -> Self {
+        Self { function, shape, players, raised }
     }
 }
 
@@ -135,7 +154,7 @@ impl Network for PythonNetwork {
         let evaluated = Python::attach(|py| {
             let rows = obs.len() / self.shape.obs_len;
             let obs = PyArray1::from_slice(py, obs).reshape([rows, self.shape.obs_len])?;
-            evaluate(&self.function.bind(py)?, obs, rows, self.shape)
+            evaluate(&self.function.bind(py)?, obs, rows, (self.shape, self.players))
         });
         let out = evaluated.map_err(|raised| {
             let error = Error::Unsupported { what: "evaluate".into(), why: raised.to_string() };
@@ -148,6 +167,12 @@ impl Network for PythonNetwork {
     }
 
     fn fork(&self) -> Box<dyn Network> {
-        Box::new(Self { function: self.function.clone(), shape: self.shape, raised: self.raised.clone() })
+        let Self { function, shape, players, raised } = self;
+        Box::new(Self {
+            function: function.clone(),
+            shape: *shape,
+            players: *players,
+            raised: raised.clone(),
+        })
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::envs::State;
 use crate::errors::{exception, wrong};
-use crate::interrupt::interruptible;
+use crate::interrupt::interruptible_in;
 use crate::options::table;
-use crate::python_network::{Outputs, evaluate};
+use crate::python_network::{Outputs, Players, evaluate};
 use crate::trees::Trees;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
@@ -136,7 +136,7 @@ pub fn by_network(
     let mut trees = begin(py, game, state, arguments, network.as_ref(), 1)?;
     let (pool, stop) = (state.pool.clone(), Stop::default());
     trees.stop_by(&stop);
-    interruptible(py, &stop, || pool.install(|| trees.finish()))?.map_err(exception)?;
+    interruptible_in(&pool, py, &stop, || trees.finish())?.map_err(exception)?;
     end(py, game, state, trees)
 }
 
@@ -151,6 +151,7 @@ pub fn by_function(
     arguments: &SearchArguments,
 ) -> PyResult<SearchOutput> {
     let (py, shape, pool) = (function.py(), io_shape(game.as_ref()), state.pool.clone());
+    let players = Players::of(&game.sizes());
     if !function.is_callable() {
         return Err(wrong("evaluate", function.get_type().name()?, "a function, a vecaz.Network or None"));
     }
@@ -170,7 +171,7 @@ pub fn by_function(
             let rows = if arguments.pad { most } else { leaves };
             let obs = PyArray2::<f32>::zeros(py, [rows, shape.obs_len], false);
             trees.copy_observations(obs.readwrite().as_slice_mut()?);
-            outputs = evaluate(function, obs, leaves, shape)?;
+            outputs = evaluate(function, obs, leaves, (shape, players))?;
         }
     }
     end(py, game, state, trees)

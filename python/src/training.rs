@@ -1,7 +1,7 @@
 //! `vecaz.train`: a run, as `vecaz run` makes it, with a call for every epoch.
 
 use crate::errors::{Raised, exception};
-use crate::interrupt::interruptible;
+use crate::interrupt::interruptible_in;
 use crate::options::{assignments, registry};
 use crate::threads::{num_threads, pool};
 use pyo3::exceptions::PyRuntimeError;
@@ -43,15 +43,13 @@ pub fn train(
     let raised = Raised::default();
     let calls = Calls { function: on_epoch, stop: stop.clone(), raised: raised.clone() };
     let work = || {
-        pool.install(|| {
-            let mut progress = Progress::new(verbosity);
-            let mut run = start(&args, &registry, &progress, &|_| Ok(threads))?;
-            run.on_epoch(calls.into_call());
-            let ended = run.run_epochs(&mut progress, &stop);
-            outcome(&run, ended)
-        })
+        let mut progress = Progress::new(verbosity);
+        let mut run = start(&args, &registry, &progress, &|_| Ok(threads))?;
+        run.on_epoch(calls.into_call());
+        let ended = run.run_epochs(&mut progress, &stop);
+        outcome(&run, ended)
     };
-    let interrupted = interruptible(py, &stop, work);
+    let interrupted = interruptible_in(&pool, py, &stop, work);
     let raised = raised.take();
     let ended = interrupted?;
     raised.map_or(Ok(()), Err)?;

@@ -144,3 +144,17 @@ def test_gymnasium_refuses_what_makes_no_sense():
     envs.reset(seed=0)
     with pytest.raises(ValueError, match="action of environment 1: found 9"):
         envs.step([0, 9])
+
+
+@pytest.mark.parametrize("seat", [0, 1, "alternate"])
+def test_a_game_that_is_over_is_seen_from_the_seat(seat):
+    envs = VecazVectorEnv("tic_tac_toe", num_envs=8, seat=seat)
+    seen, ends = envs.reset(seed=3)[0], 0
+    rng = np.random.default_rng(1)
+    for _ in range(60):
+        actions = [rng.choice(np.flatnonzero(mask)) if mask.any() else 0 for mask in seen["action_mask"]]
+        seen, _, over, _, _ = envs.step(np.array(actions))
+        ends += over.sum()
+        for row, player in enumerate(envs.seats()):
+            assert (seen["observation"][row] == envs.envs.observe(int(player))[row]).all()
+    assert ends > 20

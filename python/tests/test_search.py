@@ -202,5 +202,11 @@ def test_wrong_evaluators_are_named():
     envs = vecaz.make("hex", num_envs=2, size=5)
     with pytest.raises(ValueError, match="evaluate: found int, expected a function, a vecaz.Network or None"):
         vecaz.search(envs, 5)
-    with pytest.raises(ValueError, match="network for hex"):
+    with pytest.raises(ValueError, match="the network's game"):
         vecaz.search(envs, vecaz.Network())
+    with pytest.raises(ValueError, match="the network's game"):
+        vecaz.search(vecaz.make("connect_four", num_envs=2, connect=5), vecaz.Network())
+    ramsey = vecaz.make("clique", num_envs=2, mode="ramsey")
+    with pytest.raises(ValueError, match="values: "):
+        vecaz.search(ramsey, lambda obs: (np.zeros((len(obs), 15)), np.zeros(len(obs))), simulations=8)
+    vecaz.search(ramsey, lambda obs: (np.zeros((len(obs), 15)), np.zeros((len(obs), 2))), simulations=8)

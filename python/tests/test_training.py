@@ -123,3 +123,18 @@ def test_a_damaged_line_of_metrics_is_named(tmp_path):
         vecaz.load_metrics(tmp_path)
     (tmp_path / "metrics.jsonl").write_text('{"epoch": 1}\n{"epoch": 2, "losses": {"heads": {"own": 3}}}\n')
     assert vecaz.load_metrics(tmp_path) == {"epoch": [1, 2], "losses.heads.own": [None, 3]}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_call_may_search_and_train(tmp_path, threads):
+    """The call is made in a thread of the run's own pool, which has no other one with one thread."""
+    settings = {**SMALL, "run": {"epochs": 1, "threads": threads}}
+    found = []
+
+    def call(metrics):
+        envs = vecaz.make("tic_tac_toe", num_envs=2, threads=threads)
+        found.append(vecaz.search(envs, None, simulations=8).visits.sum())
+        found.append(vecaz.train(settings, out=tmp_path / "inner").epochs)
+
+    vecaz.train(settings, call, out=tmp_path / "outer")
+    assert found[0] > 0 and found[1] == 1

@@ -11,7 +11,7 @@ Path = Union[str, os.PathLike[str]]
 Action = Union[int, str]
 """An action by its number or its name."""
 Evaluate = Callable[[npt.NDArray[np.float32]], tuple[Any, Any]]
-"""Observations `[M, F]` -> logits `[M, A]` and values `[M, P]`, or `[M]` of the player to move in games for one or two."""
+"""Observations `[M, F]` -> logits `[M, A]` and values `[M, P]`, or `[M]` of the player to move in games for one or for two opponents."""
 
 class Envs:
     """N environments of one game, stepped together. Made by `vecaz.make`.

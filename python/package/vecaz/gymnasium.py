@@ -143,8 +143,13 @@ class VecazVectorEnv(VectorEnv):
 
     def _observation(self) -> dict[str, Any]:
         """Copies, since Gymnasium's wrappers keep what they get."""
-        obs, mask = self.envs.observe(), self.envs.legal_actions()
-        return {"observation": obs.copy(), "action_mask": mask.astype(np.int8)}
+        obs, mask = self.envs.observe().copy(), self.envs.legal_actions().astype(np.int8)
+        # Where a game is over nobody is to move, and the seat's own view is asked for.
+        over, seats = self.envs.players < 0, self.seats()
+        for seat in np.unique(seats[over]):
+            rows = over & (seats == seat)
+            obs[rows] = self.envs.observe(int(seat))[rows]
+        return {"observation": obs, "action_mask": mask}
 
     def render(self) -> Optional[tuple[str, ...]]:
         """The positions as text, in the render mode `"ansi"`."""
