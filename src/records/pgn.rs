@@ -145,13 +145,25 @@ pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
     let mut rest = text.trim_start();
     let mut fen = None;
     while let Some(tag) = rest.strip_prefix('[') {
-        let (tag, after) = tag.split_once(']').ok_or_else(|| wrong("a tag without its end".into()))?;
+        // Values are quoted and may have brackets.
+        let mut is_quoted = false;
+        let mut last = ' ';
+        let end = tag.find(|c| {
+            is_quoted ^= c == '"' && last != '\\';
+            last = c;
+            c == ']' && !is_quoted
+        });
+        let (tag, after) = tag.split_at(end.ok_or_else(|| wrong("a tag without its end".into()))?);
+        let after = &after[1..];
         rest = after.trim_start();
         let Some((name, value)) = tag.split_once(char::is_whitespace) else { continue };
         let value = value.trim().trim_matches('"');
         match name {
             "FEN" => fen = Some(value.to_string()),
-            "Variant" if !["chess", "standard", ""].contains(&value.to_ascii_lowercase().as_str()) => {
+            "Variant"
+                if !["chess", "standard", "from position", ""]
+                    .contains(&value.to_ascii_lowercase().as_str()) =>
+            {
                 return Err(wrong(format!("its variant is {value}, expected standard chess")));
             }
             _ => {}
@@ -168,9 +180,15 @@ pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
         let name = word.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches('.');
         // What begins with a digit is castling with zeros, or a number alone.
         let name = if word.starts_with("0-0") { word.as_str() } else { name };
-        if !name.is_empty() {
-            play.step_text(name)?;
+        // Marks may stand apart from their move.
+        if name.is_empty() || name.chars().all(|c| "!?".contains(c)) || name == "e.p." {
+            continue;
         }
+        if play.turn() == Turn::Over {
+            let plies = play.actions().len();
+            return Err(wrong(format!("the game is over by the rules after ply {plies}, before {name}")));
+        }
+        play.step_text(name)?;
     }
     Ok(play)
 }
@@ -263,6 +281,12 @@ mod tests {
         let play = read(text, &Registry::built_in()).expect("a game");
         assert_eq!(play.names(), ["e2e4", "e7e5", "f1c4", "b8c6", "d1h5", "g8f6", "h5f7"]);
         assert_eq!(play.turn(), Turn::Over);
+        let marks =
+            "[Event \"a [rated] \\\"x\\\" game\"]\n[Variant \"From Position\"]\n\n1. e4 ! e5 ?! 2. Nf3";
+        assert_eq!(read(marks, &Registry::built_in()).expect("a game").actions().len(), 3);
+        let repeated = "1. Nf3 Nf6 2. Ng1 Ng8 3. Nf3 Nf6 4. Ng1 Ng8 5. e4";
+        let error = read(repeated, &Registry::built_in()).err().expect("a third time").to_string();
+        assert!(error.contains("the game is over by the rules after ply 8, before e4"), "{error}");
         let castled =
             read("1. Nf3 Nf6 2. g3 g6 3. Bg2 Bg7 4. 0-0 O-O", &Registry::built_in()).expect("a game");
         assert_eq!(castled.names()[6..], ["e1g1", "e8g8"]);

@@ -60,6 +60,16 @@ fn match_charts(records: &[EpochRecord]) -> Vec<ChartSpec> {
     let mut opponents: Vec<Option<Opponent>> = matches.map(|s| opponent_of(&s)).collect();
     opponents.dedup();
     let climbs = opponents.len() > 1;
+    if strengths().any(|s| s.mean_score.is_some()) {
+        return vec![ChartSpec::new(
+            "Mean score",
+            "The mean score of a game: higher is better.",
+            vec![(
+                "score",
+                Box::new(|r: &EpochRecord| r.strength.and_then(|s| s.mean_score).map(|score| score.mean)),
+            )],
+        )];
+    }
     let ladder = ChartSpec::new(
         "Opponents beaten",
         "Opponents beaten clearly, of which each is stronger than the one before (random play, rollouts:100, rollouts:800, then own \
