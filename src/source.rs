@@ -2,7 +2,7 @@
 
 use crate::backend::AnyGame;
 use crate::config::keys::Section;
-use crate::config::{Config, Layers, NetConfig};
+use crate::config::{Algorithm, Config, Layers, NetConfig};
 use crate::engine::{Engine, Settings};
 use crate::error::{Error, Result};
 use crate::net::{NetSpec, Network};
@@ -13,7 +13,7 @@ use crate::run::folder::{expect_run, is_run, is_unstarted};
 use crate::run::manifest::Manifest;
 use crate::run::network::{check_machine, f32_network, make_network};
 use crate::run::{BEST, CONFIG, FINAL, OPPONENTS};
-use crate::weights::NetFile;
+use crate::weights::{EvaluatedPositions, NetFile};
 use crate::words::count;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -131,6 +131,11 @@ impl Source {
                 "{own}, which the network plays; `vecaz run --game {got} --minutes 10` trains one of another game"
             );
             return Err(layers.locate(Error::config("game.name", got, expected)));
+        }
+        let is_of_decisions = self.file.header.evaluates == EvaluatedPositions::Decisions;
+        if is_of_decisions && config.search.algorithm == Algorithm::Afterstate {
+            let expected = "puct or gumbel for a network of decisions";
+            return Err(layers.locate(Error::config("search.algorithm", Algorithm::Afterstate, expected)));
         }
         if let Some((key, got, made)) = other_size(&config.net, &self.config.net) {
             let expected = format!(

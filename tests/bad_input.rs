@@ -147,7 +147,7 @@ fn what_decisions_on_whole_turns_lack_is_refused() {
             "eval.turns (--set): got 2, expected 1, or eval.algorithm = \"afterstate\"",
         ),
         (
-            vec!["--game", "chess", "--set", "eval.algorithm=afterstate", "--set", "eval.turns=2"],
+            vec!["--game", "chess", "--set", "search.algorithm=afterstate", "--set", "eval.turns=2"],
             "eval.turns (--set): got 2, expected 1 in a game with rules about repeated positions",
         ),
         (
@@ -156,7 +156,7 @@ fn what_decisions_on_whole_turns_lack_is_refused() {
         ),
         (
             vec!["--game", "blob", "--set", "eval.algorithm=afterstate"],
-            "eval.algorithm (--set): got afterstate, expected puct or gumbel in a game with hidden information",
+            "eval.algorithm (--set): got afterstate, expected puct or gumbel, or search.algorithm = \"afterstate\"",
         ),
     ];
     if cfg!(feature = "cuda") {

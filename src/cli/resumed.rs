@@ -4,6 +4,7 @@ use crate::config::keys::{Section, toml_text};
 use crate::config::{Config, IsaChoice, NetConfig};
 use crate::error::{Error, Result};
 use crate::registry::Registry;
+use crate::weights::EvaluatedPositions;
 
 /// Refuses to resume a run with another game, network, optimiser, seed, or other sizes of its arrays. The error names the key, why it is
 /// fixed, and which keys can be changed.
@@ -17,7 +18,7 @@ pub fn check_same_run(registry: &Registry, saved: &Config, config: &Config) -> R
     let changed = is.iter().zip(&was).find(|((_, got, _), (_, expected, _))| got != expected);
     let Some(((key, got, reason), (_, expected, _))) = changed else { return Ok(()) };
     let expected = format!(
-        "{expected}, that of the resumed run: {reason}. Fixed are game, net (without net.device and net.isa), train.optimizer, run.start, run.seed, \
+        "{expected}, that of the resumed run: {reason}. Fixed are game, net (without net.device and net.isa), train.optimizer, run.start, run.seed, whether search.algorithm is afterstate, \
          selfplay.games and replay.capacity; all others can be changed, and `vecaz run --out` begins another run"
     );
     Err(Error::config(key, got, expected))
@@ -37,6 +38,15 @@ fn fixed_keys(registry: &Registry, config: &Config) -> Result<Vec<(String, Strin
             "train.optimizer",
             toml_text(&config.train.optimizer),
             "the checkpoint has the state of that optimiser",
+        ),
+        (
+            "search.algorithm",
+            match EvaluatedPositions::of(config.search.algorithm) {
+                EvaluatedPositions::Afterstates => "afterstate",
+                EvaluatedPositions::Decisions => "puct or gumbel",
+            }
+            .to_string(),
+            "the network and the samples are of the positions that it evaluates",
         ),
         ("run.start", toml_text(&config.run.start), "the run's first weights came from that file"),
         ("run.seed", config.run.seed.to_string(), "the games in progress were drawn from it"),

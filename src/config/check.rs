@@ -136,16 +136,22 @@ impl Config {
             return Err(Error::config("eval.turns", self.eval.turns, expected));
         }
         let plays = self.search.algorithm == Algorithm::Afterstate;
-        let key = if plays { "search.algorithm" } else { "eval.algorithm" };
-        if !plays && self.eval_algorithm() != Algorithm::Afterstate {
-            return Ok(());
+        if !plays {
+            // Networks of decisions know no positions after a turn.
+            let expected = "puct or gumbel, or search.algorithm = \"afterstate\", by which the network learns such positions";
+            return match self.eval_algorithm() {
+                Algorithm::Afterstate => {
+                    Err(Error::config("eval.algorithm", Algorithm::Afterstate, expected))
+                }
+                Algorithm::Puct | Algorithm::Gumbel => Ok(()),
+            };
         }
         if !(self.run.device.is_cpu() && self.network_devices().is_cpu()) {
             let expected = "puct or gumbel on a GPU, or the CPU as run.device and net.device";
-            return Err(Error::config(key, Algorithm::Afterstate, expected));
+            return Err(Error::config("search.algorithm", Algorithm::Afterstate, expected));
         }
         let share = self.selfplay.playout_cap_prob;
-        match plays && share > 0.0 {
+        match share > 0.0 {
             true => Err(Error::config(
                 "selfplay.playout_cap_prob",
                 share,
