@@ -165,6 +165,9 @@ pub fn execute(args: BenchScalingArgs, registry: &Registry) -> Result<()> {
     };
     check(&args, registry, &subjects)?;
     let mut rows: Vec<ScalingRow> = Vec::new();
+    // Each row is compared with the smallest.
+    let mut sizes = args.games.clone();
+    sizes.sort_unstable();
     let mut printer = if quiet { None } else { Some(Printer::start(width())?) };
     for &subject in &subjects {
         for &threads in &args.threads {
@@ -172,7 +175,7 @@ pub fn execute(args: BenchScalingArgs, registry: &Registry) -> Result<()> {
                 for &root_cache in &args.root_cache {
                     let threads = if threads == 0 { cores } else { threads as usize };
                     let first = rows.len();
-                    for &games in &args.games {
+                    for &games in &sizes {
                         let config = configure(&args, registry, subject, leaves, root_cache, games)?;
                         let mut row = measure(
                             &config,

@@ -77,7 +77,10 @@ pub fn execute(args: &CompletionsArgs, command: Command, registry: &Registry) ->
         None => man_pages(command)?,
     };
     match &args.out {
-        Some(folder) => files.iter().try_for_each(|(file, text)| write_atomic(folder.join(file), text)),
+        Some(folder) => {
+            std::fs::create_dir_all(folder).map_err(|e| Error::io("creating", folder, e))?;
+            files.iter().try_for_each(|(file, text)| write_atomic(folder.join(file), text))
+        }
         None => files.first().map_or(Ok(()), |(_, text)| print_data(&String::from_utf8_lossy(text))),
     }
 }

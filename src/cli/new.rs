@@ -99,11 +99,28 @@ pub fn execute(args: &NewArgs, registry: &Registry) -> Result<()> {
     ))
 }
 
+/// Names of crates that the project uses, of crates of Rust, and of folders of cargo.
+const TAKEN: [&str; 13] = [
+    "vecaz",
+    "test",
+    "core",
+    "std",
+    "alloc",
+    "game",
+    "serde",
+    "toml",
+    "bytemuck",
+    "build",
+    "deps",
+    "examples",
+    "incremental",
+];
+
 /// Refuses names that a crate cannot have, and those of other games.
 fn check_name(name: &str, registry: &Registry) -> Result<()> {
     let is_word = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if !is_word || ["vecaz", "test", "core", "std", "alloc", "game"].contains(&name) || is_keyword(name) {
+    if !is_word || TAKEN.contains(&name) || is_keyword(name) {
         let expected =
             "the name of a crate: lower-case letters, digits and _, a letter first, no word of Rust";
         return Err(Error::config("the name", name, expected));

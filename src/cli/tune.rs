@@ -125,6 +125,11 @@ pub fn execute(args: TuneArgs, registry: &Registry, stop: &Stop) -> Result<()> {
     let tuning = Tuning::new(&axes, start.clone(), &mut meter);
     let tried = if args.exhaustive { tuning.exhaust()? } else { tuning.climb()? };
     let best = &tried[0];
+    if best.rate() == 0.0 {
+        let sized = sized(&with_values(&config, &Tuning::values(&axes, &start)), &game.sizes())?;
+        MemoryPlan::new(&sized, game.as_ref())?.check(&sized)?;
+        return Err(Error::unsupported("tuning", "no combination could be measured in the time"));
+    }
     let own = tried.iter().find(|tried| tried.at == start).map_or(0.0, Tried::rate);
     let values = Tuning::values(&axes, &best.at);
     let mut found = with_values(&config, &values);
@@ -224,7 +229,8 @@ impl SelfPlayMeter<'_> {
             Err(Error::Memory { .. }) => return Ok(Err("memory")),
             checked => checked?,
         }
-        let simulations = values[1..4].iter().product::<u64>() as f64;
+        let d = if self.game.sizes().hidden_information { config.search.determinisations } else { 1 };
+        let simulations = values[1..4].iter().product::<u64>() as f64 * f64::from(d);
         if self.fastest > 0.0 && simulations > POLL_SECONDS * self.fastest {
             return Ok(Err("long polls"));
         }

@@ -23,11 +23,14 @@ pub struct MatchPlan<'a> {
 }
 
 impl MatchPlan<'_> {
-    /// The plan for `game`: in a game for one player, and for a test, the number of games is rounded up to whole pairs.
+    /// The plan for `game`: for a test, and but for two players, the number of games is rounded up to whole groups, so that all seats have
+    /// as many.
     #[must_use]
     pub fn for_game(self, game: &dyn ErasedRules) -> Self {
         match (game.sizes().num_players, self.sprt) {
-            (1, _) | (_, Some(_)) => Self { games: self.games.next_multiple_of(group_size(game)), ..self },
+            (1 | 3.., _) | (_, Some(_)) => {
+                Self { games: self.games.next_multiple_of(group_size(game)), ..self }
+            }
             _ => self,
         }
     }
