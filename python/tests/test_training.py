@@ -105,7 +105,7 @@ def test_files_and_names_are_configurations(tmp_path, monkeypatch):
         (lambda: vecaz.train({"selfplay.games": None}), ValueError, "selfplay.games: found NoneType, expected a bool"),
         (lambda: vecaz.train("none"), ValueError, "none.*the path of a TOML file, or one of"),
         (lambda: vecaz.train("none.toml"), FileNotFoundError, "none.toml"),
-        (lambda: vecaz.train(resume="none"), ValueError, "none"),
+        (lambda: vecaz.train(resume="none"), FileNotFoundError, "none"),
         (lambda: vecaz.train(resume="a", out="b"), ValueError, "out: found a folder, expected none with resume"),
         (lambda: vecaz.load_metrics("none"), FileNotFoundError, "none"),
     ],
