@@ -116,7 +116,7 @@ fn networks_are_evaluated_exported_and_played() {
 fn one_player_is_measured_by_mean_scores() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path();
-    stdout(path, &format!("run --game pig --epochs 3 --out pig {SHORT}"));
+    stdout(path, &format!("run --game pig --epochs 3 --out pig {SHORT} --set eval.opponent=random"));
     let metrics = std::fs::read_to_string(path.join("pig/metrics.jsonl")).expect("metrics");
     let last: serde_json::Value =
         serde_json::from_str(metrics.lines().last().expect("an epoch")).expect("JSON");
