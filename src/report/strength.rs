@@ -84,10 +84,10 @@ impl Strength {
     /// True if the rank of `before`, which was measured earlier in a run, can be compared with this one: both on solved positions, by mean
     /// scores, on the ladder, which is never climbed down, or against the same opponent.
     pub fn is_comparable_to(&self, before: &Self) -> bool {
-        let way = |of: &Self| (of.search_outcome_error.is_some(), of.mean_score.is_some());
-        let is_rank_of_match = way(self) == (false, false);
+        let kind = |of: &Self| (of.search_outcome_error.is_some(), of.mean_score.is_some());
+        let is_rank_of_match = kind(self) == (false, false);
         let (Some(is), Some(was), true) = (self.rung, before.rung, is_rank_of_match) else {
-            return way(self) == way(before);
+            return kind(self) == kind(before);
         };
         // The ladder begins with random play.
         let was_on_ladder = was.number > 0 || was.opponent == Opponent::Random;

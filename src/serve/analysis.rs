@@ -191,8 +191,8 @@ struct StreamRequest {
 impl StreamRequest {
     fn read(site: &Site, seated: &Seated, call: &Call) -> Served<Self> {
         let strength = Strength::checked(call.number("simulations")?, call.number("seconds")?)?;
-        let (least, most) = (*INTERVAL.start(), *INTERVAL.end());
-        let interval = call.number("interval")?.unwrap_or(DEFAULT_INTERVAL).clamp(least, most);
+        let (min, max) = (*INTERVAL.start(), *INTERVAL.end());
+        let interval = call.number("interval")?.unwrap_or(DEFAULT_INTERVAL).clamp(min, max);
         let (claim, ply, moves) = (call.claim()?, call.number("ply")?, call.number("moves")?);
         let table = seated.lock();
         let subject = Subject::new(site, (&seated.id, &table), claim, ply, call.query("network"))?;

@@ -325,7 +325,7 @@ impl Catalogue {
 }
 
 impl NetworkInfo {
-    /// The place of the network that `run` does not have yet.
+    /// The entry of a run without a network.
     fn to_come(run: &ServedRun, id: String) -> Self {
         Self {
             id,

@@ -11,7 +11,7 @@ mod run_folder; // a run's metrics and stored games
 mod catalogue; // games, networks, runs
 mod seat; // who plays, how strong
 mod table; // one game with its seats
-mod tables; // all tables, and the news of them
+mod tables; // all tables, and the events about them
 mod engines; // the engines of the tables
 mod clusters; // runs with workers on other machines
 mod site; // everything that a server has

@@ -168,10 +168,10 @@ fn branch_of(site: &Site, branch: &Branch) -> Served<Origin> {
     if table.has_secrets() {
         return Err(Refusal::forbidden("a game with hidden hands has branches when it is over"));
     }
-    let most = table.playthrough().actions().len();
-    let plies = branch.ply.unwrap_or(most);
-    if plies > most {
-        return Err(Refusal::bad(format!("ply: got {plies}, expected a whole number from 0 to {most}")));
+    let played = table.playthrough().actions().len();
+    let plies = branch.ply.unwrap_or(played);
+    if plies > played {
+        return Err(Refusal::bad(format!("ply: got {plies}, expected a whole number from 0 to {played}")));
     }
     let renewed = |seat: &Seat| match seat {
         Seat::Human { .. } => Ok(Seat::Human { key: secret(KEY_BYTES)? }),

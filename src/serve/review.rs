@@ -59,9 +59,8 @@ impl Review {
     fn read(site: &Site, seated: &Seated, call: &Call) -> Served<Self> {
         let simulations = call.number("simulations")?.unwrap_or(DEFAULT_SIMULATIONS);
         if !SIMULATIONS.contains(&simulations) {
-            let (least, most) = (SIMULATIONS.start(), SIMULATIONS.end());
-            let what =
-                format!("simulations: got {simulations}, expected a whole number from {least} to {most}");
+            let (min, max) = (SIMULATIONS.start(), SIMULATIONS.end());
+            let what = format!("simulations: got {simulations}, expected a whole number from {min} to {max}");
             return Err(Refusal::bad(what));
         }
         let table = seated.lock();
@@ -82,10 +81,10 @@ impl Review {
         let turns = self.play.turns();
         let decisions: Vec<usize> =
             (0..turns.len()).filter(|&ply| matches!(turns[ply], Turn::Player(_))).collect();
-        let most = (SIMULATIONS_AT_ONCE / self.simulations as usize).clamp(1, POSITIONS);
+        let max_at_once = (SIMULATIONS_AT_ONCE / self.simulations as usize).clamp(1, POSITIONS);
         let mut settings = parts.settings;
         settings.params.simulations = self.simulations;
-        let at_once = most.min(decisions.len()).max(1);
+        let at_once = max_at_once.min(decisions.len()).max(1);
         check_search(self.game.as_ref(), settings, at_once)?;
         let mut batch = PositionBatch::new(self.game.as_ref(), parts.network.as_ref(), settings, at_once)?;
         batch.stop_by(&feed.stop);

@@ -93,10 +93,8 @@ impl Strength {
             )));
         }
         if let Some(got) = seconds.filter(|seconds| !SECONDS.contains(seconds)) {
-            let (least, most) = (SECONDS.start(), SECONDS.end());
-            return Err(Refusal::bad(format!(
-                "seconds: got {got}, expected a number from {least} to {most}"
-            )));
+            let (min, max) = (SECONDS.start(), SECONDS.end());
+            return Err(Refusal::bad(format!("seconds: got {got}, expected a number from {min} to {max}")));
         }
         Ok(Self { simulations, seconds })
     }

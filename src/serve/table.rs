@@ -239,9 +239,11 @@ impl Table {
     /// 400 for more plies than there are; 403 in a game with hidden information.
     pub fn go_to(&mut self, plies: usize) -> Served<()> {
         self.refuse_hidden("going to a ply")?;
-        let most = self.play.actions().len();
-        if plies > most {
-            return Err(Refusal::bad(format!("ply: got {plies}, expected a whole number from 0 to {most}")));
+        let played = self.play.actions().len();
+        if plies > played {
+            return Err(Refusal::bad(format!(
+                "ply: got {plies}, expected a whole number from 0 to {played}"
+            )));
         }
         self.set(self.play.after(plies));
         Ok(())

@@ -59,10 +59,10 @@ fn analyses_started_and_stopped_leave_nothing_behind() {
         assert_eq!((name.as_str(), &found["end"]), ("analysis", &Value::Null));
     };
     start();
-    settle(&server);
+    wait_until_idle(&server);
     let before = used(&server);
     (0..50).for_each(|_| start());
-    settle(&server);
+    wait_until_idle(&server);
     let after = used(&server);
     assert!(after.0 <= before.0 + 2, "threads: {} before, {} after", before.0, after.0);
     assert!(after.1 <= before.1 + 2, "files: {} before, {} after", before.1, after.1);
@@ -74,7 +74,7 @@ fn analyses_started_and_stopped_leave_nothing_behind() {
 }
 
 /// Waits until no search uses the processor.
-fn settle(server: &Server) {
+fn wait_until_idle(server: &Server) {
     let start = Instant::now();
     loop {
         let before = ticks(server);

@@ -246,8 +246,8 @@ impl Gtp {
     fn handicap(&mut self, dialogue: &mut Dialogue, command: &str, arguments: &[&str]) -> Answer {
         let [stones] = arguments else { return syntax_error() };
         let stones: usize = stones.parse().map_err(|_| "syntax error".to_string())?;
-        let most = self.board.most_handicap();
-        let stones = if command == "place_free_handicap" && stones >= 2 { stones.min(most) } else { stones };
+        let max = self.board.most_handicap();
+        let stones = if command == "place_free_handicap" && stones >= 2 { stones.min(max) } else { stones };
         let points = self.board.handicap(stones).ok_or("invalid number of stones")?;
         self.place(dialogue, &points)?;
         Ok(points.iter().map(|&point| self.board.point(point)).collect::<Vec<_>>().join(" "))

@@ -92,8 +92,8 @@ impl NBoard {
     fn goal(&self, dialogue: &Dialogue) -> Goal {
         let own = dialogue.own_goal();
         let simulations = match (self.simulations, dialogue.pace.most_simulations) {
-            (Some(depth), Some(most)) => Some(depth.min(most)),
-            (depth, most) => depth.or(most).or(own.simulations),
+            (Some(depth), Some(max)) => Some(depth.min(max)),
+            (depth, max) => depth.or(max).or(own.simulations),
         };
         Goal { simulations, interval: Some(INTERVAL), ..own }
     }

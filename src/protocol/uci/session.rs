@@ -92,7 +92,7 @@ impl Uci {
             words[..at].iter().skip_while(|&&word| word == "name").copied().collect::<Vec<_>>().join(" ");
         let value = words.get(at + 1).copied().unwrap_or_default();
         let number =
-            |least: usize, most: usize| value.parse().ok().filter(|number| (least..=most).contains(number));
+            |min: usize, max: usize| value.parse().ok().filter(|number| (min..=max).contains(number));
         let is_set = match name.to_lowercase().as_str() {
             "hash" => number(MIN_HASH, MAX_HASH).map(|mib| {
                 dialogue.settings.memory_mib = mib;
