@@ -75,12 +75,12 @@ pub fn measure(
     let metrics = selfplay.take_metrics();
     let offloaded = selfplay.timed_poll()?;
     let leaves = plan.params.leaves as usize;
-    let d = if game.sizes().hidden_information { config.search.determinisations as usize } else { 1 };
-    let most = rows * d * leaves;
+    let d = game.sizes().determinisations(config.search.determinisations) as usize;
+    let rows_per_pass = rows * d * leaves;
     let parts = match selfplay.profile_last_passes(PROFILED_PASSES)? {
-        Some(parts) => Breakdown::of_passes(parts, most),
+        Some(parts) => Breakdown::of_passes(parts, rows_per_pass),
         None => {
-            let forward = forward_rate(network.as_ref(), most.div_ceil(threads), threads)?;
+            let forward = forward_rate(network.as_ref(), rows_per_pass.div_ceil(threads), threads)?;
             let seconds = [metrics.select, metrics.forward, metrics.expand, metrics.backup];
             Breakdown::of_threads(forward, seconds.map(|s| s / wall / threads as f64), offloaded)
         }

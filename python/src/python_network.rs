@@ -36,7 +36,7 @@ pub enum Players {
 impl Players {
     /// Those of a game of these sizes.
     pub fn of(sizes: &Sizes) -> Self {
-        if sizes.num_players == 2 && sizes.zero_sum { Self::Opponents } else { Self::Others }
+        if sizes.is_zero_sum_pair() { Self::Opponents } else { Self::Others }
     }
 }
 

@@ -157,7 +157,7 @@ pub fn by_function(
     }
     let mut trees = begin(py, game, state, arguments, &UniformNet(shape), ENVS_PER_THREAD)?;
     let shards = trees.num_shards();
-    let most =
+    let max_rows =
         state.envs.len() * arguments.settings.determinisations * arguments.settings.leaves.max(1) as usize;
     let (mut outputs, mut is_first) = (Outputs::default(), true);
     loop {
@@ -168,7 +168,7 @@ pub fn by_function(
         is_first = false;
         py.check_signals()?;
         if leaves > 0 {
-            let rows = if arguments.pad { most } else { leaves };
+            let rows = if arguments.pad { max_rows } else { leaves };
             let obs = PyArray2::<f32>::zeros(py, [rows, shape.obs_len], false);
             trees.copy_observations(obs.readwrite().as_slice_mut()?);
             outputs = evaluate(function, obs, leaves, (shape, players))?;

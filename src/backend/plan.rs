@@ -93,7 +93,7 @@ impl BackendPlan {
             nodes: self.nodes,
             edges: sizes.tree_edges(),
             players: sizes.num_players,
-            zero_sum_pair: sizes.num_players == 2 && sizes.zero_sum,
+            zero_sum_pair: sizes.is_zero_sum_pair(),
         }
     }
 }

@@ -229,7 +229,7 @@ impl SelfPlayMeter<'_> {
             Err(Error::Memory { .. }) => return Ok(Err("memory")),
             checked => checked?,
         }
-        let d = if self.game.sizes().hidden_information { config.search.determinisations } else { 1 };
+        let d = self.game.sizes().determinisations(config.search.determinisations);
         let simulations = values[1..4].iter().product::<u64>() as f64 * f64::from(d);
         if self.fastest > 0.0 && simulations > POLL_SECONDS * self.fastest {
             return Ok(Err("long polls"));

@@ -239,7 +239,7 @@ impl Shard {
     /// True where a backend that begins again at the same roots knows the value sum of the player to move alone.
     fn loses_values(&self) -> bool {
         let sizes = self.game.sizes();
-        !self.is_by_turns() && sizes.num_players > 1 && !(sizes.num_players == 2 && sizes.zero_sum)
+        !self.is_by_turns() && sizes.num_players > 1 && !sizes.is_zero_sum_pair()
     }
 
     /// Begins `simulations` more simulations in every tree.

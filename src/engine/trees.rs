@@ -230,8 +230,9 @@ impl Trees {
 /// The best action of sequential halving that may have been stopped: of the actions with at least half of the most visits, that of the
 /// highest improved policy.
 fn best_of_well_visited(summary: &RootSummary) -> usize {
-    let most = summary.visits.iter().copied().max().unwrap_or(0);
+    let max_visits = summary.visits.iter().copied().max().unwrap_or(0);
     let policy = summary.policy.iter().zip(&summary.visits);
-    let policy: Vec<f32> = policy.map(|(&p, &visits)| if 2 * visits >= most { p } else { -1.0 }).collect();
+    let policy: Vec<f32> =
+        policy.map(|(&p, &visits)| if 2 * visits >= max_visits { p } else { -1.0 }).collect();
     crate::search::root::argmax(&policy)
 }

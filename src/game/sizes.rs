@@ -76,6 +76,16 @@ impl Default for Sizes {
 }
 
 impl Sizes {
+    /// True for two players of whom one wins what the other loses, so that one value says both.
+    pub fn is_zero_sum_pair(&self) -> bool {
+        self.num_players == 2 && self.zero_sum
+    }
+
+    /// D: the deals of one position that are searched if `wanted` are asked for: 1 where nothing is hidden.
+    pub fn determinisations(&self, wanted: u32) -> u32 {
+        if self.hidden_information { wanted } else { 1 }
+    }
+
     /// The most actions or outcomes that [`super::Game::legal`] lists.
     pub fn num_edges(&self) -> usize {
         self.max_legal.max(self.num_chance)

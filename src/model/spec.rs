@@ -106,7 +106,7 @@ impl NetSpec {
             obs: sizes.obs,
             num_actions: sizes.num_actions,
             num_players: sizes.num_players,
-            zero_sum_pair: sizes.num_players == 2 && sizes.zero_sum,
+            zero_sum_pair: sizes.is_zero_sum_pair(),
             point_actions: sizes.point_actions.filter(|_| has_points(net)),
             ..Self::on_one_element(net)
         }

@@ -53,7 +53,7 @@ impl PlayPlan {
         Self {
             seed: config.run.seed,
             simulations: search.simulations,
-            determinisations: if sizes.hidden_information { search.determinisations as usize } else { 1 },
+            determinisations: sizes.determinisations(search.determinisations) as usize,
             opening_plies: selfplay.opening_plies,
             opening_none: selfplay.opening_none,
             temperature_plies: selfplay.temperature_plies,

@@ -74,7 +74,7 @@ fn sample_seconds(config: &Config, sizes: &Sizes) -> Result<f64> {
     let fast = f64::from(selfplay.playout_cap_prob);
     let simulations =
         f64::from(config.search.simulations) + fast / (1.0 - fast) * f64::from(selfplay.fast_simulations);
-    let determinisations = if sizes.hidden_information { config.search.determinisations } else { 1 };
+    let determinisations = sizes.determinisations(config.search.determinisations);
     let forward = match config.net.precision {
         Precision::F32 | Precision::Tf32 => F32_MULTIPLY_ADD,
         Precision::Bf16 | Precision::F16 | Precision::Int8 => MULTIPLY_ADD,

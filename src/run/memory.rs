@@ -56,7 +56,7 @@ impl MemoryPlan {
     /// Those of [`crate::model::Model::new`].
     pub fn new(config: &Config, game: &dyn AnyGame) -> Result<Self> {
         let sizes = game.sizes();
-        let d = if sizes.hidden_information { config.search.determinisations as usize } else { 1 };
+        let d = sizes.determinisations(config.search.determinisations) as usize;
         let rows = config.selfplay.games * d; // at most 2^32, by the configuration's ranges
         let plan = backend_plan(config, &sizes, rows);
         let row = if config.run.device.is_cpu() { plan.row_bytes(&sizes, game.state_size()) } else { 0 };

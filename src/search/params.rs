@@ -61,8 +61,7 @@ impl SearchParams {
     /// The parameters of a configuration for a game of these sizes. The solver is on where the configuration sets it and the game
     /// allows it.
     pub fn new(config: &SearchConfig, sizes: &Sizes) -> Self {
-        let solvable =
-            sizes.num_players == 2 && sizes.zero_sum && sizes.num_chance == 0 && !sizes.hidden_information;
+        let solvable = sizes.is_zero_sum_pair() && sizes.num_chance == 0 && !sizes.hidden_information;
         Self {
             algorithm: config.algorithm,
             simulations: config.simulations,

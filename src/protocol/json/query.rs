@@ -143,7 +143,7 @@ impl Query {
         let turns = turns.into_iter().filter_map(wanted).collect::<Result<_, _>>()?;
         let wishes = wishes(id, fields)?;
         let sizes = dialogue.position.game().sizes();
-        if wishes.viewpoint != Viewpoint::ToMove && !(sizes.num_players == 2 && sizes.zero_sum) {
+        if wishes.viewpoint != Viewpoint::ToMove && !sizes.is_zero_sum_pair() {
             let expected = "reportAnalysisWinratesAs SIDETOMOVE in a game other than of two opponents; values has all players";
             return defect("overrideSettings", format!("expected {expected}"));
         }

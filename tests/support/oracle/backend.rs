@@ -50,7 +50,7 @@ impl<G: Game> TreeRows for ReferenceBackend<G> {
             nodes: 1,
             edges: self.sizes.tree_edges(),
             players: self.sizes.num_players,
-            zero_sum_pair: self.sizes.num_players == 2 && self.sizes.zero_sum,
+            zero_sum_pair: self.sizes.is_zero_sum_pair(),
         };
         let mut tree = Tree::new(shape);
         tree.row_mut(0).set_root();
