@@ -18,7 +18,8 @@ pub struct OpponentArgs {
     /// Time limit of an external program's reply, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0, conflicts_with = "positions")]
     pub reply_timeout: f64,
-    /// Seconds of a move that a program of `gtp:` or `uci:` is told to take [default: 0.1 with uci:, its own with gtp:]
+    /// Seconds of a move that a program of `gtp:` (whole ones) or `uci:` is told to take [default: 0.1 with uci:, its own
+    /// with gtp:]
     #[arg(long, value_name = "SECONDS", conflicts_with = "positions")]
     pub opponent_seconds: Option<f64>,
     /// Nodes of a move that a program of `uci:` is told to search
@@ -35,15 +36,16 @@ pub fn is_program(opponent: &str) -> bool {
 }
 
 impl OpponentArgs {
-    /// Refuses what tells a program how to play where `opponent` is none.
+    /// Refuses time, nodes and options unless `opponent` is a program that can be told about them.
     ///
     /// # Errors
     /// [`Error::Config`].
     pub fn check_opponent(&self, opponent: &str) -> Result<()> {
-        let is_told = self.opponent_seconds.is_some()
+        let is_listener = ["gtp:", "uci:"].iter().any(|kind| opponent.starts_with(kind));
+        let has_settings = self.opponent_seconds.is_some()
             || self.opponent_nodes.is_some()
             || !self.opponent_option.is_empty();
-        if is_program(opponent) || !is_told {
+        if is_listener || !has_settings {
             return Ok(());
         }
         let expected =
@@ -55,13 +57,8 @@ impl OpponentArgs {
 /// The program of `exec:`, a process for each thread.
 ///
 /// # Errors
-/// Those of [`Contestant::external`]; [`Error::Config`] for a time or settings that it cannot have.
+/// Those of [`Contestant::external`]; [`Error::Config`] for a time that is none.
 pub fn external(args: &OpponentArgs, command: &str, threads: usize) -> Result<Contestant> {
-    if args.opponent_seconds.is_some() || args.opponent_nodes.is_some() || !args.opponent_option.is_empty() {
-        let expected =
-            "gtp:COMMAND or uci:COMMAND with --opponent-seconds, --opponent-nodes and --opponent-option";
-        return Err(Error::config("--against", format!("exec:{command}"), expected));
-    }
     let timeout = seconds("--reply-timeout", args.reply_timeout)?;
     Contestant::external(command, timeout, threads, &variables_to_withhold())
 }
