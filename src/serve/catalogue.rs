@@ -32,7 +32,7 @@ const KEPT: usize = 16;
 const ENGINE_MIB: usize = 256;
 
 /// A network that can be chosen.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct NetworkInfo {
     /// Its identifier.
     pub id: String,
@@ -115,18 +115,8 @@ impl Catalogue {
             }
         }
         catalogue.add_embedded()?;
-        catalogue.list(NetworkInfo {
-            id: UNIFORM.into(),
-            game: None,
-            options: None,
-            label: "search without a network".into(),
-            size: None,
-            run: None,
-            epoch: None,
-            updates: None,
-            path: None,
-            state: None,
-        });
+        let label = "search without a network".into();
+        catalogue.list(NetworkInfo { id: UNIFORM.into(), label, ..NetworkInfo::default() });
         Ok((catalogue, notes))
     }
 
@@ -139,8 +129,10 @@ impl Catalogue {
         }
         let run = ServedRun::open(format!("r{}", self.runs.len()), path, &self.registry)?;
         // A run that has no network yet gets one; what cannot be read at the start is refused.
-        let info =
-            if run.has_network() { self.network_of(&run, id)? } else { NetworkInfo::to_come(&run, id) };
+        let info = match run.has_network() {
+            true => self.network_of(&run, id)?,
+            false => NetworkInfo { id, run: Some(run.id.clone()), ..NetworkInfo::default() },
+        };
         self.runs.push(run);
         self.list(info);
         Ok(())
@@ -324,24 +316,6 @@ impl Catalogue {
     }
 }
 
-impl NetworkInfo {
-    /// The entry of a run without a network.
-    fn to_come(run: &ServedRun, id: String) -> Self {
-        Self {
-            id,
-            game: None,
-            options: None,
-            label: run.name.clone(),
-            size: None,
-            run: Some(run.id.clone()),
-            epoch: None,
-            updates: None,
-            path: None,
-            state: None,
-        }
-    }
-}
-
 fn info_of(source: &Source, id: String) -> NetworkInfo {
     NetworkInfo {
         id,
@@ -349,11 +323,8 @@ fn info_of(source: &Source, id: String) -> NetworkInfo {
         options: Some(json_options(&source.game.options())),
         label: source.label.clone(),
         size: Some(size_of(source)),
-        run: None,
-        epoch: None,
         updates: Some(source.file.header.updates),
-        path: None,
-        state: None,
+        ..NetworkInfo::default()
     }
 }
 
