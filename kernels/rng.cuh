@@ -119,6 +119,12 @@ struct Key {
         return Key{rng::mix(rotate_left(value, 23) + rng::GOLDEN + rng::mix(counter ^ rng::GOLDEN))};
     }
 
+    // Number `number` of those that are a golden ratio apart from the first draw, in [0, 1).
+    VZ_DEVICE f32 spaced(u32 number) const {
+        const u32 first = (u32)(stream().next_u64() >> 32);
+        return (f32)((first + (u32)(rng::GOLDEN >> 32) * number) >> 8) * (1.0f / 16777216.0f);
+    }
+
     // The stream of draws at this key.
     VZ_DEVICE Stream stream() const { return Stream{value}; }
 };

@@ -88,6 +88,15 @@ impl Key {
         Self(mix(self.0.rotate_left(23).wrapping_add(GOLDEN).wrapping_add(mix(counter ^ GOLDEN))))
     }
 
+    /// Number `number` of those that are a golden ratio apart from the first draw at this key, in [0, 1), a multiple of 2^-24. Each of
+    /// them is uniform, and any of them in a row are spread more evenly than draws (a Kronecker sequence).
+    #[inline]
+    pub fn spaced(self, number: u32) -> f32 {
+        let first = (self.stream().next_u64() >> 32) as u32;
+        let step = (GOLDEN >> 32) as u32;
+        (first.wrapping_add(step.wrapping_mul(number)) >> 8) as f32 * (1.0 / 16_777_216.0)
+    }
+
     /// The stream of draws at this key.
     #[inline]
     pub fn stream(self) -> RngStream {

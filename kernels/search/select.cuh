@@ -179,8 +179,7 @@ VZ_UNROLL
 // Twin of `chance_number`.
 VZ_DEVICE f32 chance_number(const Rows& rows, Key key, u32 simulation, i32 n, i32 visits) {
     if (rows.params.chance == ChanceRule::Sample) return key.with((u64)simulation).with((u64)n).stream().uniform();
-    const u32 start = (u32)(key.with((u64)n).stream().next_u64() >> 32);
-    return (f32)((start + 0x9E3779B9u * (u32)visits) >> 8) * (1.0f / 16777216.0f);
+    return key.with((u64)n).spaced((u32)visits);
 }
 
 // The outcome that a descent follows at a chance node. `key` is that of the row's ply.

@@ -336,22 +336,13 @@ fn gumbel_root_edge<S: Simd>(
     }
 }
 
-/// The number in [0, 1) that chooses the outcome at the chance node `node` with so many visits, in the simulation whose number is
-/// `simulation`. `key` is that of the row's ply.
-///
-/// Stratified numbers are a golden ratio apart from a uniform start of the node's own: each of them is uniform, so that no outcome comes
-/// too often or too early, and any number of them in a row is spread more evenly than drawn ones.
+/// The number in [0, 1) that chooses the outcome at the chance node `node` with so many visits, in simulation number `simulation` of a
+/// ply. `key` is that of the row's ply.
 #[inline]
 pub fn chance_number(rule: ChanceRule, key: Key, simulation: u32, node: i32, visits: i32) -> f32 {
-    /// The fraction of the golden ratio, in units of 2^-32.
-    const STEP: u32 = 0x9E37_79B9;
     match rule {
         ChanceRule::Sample => key.with(u64::from(simulation)).with(node as u64).stream().uniform(),
-        ChanceRule::Stratified => {
-            let start = (key.with(node as u64).stream().next_u64() >> 32) as u32;
-            let number = start.wrapping_add(STEP.wrapping_mul(visits as u32));
-            (number >> 8) as f32 * (1.0 / 16_777_216.0)
-        }
+        ChanceRule::Stratified => key.with(node as u64).spaced(visits as u32),
     }
 }
 
