@@ -111,8 +111,8 @@ pub struct EvalArgs {
     /// Simulations per ply [default: the run's eval.simulations]
     #[arg(long, value_name = "S", value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub sims: Option<u32>,
-    /// Random plies at the start of each pair of games, so that the pairs differ [default: 2; 4 with --ladder; 0 with
-    /// --openings, after which they come]
+    /// Random plies at the start of each pair of games, so that the pairs differ [default: 2, or between two networks as many as make
+    /// nine in ten pairs differ; 4 with --ladder; 0 with --openings, after which they come]
     #[arg(long, value_name = "K", conflicts_with = "positions")]
     #[arg(value_parser = value_parser!(u32).range(..=1000))]
     pub opening_plies: Option<u32>,

@@ -1,12 +1,12 @@
 //! One game of a match: its opening, its luck, the seat of either contestant, and its outcome.
 
-use super::plan::{MatchPlan, group_size};
+use super::plan::{MatchPlan, group_size, random_step};
 use crate::backend::AnyGame;
 use crate::batch::Playthrough;
 use crate::batch::rollouts::Decision;
 use crate::error::Result;
 use crate::game::Turn;
-use crate::rng::{Key, Purpose, RngStream};
+use crate::rng::{Key, Purpose};
 use crate::search::root::RowKey;
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl MatchGame {
     /// The game after its opening.
     pub fn begin(game: &Arc<dyn AnyGame>, plan: MatchPlan<'_>, number: usize) -> Result<Self> {
         let group = number / group_size(game.as_ref());
-        Ok(Self { number, play: opening(game, plan, group as u64)?, resigned: None, adjudicated: None })
+        Ok(Self { number, play: plan.opening(game, group as u64)?, resigned: None, adjudicated: None })
     }
 
     /// The side that decides next; nobody once a player has given up or a judge has ended the game.
@@ -148,35 +148,4 @@ impl GameOutcome {
             plies: play.actions().len(),
         }
     }
-}
-
-/// The position in which the games of the group with this number begin.
-fn opening(game: &Arc<dyn AnyGame>, plan: MatchPlan<'_>, group: u64) -> Result<Playthrough> {
-    let start = || match plan.openings {
-        [] => Playthrough::new(game.clone()),
-        openings => openings[group as usize % openings.len()].clone(),
-    };
-    for attempt in 0u64.. {
-        let mut rng = Key::new(plan.seed, Purpose::Opening).with(group).with(attempt).stream();
-        let mut play = start();
-        let mut left = plan.opening_plies;
-        while left > 0 && play.turn() != Turn::Over {
-            left -= u32::from(play.turn() != Turn::Chance);
-            random_step(&mut play, &mut rng)?;
-        }
-        if play.turn() != Turn::Over || attempt > 100 {
-            return Ok(play);
-        }
-    }
-    Ok(start())
-}
-
-fn random_step(play: &mut Playthrough, rng: &mut RngStream) -> Result<()> {
-    let legal = play.legal();
-    let index = if play.turn() == Turn::Chance {
-        rng.weighted(&play.game().chance_probs(play.state(), &legal))
-    } else {
-        rng.below(legal.len())
-    };
-    play.step(legal[index])
 }

@@ -1,7 +1,16 @@
 //! The plan of a match: how many games, and what they have in common.
 
 use super::sprt::Sprt;
+use crate::backend::AnyGame;
 use crate::batch::{ErasedRules, Playthrough};
+use crate::error::Result;
+use crate::game::Turn;
+use crate::rng::{Key, Purpose, RngStream};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Openings that are tried for a group before its number of random plies is lowered, since all have ended the game.
+const MAX_ATTEMPTS: u64 = 100;
 
 /// The number of games, openings, end and seed of a match.
 #[derive(Clone, Copy, Default)]
@@ -34,9 +43,102 @@ impl MatchPlan<'_> {
             _ => self,
         }
     }
+
+    /// The position in which the games of the group with this number begin. Fewer plies are random where as many end the game.
+    ///
+    /// # Errors
+    /// Those of the rules.
+    pub fn opening(&self, game: &Arc<dyn AnyGame>, group: u64) -> Result<Playthrough> {
+        let mut plies = self.opening_plies;
+        loop {
+            let mut longest = 0;
+            for attempt in 0..MAX_ATTEMPTS {
+                let mut rng = Key::new(self.seed, Purpose::Opening).with(group).with(attempt).stream();
+                let mut play = match self.openings {
+                    [] => Playthrough::new(game.clone()),
+                    openings => openings[group as usize % openings.len()].clone(),
+                };
+                let made = random_plies(&mut play, plies, &mut rng)?;
+                if play.turn() != Turn::Over || plies == 0 {
+                    return Ok(play);
+                }
+                longest = longest.max(made);
+            }
+            plies = longest.saturating_sub(1);
+        }
+    }
+
+    /// The number of different positions in which the first `groups` groups of games begin.
+    ///
+    /// # Errors
+    /// Those of the rules.
+    pub fn different_openings(&self, game: &Arc<dyn AnyGame>, groups: usize) -> Result<usize> {
+        let state = |group| self.opening(game, group).map(|play| play.state().to_vec());
+        Ok((0..groups as u64).map(state).collect::<Result<HashSet<_>>>()?.len())
+    }
+}
+
+/// Plays `plies` uniformly random plies, with the chance outcomes before them, or up to the end of the game. Returns how many were played.
+fn random_plies(play: &mut Playthrough, plies: u32, rng: &mut RngStream) -> Result<u32> {
+    let mut made = 0;
+    while made < plies && play.turn() != Turn::Over {
+        made += u32::from(play.turn() != Turn::Chance);
+        random_step(play, rng)?;
+    }
+    Ok(made)
+}
+
+/// Plays a chance outcome by its probability, or a uniformly random move.
+pub(super) fn random_step(play: &mut Playthrough, rng: &mut RngStream) -> Result<()> {
+    let legal = play.legal();
+    let index = if play.turn() == Turn::Chance {
+        rng.weighted(&play.game().chance_probs(play.state(), &legal))
+    } else {
+        rng.below(legal.len())
+    };
+    play.step(legal[index])
 }
 
 /// Consecutive games with the same opening: one for each seat of the first contestant, and in a game for one player one for each contestant.
 pub fn group_size(game: &dyn ErasedRules) -> usize {
     game.sizes().num_players.max(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::any_game;
+
+    fn game(name: &str, options: &str) -> Arc<dyn AnyGame> {
+        any_game(name, &options.parse().expect("TOML")).expect("registered")
+    }
+
+    #[test]
+    fn openings_leave_a_decision() {
+        for (name, options, plies, longest) in [
+            ("tic_tac_toe", "", 9, 8),
+            ("tic_tac_toe", "", 1000, 8),
+            ("clique", "n = 3", 4, 2),
+            ("blob", "", 500, 500),
+        ] {
+            let game = game(name, options);
+            let plan = MatchPlan { opening_plies: plies, seed: 3, ..MatchPlan::default() };
+            for group in 0..20 {
+                let play = plan.opening(&game, group).expect("legal");
+                assert_ne!(play.turn(), Turn::Over, "{name} after {plies} plies");
+                assert!(play.actions().len() <= longest, "{name} after {:?}", play.actions());
+            }
+        }
+    }
+
+    #[test]
+    fn two_plies_of_othello_are_twelve_openings() {
+        let game = game("othello", "");
+        let found = |opening_plies| {
+            let plan = MatchPlan { opening_plies, seed: 1, ..MatchPlan::default() };
+            plan.different_openings(&game, 200).expect("legal")
+        };
+        assert_eq!((found(0), found(1), found(2)), (1, 4, 12));
+        assert!(found(7) > 180);
+    }
 }

@@ -22,13 +22,18 @@ use crate::words::count;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Games of a match.
 const GAMES: u64 = 100;
 /// The most games of a test.
 const TEST_GAMES: u64 = 10_000;
-/// Random plies at the start of a game without an opening of a file.
+/// Random plies at the start of a game without an opening of a file, if they make openings differ.
 const OPENING_PLIES: u32 = 2;
+/// The most random plies that are taken to make openings differ.
+const MAX_OPENING_PLIES: u32 = 12;
+/// Number of openings that are compared.
+const COMPARED_OPENINGS: usize = 1000;
 
 /// Plays a match of the network of a run against the opponent with this name.
 pub fn execute(
@@ -43,7 +48,7 @@ pub fn execute(
         Some(path) => openings::read(path, &source.game, registry)?,
         None => Vec::new(),
     };
-    let plan = plan(args, source.game.as_ref(), &openings, opponent)?;
+    let plan = plan(args, &source.game, &openings, opponent)?;
     let (other, label) = opponent_named(args, registry, source, (opponent, plan.games), threads)?;
     let sides = Sides { args, source, opponent, label };
     let mut contestants = [searcher(args, source, threads)?.stopped_by(stop), other.stopped_by(stop)];
@@ -62,48 +67,78 @@ pub fn execute(
 /// [`Error::Config`] for a test of other than two players, and for one whose pairs, or a match whose openings, would repeat each other.
 fn plan<'a>(
     args: &EvalArgs,
-    game: &dyn AnyGame,
+    game: &Arc<dyn AnyGame>,
     openings: &'a [Playthrough],
     opponent: &str,
 ) -> Result<MatchPlan<'a>> {
-    let (sizes, group) = (game.sizes(), group_size(game));
+    let (sizes, group) = (game.sizes(), group_size(game.as_ref()));
     let sprt = args.sprt.as_deref().map(Sprt::parse).transpose()?;
     if let (Some(text), true) = (&args.sprt, sizes.num_players != 2) {
         let players = count(sizes.num_players, "player");
         let expected = "a game of two players, whose results an Elo difference describes";
         return Err(Error::config("--sprt", format!("{text} for {} with {players}", game.name()), expected));
     }
-    let usual = if openings.is_empty() { OPENING_PLIES } else { 0 };
-    let opening_plies = args.opening_plies.unwrap_or(usual);
     // Two searches without noise repeat a game that begins alike, unless dice or cards differ.
-    let repeats = opening_plies == 0 && sizes.num_chance == 0 && !is_program(opponent) && !is_plain(opponent);
+    let repeats = sizes.num_chance == 0 && !is_program(opponent) && !is_plain(opponent);
+    let none = args.opening_plies.map_or(!openings.is_empty(), |plies| plies == 0);
     let distinct = group * openings.len().max(1);
-    let usual = match (sprt, openings.len()) {
-        (Some(_), 0) => TEST_GAMES as usize,
-        (Some(_), _) => {
-            if repeats {
-                distinct
-            } else {
-                TEST_GAMES as usize
-            }
-        }
-        (None, 0) if !repeats => GAMES as usize,
-        (None, _) => distinct,
+    let usual = match sprt {
+        _ if repeats && none => distinct,
+        Some(_) => TEST_GAMES as usize,
+        None if openings.is_empty() => GAMES as usize,
+        None => distinct,
     };
     let games = args.games.map_or(usual, |games| games as usize);
-    if repeats && sprt.is_some() && openings.is_empty() {
+    if repeats && none {
+        check_repeats(args, (games, distinct), openings)?;
+    }
+    let opening_plies = if none { 0 } else { args.opening_plies.unwrap_or(OPENING_PLIES) };
+    let adjudicate_after = args.adjudicate;
+    let plan = MatchPlan { games, openings, opening_plies, adjudicate_after, sprt, seed: args.seed };
+    let plan = plan.for_game(game.as_ref());
+    if !repeats || none { Ok(plan) } else { with_different_openings(args, game, plan) }
+}
+
+/// Refuses more games than there are openings, without random plies after them.
+fn check_repeats(args: &EvalArgs, (games, distinct): (usize, usize), openings: &[Playthrough]) -> Result<()> {
+    if args.sprt.is_some() && openings.is_empty() {
         let expected = "1 or more, or --openings: between two networks all pairs of games would be the same";
         return Err(Error::config("--opening-plies", 0, expected));
     }
-    if repeats && games > distinct {
-        let openings = count(openings.len().max(1), "opening");
+    if games > distinct {
+        let (group, openings) = (distinct / openings.len().max(1), count(openings.len().max(1), "opening"));
         let expected = format!(
             "at most {distinct}, {group} for each of {openings}, since two networks repeat a game that begins alike, or --opening-plies"
         );
         return Err(Error::config("--games", games, expected));
     }
-    let adjudicate_after = args.adjudicate;
-    Ok(MatchPlan { games, openings, opening_plies, adjudicate_after, sprt, seed: args.seed }.for_game(game))
+    Ok(())
+}
+
+/// The plan with as many random plies, where their number was not chosen, as make nearly all of its openings different.
+///
+/// # Errors
+/// [`Error::Config`] for a chosen number by which most of them are the same.
+fn with_different_openings<'a>(
+    args: &EvalArgs,
+    game: &Arc<dyn AnyGame>,
+    mut plan: MatchPlan<'a>,
+) -> Result<MatchPlan<'a>> {
+    let groups = (plan.games / group_size(game.as_ref())).clamp(1, COMPARED_OPENINGS);
+    if let Some(chosen) = args.opening_plies {
+        let found = plan.different_openings(game, groups)?;
+        if 2 * found < groups && plan.sprt.is_none() {
+            let expected = format!(
+                "more: {groups} pairs of games would begin in {found} ways, and two networks repeat a game that begins alike"
+            );
+            return Err(Error::config("--opening-plies", chosen, expected));
+        }
+        return Ok(plan);
+    }
+    while plan.opening_plies < MAX_OPENING_PLIES && 10 * plan.different_openings(game, groups)? < 9 * groups {
+        plan.opening_plies += 1;
+    }
+    Ok(plan)
 }
 
 /// True for the name of a player without a network.
@@ -306,7 +341,7 @@ mod tests {
         let game = any_game(game, &toml::Table::new()).expect("registered");
         let openings = vec![Playthrough::new(game.clone()); openings];
         let args = parse(format!("eval a --against {opponent} {line}").trim_end()).expect("valid");
-        let plan = plan(&args, game.as_ref(), &openings, opponent).map_err(|e| e.to_string())?;
+        let plan = plan(&args, &game, &openings, opponent).map_err(|e| e.to_string())?;
         Ok((plan.games, plan.opening_plies))
     }
 
@@ -331,6 +366,8 @@ mod tests {
             );
         }
         assert_eq!(planned("backgammon", 1, "runs/b", "--sprt 0,20"), Ok((10_000, 0)), "dice differ");
+        assert_eq!(planned("othello", 0, "runs/b", "--games 400"), Ok((400, 5)), "12 ways of two plies");
+        assert_eq!(planned("othello", 0, "random", "--games 400"), Ok((400, 2)), "random play differs");
     }
 
     #[test]
@@ -345,6 +382,11 @@ mod tests {
         assert!(
             repeated.starts_with("--opening-plies: got 0, expected 1 or more, or --openings: "),
             "{repeated}"
+        );
+        let few = refused("othello", 0, "--games 400 --opening-plies 2");
+        assert_eq!(
+            few,
+            "--opening-plies: got 2, expected more: 200 pairs of games would begin in 12 ways, and two networks repeat a game that begins alike"
         );
         let many = refused("hex", 9, "--games 19");
         assert!(
