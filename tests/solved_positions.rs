@@ -93,6 +93,21 @@ fn tic_tac_toe_is_listed_whole() {
     assert_eq!(listed[0].scores, vec![Some(0); 9]);
 }
 
+/// Compared with another implementation by tests/oracles/clique_solved.py.
+#[test]
+fn the_clique_game_on_six_vertices_is_listed_whole() {
+    let game = game("clique");
+    let listed = set("assets/positions/clique.jsonl", &game);
+    assert_eq!(listed, every_position(&game).unwrap());
+    let mixed = listed.iter().filter(|position| position.has_right_and_wrong()).count();
+    assert_eq!((listed.len(), mixed), (2250, 1955));
+    assert_eq!(
+        listed[0].scores,
+        vec![Some(5); 15],
+        "the first player wins with the fourth edge from the end of his eight"
+    );
+}
+
 #[test]
 fn impossible_plans_are_refused() {
     let game = game("tic_tac_toe");

@@ -19,7 +19,7 @@ mod edges;
 mod tests;
 
 use super::view::{Board, Colour, Graph, GraphEdge, Piece, Shape, Spot, View, Viewer};
-use super::{Game, History, ObsShape, Sizes, Turn};
+use super::{ExactSolver, Game, History, ObsShape, Sizes, Turn};
 use crate::config::keys::{names, section};
 use crate::device_struct::device_struct;
 use crate::error::{Error, Result};
@@ -53,8 +53,7 @@ section! {
         /// Vertices of a clique; at most n.
         k: usize [3..=MAX_VERTICES] = 3,
         /// The effect of a clique on the result: its owner wins (symmetric), only player 0 can win by one (asymmetric), its owner loses
-        /// (avoid_clique), or it ends the game for both (ramsey). `game_mode` and `variant` are other names of this key.
-        #[serde(alias = "game_mode", alias = "variant")]
+        /// (avoid_clique), or it ends the game for both (ramsey).
         mode: CliqueRule = CliqueRule::Symmetric,
     }
 }
@@ -291,6 +290,15 @@ impl Game for Clique {
             return action;
         }
         self.moved(&self.permutation(symmetry), usize::from(action)) as u16
+    }
+
+    /// Exhaustive search for triangles on up to six vertices.
+    fn exact_solver(&self) -> Option<ExactSolver> {
+        (self.n <= 6 && self.k == 3).then_some(ExactSolver::Exhaustive)
+    }
+
+    fn solved_positions(&self) -> Option<&'static str> {
+        (*self == Self::default()).then_some(include_str!("../../assets/positions/clique.jsonl"))
     }
 
     fn finding(&self, s: &State) -> Option<serde_json::Value> {
