@@ -107,7 +107,7 @@ impl CachePlan {
         let (search, selfplay) = (&config.search, &config.selfplay);
         let fast = f64::from(selfplay.playout_cap_prob);
         let ply_simulations =
-            (1.0 - fast) * f64::from(search.simulations) + fast * f64::from(selfplay.fast_simulations);
+            (1.0 - fast) * f64::from(search.simulations) + fast * f64::from(config.fast_simulations());
         let simulations = max_simulations(config, &plan.params);
         let ply_nodes = BackendPlan::nodes_for(plan.params.simulations, sizes) - 1;
         Some(Self {

@@ -20,7 +20,7 @@ use crate::backend::{Backend, Placement, RootCache};
 use crate::config::{Algorithm, Config};
 use crate::device::kernel_times::KernelTime;
 use crate::error::{Error, Result};
-use crate::game::Sizes;
+use crate::game::{Sizes, Turn};
 use crate::net::{DoubleBufferedNetwork, Network};
 use crate::pass::PassMetrics;
 use crate::play::{FinishedGame, GameSlot, PlayPlan, new_slots};
@@ -60,8 +60,8 @@ impl SelfPlay {
     /// N game slots: those of a checkpoint, or new ones where `slots` is empty.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] where the checkpoint has another number of slots or the network is for another game; those of
-    /// [`check_nodes`].
+    /// [`Error::Mismatch`] where the checkpoint has another number of slots or the network is for another game;
+    /// [`Error::Unsupported`] for a game that every deal ends; those of [`check_nodes`].
     pub fn new(
         game: &Arc<dyn AnyGame>,
         config: &Config,
@@ -94,6 +94,7 @@ impl SelfPlay {
         }
         let plan = PlayPlan::new(config, &sizes);
         let mut slots = if slots.is_empty() { new_slots(0, n, game.as_ref(), &plan) } else { slots };
+        check_decisions(game.as_ref(), &slots)?;
         let num_threads = num_threads(config, threads);
         let num_shards = num_shards(config, num_threads, network.batch_multiple());
         let mut shards = Vec::with_capacity(num_shards);
@@ -376,7 +377,7 @@ pub fn backend_plan(config: &Config, sizes: &Sizes, rows: usize) -> BackendPlan 
 
 /// The least T that a ply of self-play needs.
 fn ply_nodes(config: &Config, sizes: &Sizes) -> usize {
-    BackendPlan::nodes_for(config.search.simulations.max(config.selfplay.fast_simulations), sizes)
+    BackendPlan::nodes_for(config.search.simulations, sizes)
 }
 
 /// Refuses decisions on whole turns in a game whose positions after a turn depend on what the player does not know, or that is one turn, and a
@@ -410,16 +411,27 @@ pub fn check_algorithm(config: &Config, sizes: &Sizes) -> Result<()> {
     }
 }
 
+/// Refuses slots in which no player is to move.
+fn check_decisions(game: &dyn AnyGame, slots: &[GameSlot]) -> Result<()> {
+    match slots.iter().all(|slot| matches!(game.turn(&slot.state), Turn::Player(_))) {
+        true => Ok(()),
+        false => {
+            let why = "one game after the other ends in its deal, before a player decides";
+            Err(Error::unsupported(format!("self-play of {}", game.name()), why))
+        }
+    }
+}
+
 /// Refuses trees that a single ply would overflow.
 ///
 /// # Errors
 /// [`Error::Config`] with the least `search.nodes`.
 pub fn check_nodes(config: &Config, sizes: &Sizes) -> Result<()> {
+    let simulations = config.search.simulations;
     let (nodes, least) = (config.search.nodes, ply_nodes(config, sizes));
     if nodes == 0 || nodes as usize >= least {
         return Ok(());
     }
-    let simulations = config.search.simulations.max(config.selfplay.fast_simulations);
     let expected = format!(
         "at least {least}, the nodes that a ply of {simulations} simulations adds, or 0 for what is needed"
     );

@@ -4,12 +4,10 @@
 
 use crate::game::Game;
 use crate::game::view::{
-    Board, Cards, Graph, Grid, GridStyle, Piece, Shape, Slot, SlotRole, Slots, Spot, View, Viewer,
+    Board, Cards, Graph, Grid, GridStyle, Piece, Shape, Slot, SlotRole, Slots, Spot, View, Viewer, filled,
 };
 use std::fmt::Write;
 
-/// The most columns of a line.
-const WIDTH: usize = 80;
 /// The character of a cell without a piece.
 const FREE: char = '.';
 
@@ -38,24 +36,6 @@ pub fn text(view: &View) -> String {
     }
     view.notes.iter().for_each(|note| text += &filled(note));
     text
-}
-
-/// The words of a sentence in lines of at most [`WIDTH`] columns.
-fn filled(sentence: &str) -> String {
-    let (mut text, mut column) = (String::new(), 0);
-    for word in sentence.split(' ') {
-        let length = word.chars().count();
-        if column > 0 && column + 1 + length > WIDTH {
-            text += "\n  ";
-            column = 2;
-        } else if column > 0 {
-            text.push(' ');
-            column += 1;
-        }
-        text += word;
-        column += length;
-    }
-    text + "\n"
 }
 
 /// The names of spots by the labels of the board.

@@ -63,17 +63,32 @@ VZ_DEVICE_CALL void deal(const PlayNumbers& play, SlotRow& row, SlotGame& game) 
     }
 }
 
+// Twin of `GameSlot::begin`: the slot's game from its start. One lane.
+VZ_DEVICE_CALL void begin_game(const PlayNumbers& play, SlotRow& row, SlotGame& game) {
+    game_init(game.state);
+    game.num_keys = 0;
+    row.plies = 0;
+    deal(play, row, game);
+}
+
+// Twin of `GameSlot::begin_decided`: the slot's game, or the next one that a player decides. One lane.
+VZ_DEVICE_CALL void begin_decided_game(const PlayNumbers& play, SlotRow& row, SlotGame& game) {
+    begin_game(play, row, game);
+    for (u64 ended = 0; ended < MAX_UNDECIDED_GAMES && game_turn(game.state) == TURN_OVER; ended++) {
+        row.game += 1;
+        begin_game(play, row, game);
+    }
+}
+
 // Twin of `GameSlot::open`: the slot's next game from its start, with its random opening. One lane.
 VZ_DEVICE_CALL void open_game(const PlayNumbers& play, SlotRow& row, SlotGame& game) {
+    begin_decided_game(play, row, game);
     const Key openings = Key::of(play.seed, Purpose::Opening).with(row.slot).with(row.game);
-    for (u64 attempt = 0;; attempt++) {
-        game_init(game.state);
-        game.num_keys = 0;
-        row.plies = 0;
-        deal(play, row, game);
+    for (u64 attempt = 0; attempt < MAX_OPENING_ATTEMPTS; attempt++) {
         Stream stream = openings.with(attempt).stream();
-        const bool none = play.opening_plies == 0 || stream.uniform() < play.opening_none || attempt > MAX_OPENING_ATTEMPTS;
-        const u32 plies = none ? 0 : 1 + (u32)stream.below(play.opening_plies);
+        // Drawn once, so that the share of games without an opening is the one that is set.
+        if (attempt == 0 && (play.opening_plies == 0 || stream.uniform() < play.opening_none)) break;
+        const u32 plies = 1 + (u32)stream.below(play.opening_plies);
         for (u32 ply = 0; ply < plies && game_turn(game.state) != TURN_OVER; ply++) {
             u16 legal[VZ_NUM_EDGES];
             const int n = game_legal(game.state, game.history(), legal);
@@ -82,7 +97,9 @@ VZ_DEVICE_CALL void open_game(const PlayNumbers& play, SlotRow& row, SlotGame& g
         }
         row.opening = row.plies;
         if (game_turn(game.state) != TURN_OVER) return;
+        begin_game(play, row, game);
     }
+    row.opening = row.plies;
 }
 
 // Twin of `sum_determinisations` in src/play/act.rs, of the D rows from `first` on.

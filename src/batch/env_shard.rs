@@ -1,6 +1,6 @@
 //! Some environments of one game: the part of [`Envs`](super::Envs) that one thread steps.
 
-use super::GameBatch;
+use super::{GameBatch, MAX_UNDECIDED_GAMES};
 use crate::game::{Game, Turn};
 use crate::isa::Isa;
 use crate::rng::{Key, Purpose, RngStream};
@@ -59,9 +59,9 @@ pub struct EnvPosition<'a> {
 }
 
 /// Environments of a game whose type has been erased. Every operation is one dynamic call for all of them. A player is to move in each, or its
-/// game is over: chance is dealt by keyed random numbers.
+/// game is over: chance is dealt by keyed random numbers. A game that its deal ends is passed over, since no step could report it.
 pub trait EnvShard: Send + Sync {
-    /// Starts the games of `seed` in all environments: games number 0.
+    /// Starts the games of `seed` in all environments: games number 0, or the first ones that their deals do not end.
     fn reset(&mut self, seed: u64, players: &mut [i8]);
 
     /// Starts the next game of every environment that `chosen` marks. `[n]`
@@ -106,7 +106,7 @@ impl<G: Game> GameEnvs<G> {
     pub fn new(game: G, first: u64, count: usize) -> Self {
         let probs = vec![0.0; game.sizes().num_chance];
         let mut envs = Self { batch: GameBatch::new(game, count), first, seed: 0, probs };
-        (0..count).for_each(|env| envs.deal(env));
+        (0..count).for_each(|env| envs.deal_game(env));
         envs
     }
 
@@ -139,9 +139,21 @@ impl<G: Game> GameEnvs<G> {
         }
     }
 
+    /// Deals to a game at its start. Where that ends it, goes on to the environment's next game that a player decides.
+    fn deal_game(&mut self, env: usize) {
+        self.deal(env);
+        for _ in 0..MAX_UNDECIDED_GAMES {
+            if !self.is_over(env) {
+                return;
+            }
+            self.batch.refill_slot(env);
+            self.deal(env);
+        }
+    }
+
     fn start_next(&mut self, env: usize) {
         self.batch.refill_slot(env);
-        self.deal(env);
+        self.deal_game(env);
     }
 
     fn player(&self, env: usize) -> i8 {
@@ -178,7 +190,7 @@ impl<G: Game> EnvShard for GameEnvs<G> {
         for (env, player) in players.iter_mut().enumerate() {
             self.batch.refill_slot(env);
             self.batch.games[env] = 0;
-            self.deal(env);
+            self.deal_game(env);
             *player = self.player(env);
         }
     }

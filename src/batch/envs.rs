@@ -26,6 +26,7 @@ use std::sync::Arc;
 
 /// N environments of one game, divided over threads. A player is to move in each, or its game is over: chance is dealt by random numbers
 /// that depend on the seed, the environment, its game's number and the ply alone, as in [`GameBatch::step_random`](super::GameBatch::step_random).
+/// A game that its deal ends is passed over.
 pub struct Envs {
     game: Arc<dyn ErasedRules>,
     sizes: Sizes,

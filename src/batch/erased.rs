@@ -20,6 +20,8 @@ pub trait ErasedRules: Send + Sync {
     fn cuda_source(&self) -> Option<CudaSource>;
     /// See [`Game::SIZE_OPTION`].
     fn size_option(&self) -> Option<&'static str>;
+    /// See [`Game::SPAN_OPTIONS`].
+    fn span_options(&self) -> &'static [&'static str];
     /// See [`Game::keys`].
     fn keys(&self) -> Vec<KeyInfo>;
     /// See [`Game::aim`].
@@ -127,6 +129,10 @@ impl<G: Game> ErasedRules for ErasedGame<G> {
 
     fn size_option(&self) -> Option<&'static str> {
         G::SIZE_OPTION
+    }
+
+    fn span_options(&self) -> &'static [&'static str] {
+        G::SPAN_OPTIONS
     }
 
     fn keys(&self) -> Vec<KeyInfo> {

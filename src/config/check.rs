@@ -4,7 +4,7 @@ use super::config_file::Config;
 use super::device::DeviceName;
 use super::isa_choice::IsaChoice;
 use super::keys::within;
-use super::net::{Executor, Precision};
+use super::net::{Arch, Executor, Precision, ValueHead};
 use super::sections::{Algorithm, MAX_GAMES, TrainPrecision};
 
 use crate::error::{Error, Result};
@@ -38,8 +38,8 @@ impl Config {
         Ok(())
     }
 
-    /// Refuses a replay buffer that is smaller than the samples of an update, or than `train.min_samples`. Only a run needs this
-    /// check: the configuration of an old run is still read.
+    /// Refuses a replay buffer that is smaller than the samples of an update, or than `train.min_samples`, and batches and value targets that
+    /// teach nothing. Only a run needs this check: the configuration of an old run is still read.
     ///
     /// # Errors
     /// [`Error::Config`] with the key.
@@ -58,7 +58,12 @@ impl Config {
             let expected = format!("at most {capacity}, the samples that replay.capacity holds");
             return Err(Error::config("train.min_samples", t.min_samples, expected));
         }
-        Ok(())
+        self.check_targets()
+    }
+
+    /// Simulations of a fast ply.
+    pub fn fast_simulations(&self) -> u32 {
+        self.selfplay.fast_simulations.min(self.search.simulations)
     }
 
     /// Samples in the replay buffer before the first update.
@@ -159,6 +164,21 @@ impl Config {
             )),
             false => Ok(()),
         }
+    }
+
+    /// Refuses batches of one sample where batch normalisation sees nothing else, and value targets that the value head does not have.
+    fn check_targets(&self) -> Result<()> {
+        let t = &self.train;
+        if self.net.arch == Arch::Mlp && t.batch == 1 {
+            let expected = "at least 2 with net.arch = \"mlp\": normalised over one sample every input is 0";
+            return Err(Error::config("train.batch", t.batch, expected));
+        }
+        // A mean of results is not the probability of a draw.
+        if self.net.value_head == ValueHead::Wdl && t.td_lambda != 1.0 {
+            let expected = "1 with net.value_head = \"wdl\", which learns results";
+            return Err(Error::config("train.td_lambda", t.td_lambda, expected));
+        }
+        Ok(())
     }
 
     /// Refuses value targets that games of workers do not carry. Only a run with workers needs this check.

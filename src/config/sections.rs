@@ -184,7 +184,7 @@ section! {
         temperature_plies: u32 = 8,
         /// Fraction of plies that are searched with `fast_simulations` and give no sample (playout cap randomisation, Wu 2019).
         playout_cap_prob: f32 [0.0..=0.99] = 0.0,
-        /// Simulations of a fast ply.
+        /// Simulations of a fast ply, which never has more than `search.simulations`.
         fast_simulations: u32 [1..=1_000_000] = 16,
     }
 }
@@ -214,7 +214,7 @@ section! {
         /// Norm above which the gradient is scaled down to it, against outlier batches (Pascanu et al. 2013); 0 = off; 1: not
         /// tuned.
         clip_norm: f64 [0.0..=1e6] = 1.0,
-        /// Updates of the linear warm-up from rate 0.
+        /// Updates of the linear warm-up from rate 0; at most `lr_updates` count.
         warmup_updates: u64 = 100,
         /// Updates until the rate is `lr_final`, to which it falls along half a cosine after the warm-up.
         lr_updates: u64 [1..=1_000_000_000_000] = 20_000,
@@ -237,6 +237,7 @@ section! {
         auxiliary_weight: f64 [0.0..=1000.0] = 1.0,
         /// Lambda of value targets (TD(lambda), Sutton 1988): the target of a sample is the search's value of the next sample of its
         /// game with weight 1 - lambda, and the target of that one with weight lambda. 1: the game's result.
+        /// A value that `search.solver` has proven is the target in every case.
         td_lambda: f32 [0.0..=1.0] = 1.0,
         /// The share of all updates so far over which the weights that play are averaged: with each epoch the mean moves towards the newest weights by
         /// the epoch's updates / (average x updates). 0: the newest weights alone play. In backgammon, whose targets are noisy, 0.2 is worth 0.03 to 0.05

@@ -245,6 +245,7 @@ impl Game for Backgammon {
         "short_game = true\nsimple_doubles = true",
         "network_sees = 'features'",
     ];
+    const SPAN_OPTIONS: &'static [&'static str] = &["ply_limit"];
 
     super::options_by_section!();
 

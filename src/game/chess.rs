@@ -151,6 +151,7 @@ impl Game for Chess {
     const CONFIGS: &'static [super::NamedText] = super::configs!("chess");
     const CUDA_SOURCE: Option<super::CudaSource> = super::embedded_cuda_source!("chess");
     const VARIANTS: &'static [&'static str] = &["max_plies = 40"];
+    const SPAN_OPTIONS: &'static [&'static str] = &["fen", "max_plies"];
 
     fn from_options(options: &toml::Table) -> Result<Self> {
         let o: Options = parse_options(Self::NAME, options)?;

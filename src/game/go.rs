@@ -299,6 +299,7 @@ impl Game for Go {
     const CUDA_SOURCE: Option<super::CudaSource> = super::embedded_cuda_source!("go");
     const VARIANTS: &'static [&'static str] =
         &["size = 5", "size = 9", "size = 13\nkomi = 0.5\nmax_plies = 300"];
+    const SPAN_OPTIONS: &'static [&'static str] = &["max_plies"];
 
     super::options_by_section!();
 

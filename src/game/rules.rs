@@ -5,7 +5,7 @@ use super::sizes::{Sizes, Target};
 use super::solver::ExactSolver;
 use super::source::{CudaSource, NamedText};
 use super::tally::{TallyCell, TallyTable};
-use super::view::{Spot, View, Viewer};
+use super::view::{Spot, View, Viewer, filled};
 use super::whole_turns::{Duplicates, WholeTurn, WholeTurns, too_long};
 use crate::config::KeyInfo;
 use crate::device_struct::device_constants;
@@ -59,7 +59,7 @@ pub trait Game: Clone + Send + Sync + 'static {
     /// most 8.
     type State: Pod + Send + Sync + std::fmt::Debug + PartialEq;
 
-    /// The name in the registry.
+    /// The name in the registry, of letters, digits, `_` and `-`.
     const NAME: &'static str;
 
     /// Options, as TOML text, that change rules or sizes: the contract tests play each of them, and the default game.
@@ -75,6 +75,9 @@ pub trait Game: Clone + Send + Sync + 'static {
     /// The option that sets only the size of the board. A network whose parameters do not depend on that size can be used for all values. None
     /// if no network of [`crate::config::Arch`] can, or if the option changes rules too.
     const SIZE_OPTION: Option<&'static str> = None;
+
+    /// The options that set only the position in which games start and the plies after which they are cut off. A network serves all their values.
+    const SPAN_OPTIONS: &'static [&'static str] = &[];
 
     /// The game with the settings of the `[game]` table (its `name` taken out).
     ///
@@ -116,7 +119,7 @@ pub trait Game: Clone + Send + Sync + 'static {
         true
     }
 
-    /// The decider of the next ply.
+    /// The decider of the next ply. Chance may end a game before any player decides: self-play passes over such games.
     fn turn(&self, state: &Self::State) -> Turn;
 
     /// Writes the legal actions (at a chance state: the possible outcomes) in ascending order to the front of `out` and
@@ -283,10 +286,10 @@ pub trait Game: Clone + Send + Sync + 'static {
     /// view is the same for all draws of [`Game::determinise`] for that player. By default the fields of the state as text, and no more than a sentence in
     /// games with hidden information.
     fn view(&self, state: &Self::State, _viewer: Viewer) -> View {
-        match self.sizes().hidden_information {
-            true => View::text(format!("{} has no view, so that nothing hidden is shown", Self::NAME)),
-            false => View::text(format!("{state:?}")),
-        }
+        View::text(filled(&match self.sizes().hidden_information {
+            true => format!("{} has no view, so that nothing hidden is shown", Self::NAME),
+            false => format!("{state:?}"),
+        }))
     }
 
     /// The spot on the board of [`Game::view`] that a legal action or outcome points at. By default actions are chosen by their names.
@@ -310,7 +313,8 @@ pub trait Game: Clone + Send + Sync + 'static {
         None
     }
 
-    /// The name of a legal action or outcome in the usual notation.
+    /// The name of a legal action or outcome in the usual notation. People may type an action's number in place of its name, so a name that is
+    /// a number must be that of its own action: "take 1" and not "1" for action 0.
     fn action_name(&self, state: &Self::State, action: u16) -> String;
 
     /// The name of a legal action in records of games, where they have another one than [`Game::action_name`].

@@ -5,6 +5,9 @@
 
 use serde::Serialize;
 
+/// The most columns of a line of text.
+const WIDTH: usize = 80;
+
 /// The person or program that a view is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Viewer {
@@ -404,4 +407,22 @@ pub struct PlayedCard {
     /// The card.
     #[serde(flatten)]
     pub card: Card,
+}
+
+/// The words of a sentence in lines of at most [`WIDTH`] columns.
+pub(crate) fn filled(sentence: &str) -> String {
+    let (mut text, mut column) = (String::new(), 0);
+    for word in sentence.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > WIDTH {
+            text += "\n  ";
+            column = 2;
+        } else if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text += word;
+        column += length;
+    }
+    text + "\n"
 }

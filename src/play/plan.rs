@@ -8,6 +8,8 @@ device_constants! {
     fn device_constants;
     /// Random openings that are tried until one does not end the game; a game then starts without one.
     pub const MAX_OPENING_ATTEMPTS: u64 = 100;
+    /// Games of a slot that end in their deal, one after the other, before no further one is begun.
+    pub const MAX_UNDECIDED_GAMES: u64 = crate::batch::MAX_UNDECIDED_GAMES;
 }
 
 /// The configuration of self-play.
@@ -58,13 +60,27 @@ impl PlayPlan {
             opening_none: selfplay.opening_none,
             temperature_plies: selfplay.temperature_plies,
             playout_cap_prob: selfplay.playout_cap_prob,
-            fast_simulations: selfplay.fast_simulations,
+            fast_simulations: config.fast_simulations(),
             first_game: selfplay.first_game,
             samples: match search.algorithm {
                 Algorithm::Puct | Algorithm::Gumbel => SampleKind::Decisions,
                 Algorithm::Afterstate => SampleKind::Afterstates,
             },
             td_lambda: config.train.td_lambda,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fast_ply_has_no_more_simulations_than_the_others() {
+        let mut config = Config::default();
+        for (simulations, fast, expected) in [(64, 16, 16), (8, 16, 8)] {
+            (config.search.simulations, config.selfplay.fast_simulations) = (simulations, fast);
+            assert_eq!(PlayPlan::new(&config, &Sizes::default()).fast_simulations, expected);
         }
     }
 }

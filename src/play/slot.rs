@@ -2,7 +2,7 @@
 
 use super::decided_ply::DecidedPly;
 use super::finished_game::FinishedGame;
-use super::plan::{MAX_OPENING_ATTEMPTS, PlayPlan, SampleKind};
+use super::plan::{MAX_OPENING_ATTEMPTS, MAX_UNDECIDED_GAMES, PlayPlan, SampleKind};
 use super::sample::Sample;
 use crate::batch::ErasedRules;
 use crate::config::FirstGame;
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 pub struct GameSlot {
     /// Its number over the whole run.
     pub slot: u64,
-    /// Games finished in it.
+    /// The number of its present game: of those before it, finished here or ended by their deals.
     pub game: u64,
     /// The present position.
     pub state: Vec<u8>,
@@ -48,7 +48,7 @@ pub enum Proof {
 pub struct SlotStart<'a> {
     /// Its number over the whole run.
     pub slot: u64,
-    /// Games finished in it.
+    /// The number of its present game.
     pub game: u64,
     /// Plies played and dealt so far.
     pub plies: u32,
@@ -62,7 +62,8 @@ pub(crate) fn new_slot(slot: u64) -> GameSlot {
     GameSlot { slot, ..GameSlot::default() }
 }
 
-/// `count` slots at the start of their first games, numbered from `first` on.
+/// `count` slots at the start of their first games, numbered from `first` on. A slot of a game that (nearly) every deal ends may be left with
+/// a game that is over.
 pub fn new_slots(first: u64, count: usize, game: &dyn ErasedRules, plan: &PlayPlan) -> Vec<GameSlot> {
     let opened = |slot| {
         let mut slot = new_slot(slot);
@@ -162,19 +163,18 @@ impl GameSlot {
     /// Sets the slot to the start of a game with its random opening. An opening that ends the game is drawn again. The first game may
     /// begin [within](Self::open_within) a random one.
     pub(super) fn open(&mut self, game: &dyn ErasedRules, plan: &PlayPlan) {
+        self.begin_decided(game, plan);
         if self.game == 0 && plan.first_game == FirstGame::Within {
             return self.open_within(game, plan);
         }
-        for attempt in 0u64.. {
-            self.begin(game);
-            self.deal(game, plan);
-            let mut rng =
-                Key::new(plan.seed, Purpose::Opening).with(self.slot).with(self.game).with(attempt).stream();
-            let none = plan.opening_plies == 0
-                || rng.uniform() < plan.opening_none
-                || attempt > MAX_OPENING_ATTEMPTS;
-            let plies = if none { 0 } else { 1 + rng.below(plan.opening_plies as usize) };
-            for _ in 0..plies {
+        let openings = Key::new(plan.seed, Purpose::Opening).with(self.slot).with(self.game);
+        for attempt in 0..MAX_OPENING_ATTEMPTS {
+            let mut rng = openings.with(attempt).stream();
+            // Drawn once, so that the share of games without an opening is the one that is set.
+            if attempt == 0 && (plan.opening_plies == 0 || rng.uniform() < plan.opening_none) {
+                break;
+            }
+            for _ in 0..1 + rng.below(plan.opening_plies as usize) {
                 if game.turn(&self.state) == Turn::Over {
                     break;
                 }
@@ -186,16 +186,16 @@ impl GameSlot {
             if game.turn(&self.state) != Turn::Over {
                 return;
             }
+            self.begin(game, plan);
         }
+        self.opening = self.actions.len() as u32;
     }
 
-    /// Sets the slot to a uniformly random ply of a random game. First games that all begin at the start end together, so that there is
-    /// no sample for the time of a game.
+    /// Sets the slot to a uniformly random ply of a random game that begins as the present one. First games that all begin at the start
+    /// end together, so that there is no sample for the time of a game.
     fn open_within(&mut self, game: &dyn ErasedRules, plan: &PlayPlan) {
         let mut rng =
             Key::new(plan.seed, Purpose::Opening).with(self.slot).with(self.game).with(u64::MAX).stream();
-        self.begin(game);
-        self.deal(game, plan);
         let mut plies = Vec::new();
         while game.turn(&self.state) != Turn::Over {
             plies.push(self.actions.len());
@@ -205,8 +205,7 @@ impl GameSlot {
         }
         let actions = std::mem::take(&mut self.actions);
         let ply = if plies.is_empty() { 0 } else { rng.below(plies.len()) };
-        self.begin(game);
-        self.deal(game, plan);
+        self.begin(game, plan);
         let dealt = self.actions.len();
         actions[dealt..plies.get(ply).copied().unwrap_or(dealt)]
             .iter()
@@ -214,11 +213,25 @@ impl GameSlot {
         self.opening = self.actions.len() as u32;
     }
 
-    /// Sets the slot to the game's first position.
-    fn begin(&mut self, game: &dyn ErasedRules) {
+    /// Sets the slot to the first decision of its game. A game that its deal ends has none, and is passed over: the slot's next one is begun.
+    /// After [`MAX_UNDECIDED_GAMES`] of them the slot keeps one that is over.
+    fn begin_decided(&mut self, game: &dyn ErasedRules, plan: &PlayPlan) {
+        self.begin(game, plan);
+        for _ in 0..MAX_UNDECIDED_GAMES {
+            if game.turn(&self.state) != Turn::Over {
+                return;
+            }
+            self.game += 1;
+            self.begin(game, plan);
+        }
+    }
+
+    /// Sets the slot to the start of its game, with what chance deals before the first decision.
+    fn begin(&mut self, game: &dyn ErasedRules, plan: &PlayPlan) {
         self.state = game.init();
         self.history.clear();
         self.actions.clear();
+        self.deal(game, plan);
     }
 
     /// Plays a decided ply as [`GameSlot::play_on`], and opens the next game where this one is over, which is returned.
@@ -391,6 +404,20 @@ mod tests {
                 assert_eq!(slot.opening as usize, slot.actions.len(), "{name}");
             }
         }
+    }
+
+    /// Openings that end their games are drawn again, which must not give them another chance to be none.
+    #[test]
+    fn the_share_of_games_without_an_opening_is_the_one_that_is_set() {
+        let mut config = Config::default();
+        config.selfplay.first_game = FirstGame::Start;
+        config.selfplay.opening_plies = 9;
+        config.selfplay.opening_none = 0.25;
+        let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+        let slots = new_slots(0, 4000, game.as_ref(), &PlayPlan::new(&config, &game.sizes()));
+        let none = slots.iter().filter(|slot| slot.opening == 0).count() as f64 / 4000.0;
+        assert!((none - 0.25).abs() < 0.03, "{none}");
+        assert!(slots.iter().all(|slot| game.turn(&slot.state) != Turn::Over));
     }
 
     #[test]

@@ -67,13 +67,20 @@ pub fn samples_of(selfplay: &SelfPlayConfig, epoch: u64) -> u64 {
     }
 }
 
+/// The number of samples of a run before its first update, by `train.min_samples` and `train.replay_ratio`; None if no update is ever made.
+pub fn first_update(config: &Config) -> Option<u64> {
+    let train = &config.train;
+    let due = (train.batch * train.accumulate) as f64 / train.replay_ratio;
+    (train.replay_ratio > 0.0).then(|| config.first_update_samples().max(due.ceil() as u64))
+}
+
 /// Estimated seconds of a sample: the simulations of its ply and of the fast plies for each of it, and its updates.
 fn sample_seconds(config: &Config, sizes: &Sizes) -> Result<f64> {
     let selfplay = &config.selfplay;
     let multiply_adds = NetSpec::new(&config.net, sizes).model()?.multiply_adds() as f64;
     let fast = f64::from(selfplay.playout_cap_prob);
     let simulations =
-        f64::from(config.search.simulations) + fast / (1.0 - fast) * f64::from(selfplay.fast_simulations);
+        f64::from(config.search.simulations) + fast / (1.0 - fast) * f64::from(config.fast_simulations());
     let determinisations = sizes.determinisations(config.search.determinisations);
     let forward = match config.net.precision {
         Precision::F32 | Precision::Tf32 => F32_MULTIPLY_ADD,

@@ -1,5 +1,6 @@
 //! The laws that every search keeps, on small games written down as trees and on the real ones.
 
+mod dealt;
 mod kept;
 mod random;
 mod rows;

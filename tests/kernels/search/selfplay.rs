@@ -169,7 +169,7 @@ pub const CASES: [(&str, &str, &str); 9] = [
     (
         "name = 'tic_tac_toe'",
         "algorithm = 'gumbel'\nsimulations = 40\nleaves = 3",
-        "games = 3\npasses_per_poll = 60\nopening_plies = 9\nopening_none = 0.0",
+        "games = 3\npasses_per_poll = 60\nopening_plies = 9\nopening_none = 0.3",
     ),
     (
         "name = 'connect_four'",
@@ -178,8 +178,8 @@ pub const CASES: [(&str, &str, &str); 9] = [
     ),
     (
         "name = 'connect_four'",
-        "algorithm = 'puct'\nsimulations = 16\nleaves = 4\nnodes = 21\nroot_cache = 60",
-        "games = 5\npasses_per_poll = 60\nopening_plies = 2\nplayout_cap_prob = 0.2\nfast_simulations = 20",
+        "algorithm = 'puct'\nsimulations = 20\nleaves = 4\nnodes = 21\nroot_cache = 60",
+        "games = 5\npasses_per_poll = 60\nopening_plies = 2\nplayout_cap_prob = 0.2\nfast_simulations = 16",
     ),
     (
         "name = 'hex'\nsize = 3\nswap = true",
