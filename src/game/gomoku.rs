@@ -340,7 +340,8 @@ impl Game for Gomoku {
     fn view(&self, s: &State, _viewer: Viewer) -> View {
         let side = self.size as usize;
         let has = |colour: usize, cell: usize| s.stones[colour].contains(cell);
-        let pieces = Piece::pair([Shape::Disc; 2], ["black", "white"]);
+        let mut pieces = Piece::pair([Shape::Disc; 2], ["black", "white"]);
+        (pieces[BLACK].owner, pieces[1 - BLACK].owner) = (Some(s.black), Some(1 - s.black));
         let grid = board::grid(self.size, GridStyle::Lines, pieces, |cell| {
             Piece::of(has(BLACK, cell as usize), has(1 - BLACK, cell as usize))
         });

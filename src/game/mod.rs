@@ -35,7 +35,7 @@ pub mod blob;
 pub(crate) use built_in::check_device_header;
 pub(crate) use built_in::for_each_built_in;
 pub use description::{describe, is_known};
-pub use result::{result_text, without_minus_zero};
+pub use result::{result_text, winners, without_minus_zero};
 #[cfg(test)]
 pub(crate) use rules::device_constants;
 pub use rules::{Game, History, MAX_PLAYERS, Turn};

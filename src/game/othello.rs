@@ -198,7 +198,7 @@ impl Game for Othello {
     }
 
     fn is_valid(&self, s: &State) -> bool {
-        s.to_play < 2
+        s.to_play < 2 && (s.discs[0] | s.discs[1] | s.moves) & !self.board() == 0
     }
 
     #[inline]

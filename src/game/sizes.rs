@@ -143,7 +143,7 @@ impl PointOrder {
 /// from a position and from the end of its game.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
-    /// Its name in `net.auxiliary`, metrics and files.
+    /// Its name in `net.auxiliary`, metrics and files: not one of "policy", "value", "values" and "outcome".
     pub name: String,
     /// Its shape for one position.
     pub shape: TargetShape,

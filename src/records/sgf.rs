@@ -203,6 +203,13 @@ pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
     if *name == "hex" && nodes.iter().any(is_swap) {
         options.insert("swap".into(), true.into());
     }
+    let is_move = |node: &&Node| ["B", "W"].iter().any(|colour| node.value(colour).is_some());
+    let (moves, size) = (nodes.iter().filter(is_move).count() as i64, options.get("size"));
+    let points = size.and_then(toml::Value::as_integer).map_or(0, |size| size.saturating_mul(size));
+    if *name == "go" && moves > points.saturating_mul(2) {
+        // The file does not tell after how many plies its game was to end.
+        options.insert("max_plies".into(), moves.into());
+    }
     let mut game = registry.game(name, &options)?;
     let placed = placed(&Playthrough::new(game.clone()), root, &nodes)?;
     if *name == "hex" && placed.as_ref().is_some_and(is_swapped) {
@@ -374,6 +381,22 @@ mod tests {
             read("(;GM[11]SZ[5];B[a2];W[swap-pieces];B[c3])", &Registry::built_in()).expect("a game");
         assert_eq!(swapped.names(), ["a2", "swap", "c3"]);
         assert_eq!(read("(;B[pd])", &Registry::built_in()).expect("19 lines").names(), ["Q16"]);
+    }
+
+    #[test]
+    fn a_game_of_go_that_is_longer_than_usual_is_read() {
+        let options = "size = 5\nmax_plies = 160".parse().expect("TOML");
+        let mut play = Playthrough::new(Registry::built_in().game("go", &options).expect("registered"));
+        // Whoever passes only where nothing else is legal fills his own eyes, is taken, and begins anew.
+        let mut rng = Key::new(5, Purpose::Evaluation).stream();
+        while play.turn() != Turn::Over {
+            let legal: Vec<u16> = play.legal().into_iter().filter(|&action| action != 25).collect();
+            play.step(if legal.is_empty() { 25 } else { legal[rng.below(legal.len())] }).expect("legal");
+        }
+        assert!(play.actions().len() > 50, "{}", play.actions().len());
+        let text = write(&play, &Players::default()).expect("written");
+        let again = read(&text, &Registry::built_in()).expect("read");
+        assert_eq!(again.actions(), play.actions());
     }
 
     #[test]

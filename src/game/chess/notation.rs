@@ -300,7 +300,9 @@ pub fn uci(s: &State, action: u16) -> String {
 
 /// The action out of `legal` that `text` names in UCI or in SAN (`Nbd7`, `exd8=Q+`, `O-O`), if exactly one fits.
 pub fn parse(s: &State, legal: &[u16], text: &str) -> Option<u16> {
-    if let Some(&action) = legal.iter().find(|&&a| uci(s, a).eq_ignore_ascii_case(text)) {
+    // `B1d3` is the bishop of the first rank, not the piece on b1.
+    let is_bishop = text.starts_with('B') && text.contains(|c: char| c.is_ascii_lowercase());
+    if !is_bishop && let Some(&action) = legal.iter().find(|&&a| uci(s, a).eq_ignore_ascii_case(text)) {
         return Some(action);
     }
     let text = text.trim_end_matches(['+', '#', '!', '?']);

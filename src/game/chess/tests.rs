@@ -121,6 +121,15 @@ fn en_passant_counts_only_where_it_is_legal() {
     assert_eq!(free.play("bxc6").fen(), "8/8/K1P5/8/8/8/8/7k b - - 0 2");
 }
 
+/// A bishop told apart by its rank reads like a move of the piece on the b-file.
+#[test]
+fn a_bishop_of_a_rank_is_not_the_piece_on_the_b_file() {
+    let fen = "k7/8/8/5B2/8/8/8/1Q3BK1 w - - 0 1";
+    assert_eq!(Line::from(fen).play("B1d3").fen(), "k7/8/8/5B2/8/3B4/8/1Q4K1 b - - 1 1");
+    assert_eq!(Line::from(fen).play("b1d3").fen(), "k7/8/8/5B2/8/3Q4/8/5BK1 b - - 1 1");
+    assert_eq!(Line::from(fen).play("B1D3").fen(), "k7/8/8/5B2/8/3Q4/8/5BK1 b - - 1 1");
+}
+
 #[test]
 fn endings() {
     use Outcome::*;

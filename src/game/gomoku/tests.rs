@@ -166,6 +166,18 @@ fn swap2_shows_the_phase_and_the_colour_to_be_placed() {
     assert_eq!(planes("a1 b1 c1 black d3 d4", 0), [2., 3., 0., 0., 0., 0.]);
 }
 
+/// The owner of each colour's stones is the player who has it, whose colour is told beside them.
+#[test]
+fn swap2_stones_belong_to_the_player_of_their_colour() {
+    let game = Gomoku { size: 5, rule: Rule::Freestyle, opening: Opening::Swap2 };
+    for (names, owners) in [("a1 b1 c1 white", [Some(0), Some(1)]), ("a1 b1 c1 black", [Some(1), Some(0)])] {
+        let view = game.view(&play(&game, names), Viewer::All);
+        let Board::Grid(grid) = view.board else { panic!("a grid") };
+        assert_eq!([grid.pieces[0].owner, grid.pieces[1].owner], owners, "{names}");
+        assert_eq!(view.colours[usize::from(owners[0].expect("a player"))], Colour::Black, "{names}");
+    }
+}
+
 #[test]
 fn bad_options_name_the_key() {
     for (options, part) in [
