@@ -40,7 +40,7 @@ impl Game for Nim {
         out.copy_from_slice([[-1.0, 1.0], [1.0, -1.0]][loser as usize].as_slice());
     }
     fn action_name(&self, _: &[u32; 2], action: u16) -> String {
-        (action + 1).to_string()
+        format!("take {}", action + 1)
     }
 }
 fn main() -> std::process::ExitCode {

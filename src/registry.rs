@@ -66,20 +66,29 @@ impl Registry {
     /// The same with the game `G`, which becomes the game of command lines that name none.
     ///
     /// # Errors
-    /// [`Error::Config`] if a game or configuration of this name is registered, or if `G` has no configuration of its own name where it
-    /// has any.
+    /// [`Error::Config`] if the name has other characters than letters, digits, `_` and `-`, if a game or configuration has it already, or
+    /// if `G` has no configuration of its own name where it has any.
     pub fn with<G: Game>(mut self) -> Result<Self> {
         let new = Entry::of::<G>();
         let wrong = |found: &str, expected: &str| {
             Err(Error::config(format!("a game called {}", G::NAME), found, expected))
         };
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if new.name.is_empty() || !new.name.chars().all(is_of_name) {
+            let found = format!("{:?}", new.name);
+            return Err(Error::config("the name of a game", found, "letters, digits, _ and -"));
+        }
         if self.names().contains(&new.name) {
             return wrong("another game of this name", "one game of each name");
+        }
+        if self.config(new.name).is_some() {
+            return wrong("a configuration of this name", "a name that no configuration has");
         }
         if !new.configs.is_empty() && new.configs[0].name != new.name {
             return wrong(new.configs[0].name, "a first configuration of the game's name");
         }
-        if let Some(config) = new.configs.iter().find(|config| self.config(config.name).is_some()) {
+        let is_taken = |name| self.config(name).is_some() || self.names().contains(&name);
+        if let Some(config) = new.configs.iter().find(|config| is_taken(config.name)) {
             return wrong(config.name, "configurations whose names no other game has");
         }
         self.entries.push(new);

@@ -9,6 +9,8 @@ use std::collections::HashSet;
 const MARGIN: usize = 4096;
 /// Maximum number of symmetries checked per position.
 const SYMMETRIES: u64 = 12;
+/// Maximum number of legal actions that a law of quadratic time checks per position.
+const ACTIONS: usize = 32;
 
 /// One position of a game in progress.
 pub(super) struct Position<G: Game> {
@@ -140,4 +142,12 @@ pub(super) fn some_symmetries(count: u64, rng: &mut RngStream) -> Vec<u64> {
     let others = (1..SYMMETRIES).map(|_| 1 + rng.next_u64() % (count - 1));
     let set: HashSet<u64> = std::iter::once(0).chain(others).collect();
     set.into_iter().collect()
+}
+
+/// All legal actions if there are few, otherwise some at random.
+pub(super) fn some_actions(legal: &[u16], rng: &mut RngStream) -> Vec<u16> {
+    match legal.len() <= ACTIONS {
+        true => legal.to_vec(),
+        false => (0..ACTIONS).map(|_| legal[rng.below(legal.len())]).collect(),
+    }
 }

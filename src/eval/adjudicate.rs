@@ -18,8 +18,12 @@ impl Adjudicator {
     /// A judge of games of `game` that have `after` plies.
     ///
     /// # Errors
-    /// [`Error::Config`] for a game without an exact solver.
+    /// [`Error::Config`] for a game without an exact solver, or in which one player does not lose what the other wins.
     pub fn new(game: &Arc<dyn AnyGame>, after: u32) -> Result<Self> {
+        if !game.sizes().is_zero_sum_pair() {
+            let expected = format!("a game for two whose returns sum to 0, which {} is not", game.name());
+            return Err(Error::config("--adjudicate", after, expected));
+        }
         let solvers = (0..rayon::current_num_threads()).map(|_| Solver::for_game(game));
         let expected = format!("a game with an exact solver, which {} has not", game.name());
         let solvers: Option<Vec<Solver>> = solvers.collect();
@@ -70,5 +74,15 @@ mod tests {
             judge.judge(&mut games);
             assert_eq!(games[0].played().returns, [1.0, -1.0], "player {mover} to move");
         }
+    }
+
+    #[test]
+    fn a_game_for_more_than_two_is_refused() {
+        let game = any_game("blob", &toml::toml! { players = 3 }).expect("registered");
+        let error = Adjudicator::new(&game, 9).err().expect("refused").to_string();
+        assert_eq!(
+            error,
+            "--adjudicate: got 9, expected a game for two whose returns sum to 0, which blob is not"
+        );
     }
 }

@@ -74,7 +74,9 @@ fn check_auxiliary(spec: &NetSpec) -> Result<()> {
     match spec.arch {
         Arch::Edge if !names.is_empty() => refused("no targets where net.arch = \"edge\""),
         _ if (1..names.len()).any(|i| names[..i].contains(&names[i])) => refused("each target once"),
-        _ if names.iter().any(|name| SAMPLE_TARGETS.contains(name)) => refused("targets of the game's own"),
+        _ if names.iter().any(|name| SAMPLE_TARGETS.contains(name) || *name == Head::VALUE) => {
+            refused("targets of the game's own, with names that no other head has")
+        }
         _ => Ok(()),
     }
 }

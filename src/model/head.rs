@@ -61,6 +61,9 @@ impl Head {
     /// The target that heads of win, draw and loss learn: the probability of each for the observer. `[3]`
     pub const OUTCOME: &str = "outcome";
 
+    /// The name of the head that learns the values.
+    pub const VALUE: &str = "value";
+
     /// Win, draw and loss with a mean of `value`, the draw as likely as it can be: certain for the results 1, 0 and -1.
     pub fn outcome_of(value: f32) -> [f32; 3] {
         let value = value.clamp(-1.0, 1.0);
@@ -83,7 +86,7 @@ impl Head {
     /// The value head whose values are those of `layer`.
     pub fn value(layer: usize) -> Self {
         Self {
-            name: "value".into(),
+            name: Self::VALUE.into(),
             role: HeadRole::Value,
             layer,
             loss: Loss::SquaredError,

@@ -1,6 +1,6 @@
 use super::*;
 use crate::config::Arch;
-use crate::game::{ObsShape, PointActions, PointOrder};
+use crate::game::{ObsShape, PointActions, PointOrder, Target, TargetKind, TargetShape};
 
 fn spec(arch: Arch) -> NetSpec {
     NetSpec {
@@ -242,4 +242,13 @@ fn one_value_stands_for_two_players_only() {
     assert!(three.model().is_err());
     let boards = NetSpec { num_actions: 5, ..spec(Arch::Edge) };
     assert!(boards.model().expect_err("six edges").to_string().contains("net.arch"));
+}
+
+#[test]
+fn a_target_with_the_name_of_another_head_is_refused() {
+    for name in ["policy", "value", "values", "outcome"] {
+        let auxiliary = vec![Target::new(name, TargetShape::Vector(2), TargetKind::Amount)];
+        let error = NetSpec { auxiliary, ..spec(Arch::Mlp) }.model().expect_err(name).to_string();
+        assert!(error.contains(&format!("net.auxiliary: got {name}, expected targets")), "{error}");
+    }
 }

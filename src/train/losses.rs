@@ -4,7 +4,7 @@ use super::loss::{self, LossSums};
 use super::optimizer::learning_rate;
 use crate::config::TrainConfig;
 use crate::error::{Error, Result};
-use crate::model::{HeadRole, Model};
+use crate::model::{Head, HeadRole, Model, POLICY};
 
 /// The loss of one head.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,7 +71,7 @@ impl Losses {
 
     /// The losses of heads that are no field of their own: all but those called policy and value.
     pub fn further_heads(&self) -> impl Iterator<Item = &HeadLoss> {
-        self.heads.iter().filter(|head| head.name != "policy" && head.name != "value")
+        self.heads.iter().filter(|head| head.name != POLICY && head.name != Head::VALUE)
     }
 
     /// The same, if the gradient's norm is finite.

@@ -26,13 +26,17 @@ enum Defect {
     StonesComeBack,
     /// Players count in a table that is not there.
     CountsWithoutTable,
+    /// The game is over at its start.
+    NobodyDecides,
+    /// The name of an action is the number of another one.
+    NamesAreNumbers,
 }
 
 /// Nim with a defect, whose number is the constant.
 #[derive(Clone)]
 struct Broken<const DEFECT: usize>(Nim);
 
-const DEFECTS: [Defect; 8] = [
+const DEFECTS: [Defect; 10] = [
     Defect::MaxLegalTooSmall,
     Defect::NeverOver,
     Defect::ReturnOutOfRange,
@@ -41,6 +45,8 @@ const DEFECTS: [Defect; 8] = [
     Defect::EqualNames,
     Defect::StonesComeBack,
     Defect::CountsWithoutTable,
+    Defect::NobodyDecides,
+    Defect::NamesAreNumbers,
 ];
 
 impl<const DEFECT: usize> Broken<DEFECT> {
@@ -82,6 +88,7 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
     fn turn(&self, state: &State) -> Turn {
         match self.0.turn(state) {
             Turn::Over if self.has(Defect::NeverOver) => Turn::Player(0),
+            _ if self.has(Defect::NobodyDecides) => Turn::Over,
             turn => turn,
         }
     }
@@ -146,7 +153,10 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
     }
 
     fn action_name(&self, state: &State, action: u16) -> String {
-        self.0.action_name(state, if self.has(Defect::EqualNames) { 0 } else { action })
+        match self.has(Defect::NamesAreNumbers) {
+            true => (action + 1).to_string(),
+            false => self.0.action_name(state, if self.has(Defect::EqualNames) { 0 } else { action }),
+        }
     }
 }
 
@@ -164,6 +174,8 @@ fn a_broken_law_is_named_with_the_actions_that_lead_to_it() {
         (broken_law::<4>(), "play_is_legal_and_ends", "panic: no stone may be taken from 12"),
         (broken_law::<5>(), "names_are_read_back", "the name \"take 1\""),
         (broken_law::<7>(), "tallies_are_cells_of_the_table", "player 0 counts in Some(TallyCell {"),
+        (broken_law::<8>(), "play_is_legal_and_ends", "no player decides in any of 40 games"),
+        (broken_law::<9>(), "names_are_read_back", "the name \"1\" is the number of another action than 0"),
         (broken_law::<6>(), "placed_pieces_give_the_position", "the pieces of a position that was set up"),
     ] {
         assert_eq!(found.law, law, "{found}");

@@ -6,6 +6,7 @@
 mod as_inside;
 mod broken;
 mod leak;
+mod named;
 mod nim;
 mod points;
 #[path = "../support/mod.rs"]

@@ -40,7 +40,7 @@ impl State {
 impl Game for Nim {
     type State = State;
     const NAME: &'static str = "nim";
-    const VARIANTS: &'static [&'static str] = &["stones = 30\nmax_take = 5"];
+    const VARIANTS: &'static [&'static str] = &["stones = 30\nmax_take = 5", "stones = 1"];
 
     options_by_section!();
 

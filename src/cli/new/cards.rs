@@ -181,6 +181,7 @@ impl Game for Rules {
     }
 
     fn action_name(&self, _: &State, action: u16) -> String {
-        (action + 1).to_string()
+        // Not "5" alone: people may type the number of an action, and card 5 is action 4.
+        format!("card {}", action + 1)
     }
 }

@@ -123,7 +123,7 @@ impl Game for Rules {
     fn action_name(&self, s: &State, action: u16) -> String {
         match s.is_rolling {
             0 => ["hold", "roll"][usize::from(action)].into(),
-            _ => (action + 1).to_string(),
+            _ => format!("face {}", action + 1),
         }
     }
 }

@@ -126,7 +126,7 @@ impl Game for Rules {
 
     fn action_name(&self, s: &State, action: u16) -> String {
         match s.rolled {
-            0 => (action + 1).to_string(),
+            0 => format!("face {}", action + 1),
             _ => format!("place {}", action + 1),
         }
     }

@@ -94,7 +94,7 @@ impl Game for Pig {
         if s.is_rolling == 0 {
             ["hold", "roll"][usize::from(action)].into()
         } else {
-            (action + 1).to_string()
+            format!("face {}", action + 1)
         }
     }
 }
