@@ -11,7 +11,7 @@ use crate::registry::Registry;
 use crate::report::exporter::Exporter;
 use crate::report::progress::{Progress, Verbosity};
 use crate::root_cache;
-use crate::run::epoch_size::{samples_of, sized};
+use crate::run::epoch_size::{first_update, samples_of, sized};
 use crate::run::factory::{ComponentFactory, DefaultFactory};
 use crate::run::network::select_executor;
 use crate::run::{Run, limits};
@@ -277,7 +277,7 @@ fn describe(
 /// The sentences about the epochs after `finished` ones of a [`sized`] configuration.
 fn describe_epochs(config: &Config, finished: u64) -> Vec<String> {
     let samples_of = |epoch| samples_of(&config.selfplay, epoch);
-    let (epochs, first_update) = (config.run.epochs, config.first_update_samples());
+    let epochs = config.run.epochs;
     let (next, full) = (samples_of(finished + 1), samples_of(u64::MAX));
     let which = if finished == 0 { "first" } else { "next" };
     let mut notes = vec![match next == full {
@@ -285,10 +285,20 @@ fn describe_epochs(config: &Config, finished: u64) -> Vec<String> {
         false => format!("the {which} epoch has {next} samples, each later one twice as many, up to {full}"),
     }];
     let all = (1..=epochs.min(64)).fold(0, |sum: u64, epoch| sum.saturating_add(samples_of(epoch)));
-    if epochs > 0 && all.max(epochs.saturating_sub(64).saturating_mul(full)) < first_update {
-        notes.push(format!(
-            "{} may end before the first update, which needs {first_update} samples (train.min_samples)",
+    let all = all.max(epochs.saturating_sub(64).saturating_mul(full));
+    match first_update(config) {
+        None => notes.push("no update is ever made, since train.replay_ratio is 0".into()),
+        Some(needed) if epochs > 0 && all < needed => notes.push(format!(
+            "{} may end before the first update, which needs {needed} samples (train.min_samples, train.replay_ratio)",
             count(epochs, "epoch")
+        )),
+        Some(_) => {}
+    }
+    let (longest, capacity) =
+        (samples_of(if epochs == 0 { u64::MAX } else { epochs }), config.replay.capacity);
+    if longest > capacity as u64 {
+        notes.push(format!(
+            "of an epoch's samples the last {capacity} are trained on, which replay.capacity holds; the others are played in vain"
         ));
     }
     notes
@@ -371,6 +381,34 @@ mod tests {
         ] {
             assert_eq!(describe_epochs(&config, finished)[0], expected);
         }
+    }
+
+    #[test]
+    fn epochs_that_may_end_before_the_first_update_are_noted() {
+        let mut config = Config::default();
+        (config.selfplay.samples_per_epoch, config.train.batch, config.run.epochs) = (600, 512, 1);
+        let mut notes = |replay_ratio: f64| {
+            config.train.replay_ratio = replay_ratio;
+            describe_epochs(&config, 0).split_off(1)
+        };
+        assert_eq!(notes(1.0), [""; 0]);
+        assert_eq!(
+            notes(0.5),
+            [
+                "1 epoch may end before the first update, which needs 1024 samples (train.min_samples, train.replay_ratio)"
+            ]
+        );
+        assert_eq!(notes(0.0), ["no update is ever made, since train.replay_ratio is 0"]);
+    }
+
+    #[test]
+    fn samples_that_no_update_can_see_are_noted() {
+        let mut config = Config::default();
+        (config.selfplay.samples_per_epoch, config.replay.capacity) = (2001, 2000);
+        let notes = |config: &Config| describe_epochs(config, 0).split_off(1);
+        assert!(notes(&config)[0].starts_with("of an epoch's samples the last 2000 are trained on"));
+        config.selfplay.samples_per_epoch = 2000;
+        assert_eq!(notes(&config), [""; 0]);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub struct EpochRecord {
     pub seconds: f64,
     /// Games finished.
     pub games: u64,
-    /// Positions searched in self-play.
+    /// Plies of these games: those that were searched, random openings, and what chance dealt.
     pub positions: u64,
     /// Samples added to the replay buffer.
     pub samples: u64,
@@ -41,7 +41,7 @@ pub struct EpochRecord {
     pub eval_seconds: f64,
     /// Games per second of self-play; of the whole epoch if the run has workers.
     pub games_per_second: f64,
-    /// Positions per second of self-play; of the whole epoch if the run has workers.
+    /// These plies per second of self-play; of the whole epoch if the run has workers.
     pub positions_per_second: f64,
     /// New simulations per second of self-play.
     pub simulations_per_second: f64,

@@ -62,7 +62,11 @@ impl MetricsText {
             ("vecaz_epochs_total", "Finished epochs.", last.epoch as f64),
             ("vecaz_seconds_total", "Working seconds of the run.", last.seconds),
             ("vecaz_games_total", "Games finished.", total(|record| record.games)),
-            ("vecaz_positions_total", "Plies of these games.", total(|record| record.positions)),
+            (
+                "vecaz_positions_total",
+                "Plies of these games, random openings and dealt outcomes among them.",
+                total(|record| record.positions),
+            ),
             ("vecaz_samples_total", "Samples of these games.", total(|record| record.samples)),
             (
                 "vecaz_simulations_total",

@@ -1,5 +1,6 @@
 //! The end of a run: its last notes and the error that it returns.
 
+use super::epoch_size::first_update;
 use super::files::FINAL;
 use super::limits;
 use super::training_run::Run;
@@ -68,16 +69,18 @@ impl Run {
                 cut.epoch
             ))?;
         }
-        let first_update = self.config.first_update_samples();
         let samples: u64 = self.metrics.records().iter().map(|record| record.samples).sum();
         if let Some(missing) = missing.filter(|_| samples == 0) {
             return Err(Error::unsupported("a run without games", missing));
         }
-        if samples < first_update {
-            progress.note(&format!(
-                "nothing was learned: {} played, and the first update needs {first_update} (train.min_samples)",
-                count(samples, "sample")
-            ))?;
+        let is_untrained = self.metrics.records().last().is_none_or(|record| record.updates == 0);
+        let missing_updates = match first_update(&self.config) {
+            None => Some("train.replay_ratio is 0".to_string()),
+            Some(needed) => (samples < needed)
+                .then(|| format!("the first update needs {needed} (train.min_samples, train.replay_ratio)")),
+        };
+        if let Some(why) = missing_updates.filter(|_| is_untrained) {
+            progress.note(&format!("nothing was learned: {} played, and {why}", count(samples, "sample")))?;
         }
         let (dir, rest) = (self.dir().display(), self.factory.resume_arguments());
         progress

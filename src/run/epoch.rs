@@ -30,7 +30,7 @@ const IDLE_WAIT: Duration = Duration::from_millis(50);
 pub struct SelfPlayCounts {
     /// Games finished.
     pub games: u64,
-    /// Plies of those games.
+    /// Plies of those games, random openings and dealt outcomes among them.
     pub plies: u64,
     /// Samples of those games.
     pub samples: u64,

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::eval::arena::ROWS;
 use crate::eval::opponent::LADDER;
 use crate::net::NetSpec;
+use crate::net::cpu_train::MAX_PARTITIONS;
 use crate::pass::PassBuffers;
 use crate::replay::{Replay, TargetList};
 use crate::root_cache;
@@ -24,6 +25,11 @@ const PROGRAM_MIB: u64 = 40;
 /// MiB of a thread's stack, network and buffers.
 const THREAD_MIB: u64 = 6;
 
+/// Numbers for each parameter at the peak of training on a CPU, as measured: 8 in the trainer (the state before and after an update,
+/// the gradient, the mask of weight decay), 3 in the layers (the weights of both directions, their gradient), and those in which the
+/// end of an epoch passes state and weights to the checkpoint and to new networks.
+const NUMBERS_PER_PARAMETER: usize = 24;
+
 /// The large arrays of a run, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryPlan {
@@ -33,7 +39,7 @@ pub struct MemoryPlan {
     pub passes: u64,
     /// The full replay buffer, the copy of at most all of it while a checkpoint is written or read, and samples held until the end of an epoch.
     pub replay: u64,
-    /// Weights, moments, gradients and activations of a training batch; 0 on a GPU.
+    /// Weights, moments and gradients with all their copies, and activations of a training batch; 0 on a GPU.
     pub training: u64,
     /// The root cache, and the arrays in which its trees are built.
     pub cache: u64,
@@ -63,6 +69,9 @@ impl MemoryPlan {
         let model = NetSpec::with_targets(&config.net, &sizes, &game.targets())?.model()?;
         let targets = TargetList::new(game, &model)?;
         let parameters = model.num_parameters() + model.num_statistics();
+        // The parts of a batch each sum the gradient of one layer at a time.
+        let largest = model.params.iter().map(|param| param.range.len()).max().unwrap_or_default();
+        let weights = NUMBERS_PER_PARAMETER * parameters + MAX_PARTITIONS * largest;
         // The activations of a forward and their gradients.
         let activations = 2 * config.train.batch * model.activations();
         let on_host = u64::from(config.network_devices().is_cpu());
@@ -80,7 +89,7 @@ impl MemoryPlan {
             passes: pass_bytes(game, plan, shards(config)),
             replay: 2 * product(config.replay.capacity, sample) + product(held, sample),
             training: on_host
-                * (4 * (parameters * 6 + activations) as u64 + 2 * product(config.train.accumulate, batch)),
+                * (4 * (weights + activations) as u64 + 2 * product(config.train.accumulate, batch)),
             cache: root_cache::max_bytes(config, plan, game),
             evaluation: evaluation_bytes(config, game),
             workers: 0,
@@ -253,7 +262,18 @@ fn evaluation_bytes(config: &Config, game: &dyn AnyGame) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Arch;
     use crate::registry::any_game;
+
+    /// A run of this network has had a peak of 3007 MiB.
+    #[test]
+    fn training_of_large_layers_is_planned_with_all_copies() {
+        let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+        let mut config = Config::default();
+        (config.net.arch, config.net.channels, config.net.blocks) = (Arch::Mlp, 2048, 4);
+        let training = MemoryPlan::new(&config, game.as_ref()).expect("a network").training / MIB;
+        assert!((3007..4500).contains(&training), "{training} MiB");
+    }
 
     #[test]
     fn overlapped_training_plans_the_held_samples() {

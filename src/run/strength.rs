@@ -12,6 +12,7 @@ use crate::eval::elo::share_interval;
 use crate::eval::matches::{MatchOutcome, MatchPlan, check_game, play_part};
 use crate::eval::opponent::{Opponent, Rung};
 use crate::eval::positions::{self, SolvedPosition, random_error_rates};
+use crate::game::Sizes;
 use crate::net::Network;
 use crate::report::metrics::{Lead, MeanScore, Strength};
 use crate::run::memory::{check_search, searches};
@@ -153,7 +154,7 @@ impl StrengthMeter {
                         Contestant::named(game, &named.to_string(), "eval.opponent", self.settings.threads)?
                     }
                 };
-                let (mut other, plan) = (other.stopped_by(stop), task.plan());
+                let (mut other, plan) = (other.stopped_by(stop), task.plan(&game.sizes()));
                 let records = play_part(&self.game, &mut own, &mut other, plan, numbers, &mut |so_far| {
                     let (result, fraction) = (so_far.result, so_far.fraction);
                     let detail = result.score_so_far();
@@ -181,9 +182,12 @@ impl StrengthMeter {
             (Task::Positions(positions), EvalResult::Positions(choices)) => {
                 numbers.zip(choices).try_for_each(|(number, choice)| check_choice(number, positions, choice))
             }
-            (Task::Match(task), EvalResult::Games(records)) => numbers
-                .zip(records)
-                .try_for_each(|(number, actions)| check_game(&self.game, task.plan(), number, actions)),
+            (Task::Match(task), EvalResult::Games(records)) => {
+                let plan = task.plan(&self.game.sizes());
+                numbers
+                    .zip(records)
+                    .try_for_each(|(number, actions)| check_game(&self.game, plan, number, actions))
+            }
             _ => Err(format!("results of another kind, expected {}", self.unit())),
         }
     }
@@ -228,8 +232,10 @@ impl StrengthMeter {
                 if records.len() != games {
                     return Err(wrong(format!("{} games, expected {games}", records.len())));
                 }
-                let outcome = MatchOutcome::of_records(&self.game, task.plan(), &records).map_err(wrong)?;
-                Ok(Strength { rung: Some(rung), ..match_strength(&outcome, self.game.sizes().num_players) })
+                let sizes = self.game.sizes();
+                let outcome =
+                    MatchOutcome::of_records(&self.game, task.plan(&sizes), &records).map_err(wrong)?;
+                Ok(Strength { rung: Some(rung), ..match_strength(&outcome, sizes.num_players) })
             }
         }
     }
@@ -244,9 +250,13 @@ impl StrengthMeter {
 }
 
 impl MatchTask {
-    fn plan(&self) -> MatchPlan<'static> {
+    /// The plan of the match in a game of these `sizes`. The mean scores of one player are compared whoever the opponent was, so games for one
+    /// player begin alike against all: without random plies where chance makes them differ.
+    fn plan(&self, sizes: &Sizes) -> MatchPlan<'static> {
         let MatchSetup { rung, games } = self.setup;
         let opening_plies = match rung.opponent {
+            _ if sizes.num_players == 1 && sizes.num_chance > 0 => 0,
+            _ if sizes.num_players == 1 => OWN_OPENING_PLIES,
             Opponent::Epoch(_) => OWN_OPENING_PLIES,
             Opponent::Random | Opponent::Rollouts(_) => 0,
         };
@@ -322,4 +332,23 @@ fn known_positions(game: &Arc<dyn AnyGame>, wanted: usize) -> Result<Option<Vec<
     let step = (all.len() as f64 / wanted.max(1) as f64).max(1.0);
     let chosen = (0..wanted.min(all.len())).map(|i| all[(i as f64 * step) as usize].clone());
     Ok(Some(chosen.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn games_for_one_player_begin_alike_against_all_opponents() {
+        let plies = |num_players, num_chance| {
+            let sizes = Sizes { num_players, num_chance, ..Sizes::default() };
+            [Opponent::Random, Opponent::Rollouts(100), Opponent::Epoch(3)].map(|opponent| {
+                let setup = MatchSetup { rung: Rung { opponent, number: 0 }, games: 8 };
+                MatchTask { setup, network: None, seed: 1 }.plan(&sizes).opening_plies
+            })
+        };
+        assert_eq!(plies(1, 6), [0; 3]);
+        assert_eq!(plies(1, 0), [OWN_OPENING_PLIES; 3]);
+        assert_eq!(plies(2, 0), [0, 0, OWN_OPENING_PLIES]);
+    }
 }

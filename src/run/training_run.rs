@@ -381,12 +381,13 @@ impl Run {
         let writing = stop.write_guard();
         self.counters.epoch = record.epoch;
         self.counters.seconds = record.seconds;
-        self.store_games(games)?;
         self.findings.sync()?;
         if let Some(rank) = self.best_rank_with(&record) {
             self.counters.best = Some((record.epoch, rank));
             self.manifest.replace(BEST, &self.network.file.to_bytes(&self.folder.path().join(BEST))?)?;
         }
+        // After `replace`, which writes the manifest of the epoch before: it must not list this epoch's games.
+        self.store_games(games)?;
         self.keep_network(&record)?;
         self.events.append(&record)?;
         self.metrics.append(record)?;

@@ -32,12 +32,12 @@ impl OptimizerState {
     }
 }
 
-/// The learning rate of the update after `updates` updates: a linear warm-up, then half a cosine down to the final rate.
+/// The learning rate of the update after `updates` updates: a linear warm-up of at most `lr_updates`, then half a cosine down to the final
+/// rate.
 pub fn learning_rate(config: &TrainConfig, updates: u64) -> f64 {
     let after = updates + 1;
-    let warmup =
-        if after < config.warmup_updates { after as f64 / config.warmup_updates as f64 } else { 1.0 };
     let start = config.warmup_updates.min(config.lr_updates);
+    let warmup = if after < start { after as f64 / start as f64 } else { 1.0 };
     let length = (config.lr_updates - start).max(1);
     let progress = (updates.saturating_sub(start) as f64 / length as f64).min(1.0);
     let cosine = 0.5 * (1.0 + math::cos_pi(progress));

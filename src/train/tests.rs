@@ -298,6 +298,10 @@ fn the_rate_warms_up_and_falls() {
     for updates in [10, 60, 10_000] {
         assert_eq!(rate(1.0, updates), 0.5);
     }
+    // The warm-up ends with the schedule, so that the rate comes to `lr` before it falls.
+    let short = TrainConfig { lr: 0.5, warmup_updates: 100, lr_updates: 20, ..TrainConfig::default() };
+    close(learning_rate(&short, 9), 0.25);
+    close(learning_rate(&short, 19), 0.5);
 }
 
 /// Every number of `a` and `b` that trains, largest difference first relative to the largest number.

@@ -60,10 +60,6 @@ fn sizes_that_do_not_fit_together_are_refused_by_key() {
             "search.nodes (--set): got 1, expected at least 65, the nodes that a ply of 64 simulations adds",
         ),
         (
-            vec!["search.nodes=65", "selfplay.fast_simulations=70"],
-            "search.nodes (--set): got 65, expected at least 71, the nodes that a ply of 70 simulations adds",
-        ),
-        (
             vec!["replay.capacity=1"],
             "replay.capacity (--set): got 1, expected at least 512, the samples of an update (train.batch = 512, train.accumulate = 1)",
         ),
@@ -74,6 +70,14 @@ fn sizes_that_do_not_fit_together_are_refused_by_key() {
         (
             vec!["replay.capacity=5000", "train.min_samples=5001"],
             "train.min_samples (--set): got 5001, expected at most 5000, the samples that replay.capacity holds",
+        ),
+        (
+            vec!["net.arch=mlp", "train.batch=1"],
+            "train.batch (--set): got 1, expected at least 2 with net.arch = \"mlp\": normalised over one sample every input is 0",
+        ),
+        (
+            vec!["net.value_head=wdl", "train.td_lambda=0.8"],
+            "train.td_lambda (--set): got 0.8, expected 1 with net.value_head = \"wdl\", which learns results",
         ),
     ] {
         let mut command = vecaz(&["run", "--epochs", "1", "--out", utf8(&out)]);
@@ -125,7 +129,7 @@ fn a_run_that_never_reaches_its_first_update_prints_a_note() {
     let output = vecaz(&arguments).assert().success();
     let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
     let text = text.replace("\n  ", " ");
-    let note = "2 epochs may end before the first update, which needs 900 samples (train.min_samples)";
+    let note = "2 epochs may end before the first update, which needs 900 samples (train.min_samples, ";
     assert!(text.contains(note), "{text}");
     assert!(text.contains("nothing was learned: ") && text.contains("the first update needs 900"), "{text}");
 }

@@ -3,6 +3,8 @@
 //! `VECAZ_KILLS=300 cargo test --release --test resume at_calls` kills more often than the default.
 
 use super::*;
+use vecaz::run::manifest::Manifest;
+use vecaz::run::{MANIFEST, games_name};
 
 /// Default number of kills. They cover more than two epochs of some sixty calls each.
 const KILLS: u64 = 40;
@@ -29,6 +31,15 @@ fn is_killed(folder: &Folder, library: &Path, call: u64, epochs: u64) -> bool {
     killed
 }
 
+/// The manifest lists no games of an epoch after its own: where a second kill follows, the file may have others.
+fn assert_no_later_games(run: &Path) {
+    let Ok(text) = fs::read_to_string(run.join(MANIFEST)) else { return };
+    let head: serde_json::Value = serde_json::from_str(text.lines().next().expect("a head")).expect("JSON");
+    let last = games_name(head["epoch"].as_u64().expect("a number"));
+    let listed = Manifest::load(run).expect("whole").expect("there").games();
+    assert!(listed.iter().all(|name| *name <= last), "{listed:?} after {last}");
+}
+
 #[test]
 fn killed_at_calls_it_is_ready_to_resume_and_ends_with_the_same_bytes() {
     let [whole, killed] = [(); 2].map(|()| Folder::new());
@@ -37,6 +48,7 @@ fn killed_at_calls_it_is_ready_to_resume_and_ends_with_the_same_bytes() {
     for kill in 0..kills {
         assert!(is_killed(&killed, &library, 1 + kill * STEP % 281, UNBOUNDED), "kill {kill}");
         assert_ready(&killed.run());
+        assert_no_later_games(&killed.run());
     }
     let epochs = killed.metrics().len() as u64 + 1;
     killed.finish(epochs, 2);

@@ -24,6 +24,7 @@ mod split;
 mod tap_map;
 mod tower;
 
+pub use split::MAX_PARTITIONS;
 pub use tower::{CpuTrainNet, Outputs};
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::model::PointLogits;
 use std::ops::Range;
 
 /// The most partitions; fixed, so that sums over partitions do not depend on the number of threads.
-const MAX_PARTITIONS: usize = 16;
+pub const MAX_PARTITIONS: usize = 16;
 /// Floats of one activation of a chunk, which should stay in the L2 cache.
 const CHUNK_FLOATS: usize = 64 * 1024;
 /// A large batch is cut into at least about this many chunks, so that threads share it evenly.
