@@ -72,8 +72,10 @@ pub fn execute(args: ServeArgs, registry: &Registry, stop: &Stop) -> Result<()> 
         tracing::warn!("{note}");
     }
     print(&format!("vecaz at {} (Ctrl-C ends)\n", server.url()))?;
-    if args.open {
-        open_browser(&server.url())?;
+    if args.open
+        && let Err(error) = open_browser(&server.url())
+    {
+        tracing::warn!("{error}");
     }
     while stop.cause().is_none() {
         sleep(STOP_INTERVAL);

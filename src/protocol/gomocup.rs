@@ -33,6 +33,8 @@ enum Owner {
 /// The engine's side of the protocol.
 pub struct Gomocup {
     size: u32,
+    /// The memory for trees without a limit of the manager, in MiB.
+    most_mib: usize,
     limits: Limits,
     /// True after `START`.
     has_board: bool,
@@ -59,7 +61,8 @@ impl Gomocup {
             return Err(Error::unsupported("Gomocup's protocol with the opening swap2", why));
         }
         let size = options.get("size").and_then(toml::Value::as_integer).unwrap_or_default() as u32;
-        Ok(Self { size, limits: Limits::default(), has_board: false, board: None })
+        let most_mib = dialogue.settings.memory_mib;
+        Ok(Self { size, most_mib, limits: Limits::default(), has_board: false, board: None })
     }
 
     /// The cell of `x,y`: column and row from 0.
@@ -179,15 +182,22 @@ impl Gomocup {
             ("timeout_match", Some(ms)) => self.limits.whole = time.filter(|_| ms > 0),
             // A manager without a limit sends the largest number.
             ("time_left", Some(ms)) => self.limits.left = time.filter(|_| ms < i32::MAX.into()),
-            ("max_memory", Some(bytes)) if bytes > 0 => {
-                let mib = (bytes as usize >> 20) / SHARE_OF_MEMORY;
-                dialogue.settings.memory_mib = mib.clamp(MIN_MIB, dialogue.settings.memory_mib.max(MIN_MIB));
+            ("max_memory", Some(bytes)) if bytes >= 0 => {
+                dialogue.settings.memory_mib = self.memory_mib(bytes as usize);
                 dialogue.configure();
             }
             ("rule", Some(rule)) => return self.set_rule(dialogue, rule),
             _ => {}
         }
         Ok(())
+    }
+
+    /// The memory for trees, in MiB, where a manager allows so many bytes in all, or any number by 0.
+    fn memory_mib(&self, bytes: usize) -> usize {
+        match bytes {
+            0 => self.most_mib,
+            bytes => ((bytes >> 20) / SHARE_OF_MEMORY).clamp(MIN_MIB, self.most_mib.max(MIN_MIB)),
+        }
     }
 
     /// Bit 0 is the rule of exactly five.
@@ -275,5 +285,18 @@ impl Protocol for Gomocup {
         dialogue.say(&format!("{x},{y}"))?;
         dialogue.ponder();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_later_limit_of_memory_may_be_higher() {
+        let gomocup =
+            Gomocup { size: 15, most_mib: 256, limits: Limits::default(), has_board: false, board: None };
+        let mib = [80_usize, 1, 300, 4096, 0].map(|mib| gomocup.memory_mib(mib << 20));
+        assert_eq!(mib, [40, MIN_MIB, 150, 256, 256]);
     }
 }

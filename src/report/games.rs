@@ -16,6 +16,8 @@ pub struct ReportGame {
     pub title: String,
     /// The names of actions and chance outcomes.
     pub moves: Vec<String>,
+    /// The result in words, with players as "player 0".
+    pub result: String,
     /// The result. `[P]`
     pub returns: Vec<f32>,
     /// The raw scores. `[P]`
@@ -27,17 +29,16 @@ pub struct ReportGame {
 }
 
 impl ReportGame {
-    /// A game with these positions, one more than `moves`.
+    /// A game with these positions, one more than `moves`, and its result in words, as returns and as scores.
     pub fn new(
         title: String,
         moves: Vec<String>,
-        returns: Vec<f32>,
-        scores: Vec<f32>,
+        (result, returns, scores): (String, Vec<f32>, Vec<f32>),
         views: Vec<Value>,
     ) -> Self {
         let changes = views.windows(2).map(|pair| change(&pair[0], &pair[1])).collect();
         let first = views.into_iter().next().unwrap_or_default();
-        Self { title, moves, returns, scores, first, changes }
+        Self { title, moves, result, returns, scores, first, changes }
     }
 }
 
@@ -94,7 +95,8 @@ mod tests {
         let view = |ply: usize| json!({"board": {"kind": "text", "text": format!("ply {ply} </script>")}, "last": []});
         let moves = (1..positions).map(|ply| format!("move {ply}")).collect();
         let views = (0..positions).map(view).collect();
-        ReportGame::new(title.into(), moves, vec![1.0, -1.0], vec![1.0, -1.0], views)
+        let result = ("player 0 wins".into(), vec![1.0, -1.0], vec![1.0, -1.0]);
+        ReportGame::new(title.into(), moves, result, views)
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl Subject {
             }
             Turn::Player(_) => {}
         }
-        let network = network.map_or_else(|| site.catalogue.default_network(game.as_ref()), str::to_string);
+        let network = network.map_or_else(|| site.catalogue.network_at(table), str::to_string);
         Ok(Self { table: id.to_string(), game, play, network, moves: MOVES })
     }
 

@@ -5,6 +5,8 @@
 use super::options::{game_options, json_options};
 use super::refusal::{Refusal, Served};
 use super::run_folder::{RunState, ServedRun};
+use super::seat::Seat;
+use super::table::Table;
 use crate::backend::AnyGame;
 use crate::config::DEFAULT_GAME;
 use crate::engine::Settings;
@@ -232,8 +234,16 @@ impl Catalogue {
         let of_game: Vec<&NetworkInfo> =
             listed.iter().filter(|network| network.game.as_deref() == Some(game.name())).collect();
         let exact = of_game.iter().find(|network| network.options.as_ref() == Some(&options));
-        let resizable = || of_game.iter().find(|network| self.parts(&network.id, game).is_ok());
-        exact.or_else(resizable).map_or(UNIFORM.into(), |network| network.id.clone())
+        let fitting = || of_game.iter().find(|network| self.parts(&network.id, game).is_ok());
+        exact.or_else(fitting).map_or(UNIFORM.into(), |network| network.id.clone())
+    }
+
+    /// The identifier of the network that analyses at `table` if no other is asked for: that of the first engine that has one, else the
+    /// game's default.
+    pub fn network_at(&self, table: &Table) -> String {
+        let mut engines = table.seats().iter().filter_map(Seat::engine);
+        let seated = engines.find(|engine| engine.network != UNIFORM);
+        seated.map_or_else(|| self.default_network(table.game().as_ref()), |engine| engine.network.clone())
     }
 
     /// The games called `name` for which served networks are made, the first network's first.

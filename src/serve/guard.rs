@@ -54,9 +54,10 @@ impl Guard {
             return Err(Refusal::forbidden(what));
         }
         let is_api = request.uri().path().starts_with("/api");
-        let own = format!("http://{host}");
+        // A browser speaks TLS to a proxy that passes its requests on.
+        let own = [format!("http://{host}"), format!("https://{host}")];
         for origin in headers.get_all(ORIGIN) {
-            if !origin.as_bytes().eq_ignore_ascii_case(own.as_bytes()) {
+            if !own.iter().any(|own| origin.as_bytes().eq_ignore_ascii_case(own.as_bytes())) {
                 return Err(Refusal::forbidden("requests of other sites are not obeyed"));
             }
         }

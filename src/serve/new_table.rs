@@ -21,6 +21,8 @@ use std::sync::Arc;
 const KEY_BYTES: usize = 16;
 /// Bytes of a table's identifier.
 const ID_BYTES: usize = 6;
+/// Options that set what networks observe, and no rule.
+const SIGHT_OPTIONS: [&str; 1] = ["network_sees"];
 
 /// A request for a table.
 #[derive(Debug, Default, Deserialize)]
@@ -85,16 +87,16 @@ impl Origin {
         Ok(Self { game, play, seats: None })
     }
 
-    /// The game of a record, which need not tell what networks observe: where no served network is made for its options, by those of the first one
-    /// under which it is the same game.
+    /// The game of a record, which need not tell what networks observe: that is what the first served network for the record's rules observes, unless
+    /// another one observes what the record says. All rules are those of the record.
     fn of_record(site: &Site, play: Playthrough) -> Served<Self> {
-        let games = site.catalogue.games_of_networks(play.game().name());
-        let options = play.game().options();
-        if games.iter().any(|game| game.options() == options) {
-            return Self::at(site, play);
-        }
-        let same = games.into_iter().find_map(|game| play.in_game(game));
-        Self::at(site, same.unwrap_or(play))
+        let (name, own) = (play.game().name(), play.game().options());
+        let served = site.catalogue.games_of_networks(name);
+        let seen: Vec<toml::Table> =
+            served.iter().filter_map(|game| seen_as_in(game.as_ref(), &own)).collect();
+        let Some(first) = seen.first().filter(|_| !seen.contains(&own)) else { return Self::at(site, play) };
+        let game = site.catalogue.registry().game(name, first)?;
+        Self::at(site, play.in_game(game).unwrap_or(play))
     }
 
     /// The position of `play`, whose rules are those of the registry's game with its options.
@@ -102,6 +104,19 @@ impl Origin {
         let game = site.catalogue.registry().game(play.game().name(), &play.game().options())?;
         Ok(Self { game, play, seats: None })
     }
+}
+
+/// `options` with what networks observe as in `game`; None where the rules of `game` are others.
+fn seen_as_in(game: &dyn AnyGame, options: &toml::Table) -> Option<toml::Table> {
+    let mut seen = options.clone();
+    for (key, value) in game.options() {
+        if SIGHT_OPTIONS.contains(&key.as_str()) {
+            seen.insert(key, value);
+        } else if seen.get(&key) != Some(&value) && !game.span_options().contains(&key.as_str()) {
+            return None;
+        }
+    }
+    Some(seen)
 }
 
 /// Makes a table.
@@ -128,10 +143,17 @@ pub fn create(site: &Site, request: NewTable) -> Served<Arc<Seated>> {
 /// The position from which the table starts.
 fn origin(site: &Site, request: &NewTable) -> Served<Origin> {
     let registry = site.catalogue.registry();
-    if request.placed.is_some() && request.game.is_none() && request.network.is_none() {
-        return Err(Refusal::bad(
-            "placed: pieces are placed on the board of a game or network, which the request names",
-        ));
+    if request.game.is_none() && request.network.is_none() {
+        if request.placed.is_some() {
+            return Err(Refusal::bad(
+                "placed: pieces are placed on the board of a game or network, which the request names",
+            ));
+        }
+        if !request.options.is_empty() {
+            return Err(Refusal::bad(
+                "options: they are those of a game or network, which the request names; from, stored and record bring their own",
+            ));
+        }
     }
     match request {
         NewTable { from: Some(branch), game: None, network: None, stored: None, record: None, .. } => {

@@ -40,7 +40,8 @@ struct Review {
 /// The decisions of a review so far.
 struct Findings {
     total: usize,
-    /// Player, ply and loss of each decision.
+    done: usize,
+    /// Player, ply and loss of each decision whose value is known.
     losses: Vec<(u8, usize, f32)>,
 }
 
@@ -69,8 +70,7 @@ impl Review {
             return Err(Refusal::forbidden("a game with hidden hands is reviewed when it is over"));
         }
         let (game, play) = (table.game().clone(), table.playthrough().clone());
-        let default = || site.catalogue.default_network(game.as_ref());
-        let network = call.query("network").map_or_else(default, str::to_string);
+        let network = call.query("network").map_or_else(|| site.catalogue.network_at(&table), str::to_string);
         Ok(Self { game, play, network, simulations })
     }
 
@@ -88,7 +88,7 @@ impl Review {
         check_search(self.game.as_ref(), settings, at_once)?;
         let mut batch = PositionBatch::new(self.game.as_ref(), parts.network.as_ref(), settings, at_once)?;
         batch.stop_by(&feed.stop);
-        let mut findings = Findings { total: decisions.len(), losses: Vec::new() };
+        let mut findings = Findings { total: decisions.len(), done: 0, losses: Vec::new() };
         // A move that no simulation tried is judged by the search of the next position.
         let mut previous: Option<(Playthrough, RootSummary)> = None;
         for plies in decisions.chunks(at_once) {
@@ -125,7 +125,8 @@ impl Review {
         Ok(batch.search(&plays.iter().collect::<Vec<_>>(), &keys)?)
     }
 
-    /// The decision that was made in the position of `play`, whose search found `root`; `next` is the next decision and its search.
+    /// The decision that was made in the position of `play`, whose search found `root`; `next` is the next decision and its search. A move that
+    /// neither of them tried has no value, and no loss.
     fn judge(
         &self,
         play: &Playthrough,
@@ -135,7 +136,7 @@ impl Review {
     ) -> Value {
         let ply = play.actions().len();
         let action = self.play.actions()[ply];
-        let named = |action: u16, value: f32| {
+        let named = |action: u16, value: Option<f32>| {
             json!({
                 "action": action,
                 "name": self.game.action_name(play.state(), action),
@@ -146,17 +147,19 @@ impl Review {
         let best = root.q[root.best];
         let played = root.actions.iter().position(|&other| other == action);
         let searched = played.filter(|&edge| root.visits[edge] > 0).map(|edge| root.q[edge]);
-        let value = searched.or_else(|| self.value_after(ply, root.player, next)).unwrap_or(best).min(best);
-        let loss = best - value;
-        findings.losses.push((root.player, ply, loss));
+        let value =
+            searched.or_else(|| self.value_after(ply, root.player, next)).map(|value| value.min(best));
+        let loss = value.map(|value| best - value);
+        findings.done += 1;
+        findings.losses.extend(loss.map(|loss| (root.player, ply, loss)));
         json!({
             "ply": ply,
             "player": root.player,
             "value": root.value,
-            "best": named(root.actions[root.best], best),
+            "best": named(root.actions[root.best], Some(best)),
             "played": named(action, value),
             "loss": loss,
-            "done": findings.losses.len(),
+            "done": findings.done,
             "total": findings.total,
         })
     }
@@ -188,7 +191,7 @@ impl Findings {
         mistakes.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.1.cmp(&b.1)));
         let mistakes = mistakes.iter().take(LISTED);
         json!({
-            "plies": self.losses.len(),
+            "plies": self.done,
             "seconds": start.elapsed().as_secs_f64(),
             "mean_loss": (0..players as u8).map(mean).collect::<Vec<_>>(),
             "mistakes": mistakes

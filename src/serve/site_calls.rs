@@ -3,6 +3,7 @@
 use super::call::{Call, Reply};
 use super::catalogue::Catalogue;
 use super::clusters::Cluster;
+use super::options::json_options;
 use super::refusal::{Refusal, Served};
 use super::seat::{MAX_SIMULATIONS, SECONDS};
 use super::site::Site;
@@ -55,8 +56,8 @@ struct SetUpRequest {
     placed: Option<PlacedPieces>,
 }
 
-/// `POST /api/set_up`: the view of the game's start with the kinds of pieces, the placed pieces or those of the start, and why the game refuses
-/// them, if it does.
+/// `POST /api/set_up`: the game's options, the view of its start with the kinds of pieces, the placed pieces or those of the start, and why the
+/// game refuses them, if it does.
 ///
 /// # Errors
 /// 400 for a game whose positions cannot be set up, and wrong options.
@@ -66,8 +67,9 @@ pub fn set_up(site: &Arc<Site>, call: &Call) -> Served<Reply> {
     let start = start_of(&game)?;
     let placed = request.placed.unwrap_or(start);
     let refusal = Playthrough::set_up(game.clone(), &placed).err().map(|error| Refusal::from(error).message);
+    let options = json_options(&game.options());
     let view = Playthrough::new(game).view(Viewer::Public);
-    Ok(Reply::Json(json!({ "view": view, "placed": placed, "refusal": refusal })))
+    Ok(Reply::Json(json!({ "options": options, "view": view, "placed": placed, "refusal": refusal })))
 }
 
 /// The pieces of a game's start, if the game lets pieces be placed.
@@ -86,6 +88,8 @@ fn game_info(catalogue: &Catalogue, game: &Arc<dyn AnyGame>) -> Value {
         json!({
             "name": key.name, "meaning": key.meaning, "values": key.values,
             "default": key.default, "value": key.value,
+            // Networks serve all its values.
+            "span": game.span_options().contains(&key.name),
         })
     };
     json!({

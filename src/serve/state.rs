@@ -7,7 +7,7 @@ use super::table::{Claim, Table};
 use crate::backend::AnyGame;
 use crate::batch::PastPly;
 use crate::game::view::Viewer;
-use crate::game::{Turn, result_text, without_minus_zero};
+use crate::game::{Turn, result_text, winners, without_minus_zero};
 use crate::protocol::dialogue::Ponder;
 use serde_json::{Value, json};
 
@@ -55,6 +55,7 @@ pub fn state(id: &str, table: &Table, claim: Claim<'_>, ply: Option<usize>) -> S
     let notation = is_open.then(|| game.notation(play.state())).flatten();
     let over = play.turn() == Turn::Over;
     let returns = over.then(|| without_minus_zero(game.returns(play.state())));
+    let zero_sum = game.sizes().zero_sum;
     let name_of = |player: u8| format!("player {player}");
     Ok(json!({
         "id": id,
@@ -77,7 +78,8 @@ pub fn state(id: &str, table: &Table, claim: Claim<'_>, ply: Option<usize>) -> S
         "paused": table.is_paused(),
         "error": table.error(),
         "history": (0..).zip(present.past(viewer)).map(past_json).collect::<Vec<_>>(),
-        "result": returns.as_ref().map(|returns| result_text(returns, game.sizes().zero_sum, name_of)),
+        "result": returns.as_ref().map(|returns| result_text(returns, zero_sum, name_of)),
+        "winners": returns.as_ref().map(|returns| winners(returns, zero_sum)),
         "scores": over.then(|| without_minus_zero(game.scores(play.state()))),
         "returns": returns,
         "notation": notation.map(|(name, text)| json!({ "name": name, "text": text })),

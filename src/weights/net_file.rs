@@ -212,7 +212,8 @@ impl NetFile {
         Ok(Self { header, weights: arrays, check })
     }
 
-    /// The network's sizes in `game`: the stored ones, or for an edge network those of another number of vertices.
+    /// The network's sizes in `game`: the stored ones, or for an edge network those of another number of vertices. Where games start, and after how
+    /// many plies they are cut off, is not the network's.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the network is for another game or other settings.
@@ -224,17 +225,18 @@ impl NetFile {
         };
         let net = &self.header.net;
         let (trained, expected) = (self.options_in(game), game.options());
-        if self.header.game == game.name() && trained == expected {
+        let is_equal_without = |keys: &[&str]| {
+            self.header.game == game.name() && without(&trained, keys) == without(&expected, keys)
+        };
+        let span = game.span_options();
+        if is_equal_without(span) {
             expect_sizes(game, net)?;
             return Ok(net.clone());
         }
-        let size = game.size_option().filter(|size| {
-            let others = |options: &toml::Table| {
-                let mut options = options.clone();
-                options.remove(*size);
-                options
-            };
-            self.header.game == game.name() && others(&trained) == others(&expected)
+        let size = game.size_option().filter(|&size| {
+            let mut keys = span.to_vec();
+            keys.push(size);
+            is_equal_without(&keys)
         });
         match net.for_sizes(&game.sizes()).filter(|_| size.is_some()) {
             Some(spec) => Ok(spec),
@@ -346,6 +348,15 @@ pub(super) fn evaluate(net: &NetSpec, weights: &Weights, obs: Vec<f32>) -> Resul
     let mut values = vec![0.0; CHECKS * net.num_players];
     checking_network(net, weights)?.forward(&obs, &mut logits, &mut values)?;
     Ok(SelfCheck { obs, logits, values })
+}
+
+/// `options` but for those called `keys`.
+fn without(options: &toml::Table, keys: &[&str]) -> toml::Table {
+    let mut options = options.clone();
+    for key in keys {
+        options.remove(*key);
+    }
+    options
 }
 
 fn expect_sizes(game: &dyn ErasedRules, net: &NetSpec) -> Result<()> {

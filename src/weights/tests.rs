@@ -166,6 +166,29 @@ fn another_game_is_refused() {
     assert!(NetFile::new(&*smaller, &file.header.net, weights, 0).is_err());
 }
 
+/// Where games start and after how many plies they end is no rule, and a network serves all of it; komi is one.
+#[test]
+fn a_network_serves_other_starts_and_lengths_of_its_game_and_no_other_rules() {
+    let with = |name: &str, options: &str| any_game(name, &options.parse().expect("TOML")).expect("valid");
+    for (name, options) in [
+        ("chess", "fen = '4k3/8/8/8/8/8/8/4K2R w K - 0 1'"),
+        ("chess", "max_plies = 256"),
+        ("go", "max_plies = 300"),
+        ("backgammon", "ply_limit = 300"),
+    ] {
+        let file = file(name, Arch::Mlp);
+        assert_eq!(file.spec_for(&*with(name, options)).expect(options), file.header.net);
+    }
+    for (name, options) in [
+        ("go", "komi = 0.5"),
+        ("go", "komi = 0.5\nmax_plies = 300"),
+        ("go", "size = 7"),
+        ("backgammon", "simple_doubles = true\nply_limit = 300"),
+    ] {
+        assert!(file(name, Arch::Mlp).spec_for(&*with(name, options)).is_err(), "{options}");
+    }
+}
+
 /// A network of an earlier program, whose game had fewer options: those that are missing have their defaults.
 #[test]
 fn a_game_that_has_new_options_takes_older_networks() {

@@ -15,6 +15,7 @@ import {
   typeOne,
   waitForTurn,
 } from "./page.mjs";
+import { checkLinks, checkNetworks, checkReplay, checkResults, checkStreams } from "./details.mjs";
 import { checkHiddenHands } from "./hidden_hands.mjs";
 import { checkSetUp } from "./set_up.mjs";
 
@@ -217,6 +218,12 @@ await step("runs are watched: curves of two together, and self-play games on a b
   await page.waitForSelector(".table-board .board");
   assert.ok((await look(page)).plies >= 5, "a whole game of self-play");
 });
+
+await step("results are those of the server, and games that are over have no keys", () => checkResults(page));
+await step("damaged links say so", () => checkLinks(page));
+await step("networks fit the options", () => checkNetworks(page));
+await step("hidden pages listen to nothing, and failed engines do not think", () => checkStreams(page));
+await step("the replay goes on to a new epoch", () => checkReplay(page));
 
 await step("every screen fits 360 px and has names for everything", async () => {
   await page.setViewportSize({ width: 360, height: 740 });

@@ -173,6 +173,10 @@ fn a_report_of_one_run_has_games_to_step_through() {
         let [moves, changes] = ["moves", "changes"].map(|key| game[key].as_array().expect("a list").len());
         assert!(moves == changes && (5..=9).contains(&moves), "{game}");
         assert_eq!(game["first"]["board"]["kind"], "grid");
+        assert!(
+            game["result"].as_str().is_some_and(|text| text.contains("wins") || text == "a draw"),
+            "{game}"
+        );
         assert!(game["title"].as_str().is_some_and(|title| title.starts_with("epoch 2, slot ")), "{game}");
     }
     for link in ["src=", "href=", "@import", "url("] {
@@ -213,6 +217,28 @@ fn a_report_of_several_runs_has_their_curves_matches_and_differences() {
     // The same again, with other threads.
     stdout(vecaz(&args).args(["--threads", "1"]));
     assert!(std::fs::read_to_string(&out).expect("written") == page);
+}
+
+/// The networks of a report's matches are searched by the settings of their own runs, as in a match of `vecaz eval`.
+#[test]
+fn matches_of_a_report_are_those_of_eval() {
+    let [own, other] = ["by_gumbel", "by_puct"].map(|name| sibling_path(name).display().to_string());
+    for (out, algorithm) in [(&own, "eval.algorithm=gumbel"), (&other, "eval.algorithm=puct")] {
+        let mut command =
+            vecaz(&["run", "--game", "tic_tac_toe", "--epochs", "1", "--seed", "9", "--out", out]);
+        TINY.iter().chain([&algorithm]).for_each(|setting| {
+            command.args(["--set", setting]);
+        });
+        stdout(&mut command);
+    }
+    let out = sibling_path("matches.html").display().to_string();
+    let plan = ["--games", "100", "--sims", "4", "--opening-plies", "4"];
+    stdout(vecaz(&["report", &own, &other, "--out", &out]).args(plan));
+    let page = std::fs::read_to_string(&out).expect("written");
+    let result = between(&page, "<li>by_puct against by_gumbel: ", "</li>")[0];
+    let printed = stdout(vecaz(&["eval", &other, "--against", &own]).args(plan));
+    let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(printed.contains(result), "{result} in the report, {printed}");
 }
 
 #[test]

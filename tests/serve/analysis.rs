@@ -154,6 +154,22 @@ fn a_review_finds_the_blunder() {
     assert_eq!(other.0, "failed");
 }
 
+/// One simulation tries one move: the last one of a game that goes on, which it did not try, has no loss, and the mean has none of it.
+#[test]
+fn a_review_says_nothing_of_moves_that_it_did_not_search() {
+    let server = Server::start(&["--threads", "1"]);
+    let at = table(&server, "3 3 0");
+    let events: Vec<Value> =
+        server.events(&format!("{at}/review?simulations=1")).map(|(_, found)| found).collect();
+    let [first, _, last, done] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!(
+        (&last["loss"], &last["played"]["value"], &last["done"]),
+        (&Value::Null, &Value::Null, &json!(3))
+    );
+    assert!(first["loss"].is_f64() && last["best"]["value"].is_f64(), "{first} {last}");
+    assert_eq!((&done["mean_loss"][0], &done["plies"]), (&first["loss"], &json!(3)));
+}
+
 /// A hint whose client is gone frees its search.
 #[test]
 fn nobody_waits_for_hints_of_clients_that_left() {

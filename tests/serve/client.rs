@@ -26,15 +26,15 @@ impl Server {
 
     /// Starts the program in `folder`.
     pub fn start_in(folder: &std::path::Path, arguments: &[&str]) -> Self {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin("vecaz"));
+        Self::start_by(command.arg("serve").args(arguments).current_dir(folder))
+    }
+
+    /// Starts the program by `command`.
+    pub fn start_by(command: &mut Command) -> Self {
         #[cfg(unix)]
         super::signals::start_children_with_default_signals();
-        let mut child = Command::new(assert_cmd::cargo::cargo_bin("vecaz"))
-            .arg("serve")
-            .args(arguments)
-            .current_dir(folder)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("starts");
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("starts");
         let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut line = String::new();
         stdout.read_line(&mut line).expect("a line");

@@ -18,14 +18,19 @@ fn requests_of_other_sites_are_not_obeyed() {
     };
     for host in [format!("127.0.0.1:{port}"), format!("localhost:{port}"), format!("LocalHost:{port}")] {
         assert_eq!(send(&host, "", "GET", "/api/info"), 200, "{host}");
-        assert_eq!(send(&host, &format!("Origin: http://{host}\r\n"), "GET", "/api/info"), 200, "{host}");
+        for scheme in ["http", "https"] {
+            let origin = format!("Origin: {scheme}://{host}\r\n");
+            assert_eq!(send(&host, &origin, "GET", "/api/info"), 200, "{scheme} {host}");
+        }
     }
     for host in ["evil.example", "127.0.0.1", "localhost", "127.0.0.1:1", "127.0.0.1.evil.example", ""] {
         assert_eq!(send(host, "", "GET", "/api/info"), 403, "{host}");
         assert_eq!(send(&format!("evil.example:{port}"), "", "GET", "/"), 403);
     }
     let own = server.address.clone();
-    for origin in ["http://evil.example", "null", "https://127.0.0.1", "http://127.0.0.1:1"] {
+    for origin in
+        ["http://evil.example", "https://evil.example", "null", "https://127.0.0.1", "http://127.0.0.1:1"]
+    {
         let header = format!("Origin: {origin}\r\n");
         for (method, path) in [("POST", "/api/tables"), ("DELETE", "/api/tables/x"), ("GET", "/api/tables")] {
             assert_eq!(send(&own, &header, method, path), 403, "{origin} {method}");
@@ -137,6 +142,22 @@ fn a_signal_ends_searches_and_streams() {
 fn rustix_kill(id: u32) {
     let status = Command::new("kill").args(["-INT", &id.to_string()]).status().expect("kill");
     assert!(status.success());
+}
+
+/// A machine without a browser: the address is printed, and what opens it is not found.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_page_that_nothing_opens_is_served_all_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin("vecaz"));
+    command.args(["serve", "--threads", "1", "--open"]).current_dir(folder.path()).env("PATH", folder.path());
+    let mut server = Server::start_by(command.stderr(std::process::Stdio::piped()));
+    assert!(server.lives());
+    server.child.kill().expect("it runs");
+    let mut warning = String::new();
+    let stderr = server.child.stderr.as_mut().expect("a pipe");
+    std::io::Read::read_to_string(stderr, &mut warning).expect("read");
+    assert!(warning.contains("xdg-open") && warning.contains(&server.address), "{warning}");
 }
 
 #[test]

@@ -2,6 +2,10 @@
 
 use super::client::Server;
 use serde_json::{Value, json};
+use vecaz::config::{Arch, NetConfig};
+use vecaz::net::NetSpec;
+use vecaz::registry::any_game;
+use vecaz::weights::NetFile;
 
 fn path(table: &Value) -> String {
     format!("/api/tables/{}", table["id"].as_str().expect("an id"))
@@ -120,6 +124,74 @@ fn a_record_is_opened_for_the_network_that_is_served() {
     assert_eq!((&options["short_game"], &options["network_sees"]), (&json!(true), &json!("points")));
 }
 
+/// The served network is one of four in a row; a game of five in a row stays one, though it has the same positions so far.
+#[test]
+fn a_record_keeps_its_rules() {
+    let server = Server::start(&["--threads", "1"]);
+    let record = |options: Value| {
+        let file = json!({
+            "format": "vecaz game", "version": 1, "game": "connect_four", "options": options, "actions": [3, 3],
+        });
+        server.post("/api/tables", &json!({ "record": file.to_string() }))["options"]["connect"].clone()
+    };
+    assert_eq!((record(json!({ "connect": 5 })), record(json!({}))), (json!(5), json!(4)));
+}
+
+/// A network of chess, made for games of 256 plies from the usual start, is the one for all other starts and lengths too.
+#[test]
+fn a_network_serves_other_starts_and_lengths_of_games() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("net.safetensors");
+    let game = any_game("chess", &"max_plies = 256".parse().expect("TOML")).expect("registered");
+    let config = NetConfig { arch: Arch::Mlp, blocks: 1, channels: 8, ..NetConfig::default() };
+    let net = NetSpec::new(&config, &game.sizes());
+    let weights = net.model().expect("a network").initial_weights(4);
+    NetFile::new(game.as_ref(), &net, weights, 1).and_then(|made| made.save(&file)).expect("saved");
+    let server = Server::start(&[&file.display().to_string(), "--threads", "1"]);
+    let info = server.get("/api/info");
+    let chess = info["games"].as_array().into_iter().flatten().find(|game| game["name"] == "chess");
+    let chess = chess.expect("a game");
+    assert_eq!(chess["network"], "n0", "{chess}");
+    assert!(
+        chess["options"].as_array().is_some_and(|all| all.iter().all(|one| one["span"] == true)),
+        "{chess}"
+    );
+    let moves = |network: Value| {
+        let table = server.post("/api/tables", &json!({ "record": "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1" }));
+        let request = json!({ "simulations": 4, "network": network });
+        server.post(&format!("{}/hint", path(&table)), &request)["moves"].clone()
+    };
+    let of_table = moves(Value::Null);
+    assert_eq!(of_table, moves(json!("n0")));
+    assert_ne!(of_table, moves(json!("uniform")));
+}
+
+/// Without a word about the network, a table's hints are those of the network that plays there.
+#[test]
+fn the_network_of_a_table_is_that_of_its_engine() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+    let config = NetConfig { arch: Arch::Mlp, blocks: 1, channels: 8, ..NetConfig::default() };
+    let net = NetSpec::new(&config, &game.sizes());
+    let files = [1, 2].map(|seed| {
+        let file = folder.path().join(format!("{seed}.safetensors"));
+        let weights = net.model().expect("a network").initial_weights(seed);
+        NetFile::new(game.as_ref(), &net, weights, 1).and_then(|made| made.save(&file)).expect("saved");
+        file.display().to_string()
+    });
+    let server = Server::start(&[&files[0], &files[1], "--threads", "1"]);
+    let hint = |opponent: &str, network: Value| {
+        let seats = json!([{ "kind": "human" }, { "kind": "engine", "network": opponent, "simulations": 1 }]);
+        let table = server.post("/api/tables", &json!({ "game": "tic_tac_toe", "seats": seats }));
+        let request = json!({ "simulations": 4, "network": network });
+        server.post(&format!("{}/hint", path(&table)), &request)["moves"].clone()
+    };
+    assert_ne!(hint("n0", json!("n0")), hint("n0", json!("n1")));
+    for (opponent, expected) in [("n0", "n0"), ("n1", "n1"), ("uniform", "n0")] {
+        assert_eq!(hint(opponent, Value::Null), hint(opponent, json!(expected)), "{opponent}");
+    }
+}
+
 #[test]
 fn equal_seeds_deal_equal_dice() {
     let server = Server::start(&["--threads", "1"]);
@@ -168,6 +240,8 @@ fn wrong_requests_are_refused_in_a_sentence() {
         ),
         (json!({ "stored": { "run": "../..", "epoch": 1, "slot": 0 } }), 404, "../.."),
         (json!({ "from": { "table": "x" } }), 404, "x"),
+        (json!({ "from": { "table": "x" }, "options": { "size": 9 } }), 400, "options: "),
+        (json!({ "record": "(;GM[1]SZ[9])", "options": { "komi": 0.5 } }), 400, "options: "),
         (json!({ "game": 3 }), 400, "expected a string"),
         (json!({ "games": "hex" }), 400, "games"),
     ] {

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::eval::ladder::Ladder;
 use crate::files::canonical_path;
 use crate::game::view::Viewer;
-use crate::game::{Turn, without_minus_zero};
+use crate::game::{Turn, result_text, without_minus_zero};
 use crate::play::FinishedGame;
 use crate::registry::Registry;
 use crate::report::comparison::ComparedRun;
@@ -157,8 +157,9 @@ fn report_game(game: &Arc<dyn AnyGame>, epoch: &str, stored: &FinishedGame) -> R
         stored.slot,
         count(moves.len(), "ply").replace("plys", "plies")
     );
+    let result = result_text(&stored.returns, game.sizes().zero_sum, |player| format!("player {player}"));
     let scores = without_minus_zero(game.scores(play.state()));
-    Ok(ReportGame::new(title, moves, stored.returns.clone(), scores, views))
+    Ok(ReportGame::new(title, moves, (result, stored.returns.clone(), scores), views))
 }
 
 /// The look of a position, without the legal actions.

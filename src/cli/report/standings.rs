@@ -13,7 +13,8 @@ use crate::run::memory::check_search;
 use crate::source::{RunNetworks, Source};
 use crate::stop::Stop;
 
-/// Plays a match of so many games between each two runs, by the rules and with the simulations of the first, with so many threads.
+/// Plays a match of so many games between each two runs, by the rules and with the simulations of the first and each by its own search, with so many
+/// threads.
 ///
 /// # Errors
 /// Those of reading the networks; [`Error::Mismatch`] for a network that does not fit the rules of the first run.
@@ -28,8 +29,11 @@ pub fn play(
     let game = &runs[0].game;
     let open = |run: &RunData| Source::open(Some(&run.dir), registry, &[])?.for_game(game);
     let sources = runs.iter().map(open).collect::<Result<Vec<Source>>>()?;
-    let settings = sources[0].settings(args.sims, threads);
-    check_search(game.as_ref(), settings, 2 * ROWS)?;
+    let simulations = sources[0].settings(args.sims, threads).params.simulations;
+    let settings_of = |source: &Source| source.settings(Some(simulations), threads);
+    for source in &sources {
+        check_search(game.as_ref(), settings_of(source), 2 * ROWS)?;
+    }
     let group = group_size(game.as_ref());
     let plan = MatchPlan {
         games: (games as usize).div_ceil(group) * group,
@@ -41,8 +45,8 @@ pub fn play(
         (1..runs.len()).flat_map(|later| (0..later).map(move |earlier| (later, earlier))).collect();
     progress.start("matches", (pairs.len() * plan.games) as u64, "games");
     let contestant = |number: usize| {
-        let network = sources[number].network()?;
-        let found = Contestant::search(game.as_ref(), network.as_ref(), settings)?;
+        let source = &sources[number];
+        let found = Contestant::search(game.as_ref(), source.network()?.as_ref(), settings_of(source))?;
         Ok::<_, Error>(found.stopped_by(stop))
     };
     let mut matches = Vec::new();
@@ -61,7 +65,7 @@ pub fn play(
     let rungs = runs.iter().zip(&sources).map(rung).collect::<Result<Vec<_>>>()?;
     let conditions = Conditions {
         measure: Measure::of(game.sizes().num_players),
-        simulations: settings.params.simulations,
+        simulations,
         opening_plies: args.opening_plies,
         seed: args.seed,
     };

@@ -73,9 +73,9 @@ export function fullView(view) {
 /** Tables whose keys are kept. */
 const MOST_KEYS = 50;
 
-/** Keeps the keys of a table's seats in this browser, so that a hidden hand is still there after a reload. Open games need none. */
-export function keepKeys({ id, keys, hidden_information: isHidden }) {
-  if (!isHidden || !keys?.some(Boolean)) return;
+/** Keeps the keys of a table's seats in this browser, so that a hidden hand is still there after a reload. Games that hide nothing need none. */
+export function keepKeys({ id, keys, hidden_information: isHidden, turn }) {
+  if (!isHidden || turn.kind === "over" || !keys?.some(Boolean)) return;
   const others = (readSetting("keys") ?? []).filter((entry) => entry.id !== id);
   writeSetting("keys", [{ id, keys }, ...others].slice(0, MOST_KEYS));
 }

@@ -46,10 +46,12 @@ export class TableFeed {
     this.catchingUp = false;
     this.last = null;
     this.earlier = new Map();
-    this.open();
+    this.isOpen = true;
+    this.listenWhileSeen();
+    document.addEventListener("visibilitychange", (this.visibility = () => this.listenWhileSeen()));
     const first = firstState(id);
     // The screen that is being made takes states when it is complete.
-    if (first) queueMicrotask(() => this.stop && this.offer(first));
+    if (first) queueMicrotask(() => this.isOpen && this.offer(first));
   }
 
   /** The parameters that say who asks. */
@@ -61,8 +63,11 @@ export class TableFeed {
     return withQuery(`/api/tables/${encodeURIComponent(this.id)}${rest}`, { ...this.viewer, ...parameters });
   }
 
-  open() {
-    this.close();
+  /** Listens in a page that is seen. A browser has six connections to a server, which the streams of hidden pages would use up. */
+  listenWhileSeen() {
+    this.stop?.();
+    this.stop = null;
+    if (document.hidden) return;
     const handlers = {
       state: (state) => this.offer(state),
       closed: ({ reason }) => {
@@ -88,6 +93,8 @@ export class TableFeed {
   }
 
   close() {
+    this.isOpen = false;
+    document.removeEventListener("visibilitychange", this.visibility);
     this.stop?.();
     this.stop = null;
     clearTimeout(this.timer);
@@ -113,7 +120,7 @@ export class TableFeed {
       this.catchingUp = true;
       for (const ply of missed) await this.showEarlier(state, ply);
       this.catchingUp = false;
-      if (!this.stop) return;
+      if (!this.isOpen) return;
       if (this.newest !== state) {
         this.next();
         return;
@@ -143,7 +150,7 @@ export class TableFeed {
       // The way is for the eye only; the state itself comes next.
       return;
     }
-    if (!this.stop) return;
+    if (!this.isOpen) return;
     const { turn, view } = withFullView(position);
     const shown = {
       ...state,

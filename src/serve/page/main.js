@@ -1,7 +1,7 @@
 // Starts the page: screens by the address, theme, files that are dropped.
 
 import { createTable } from "./api.js";
-import { attempt, hide, show } from "./messages.js";
+import { hide, show } from "./messages.js";
 import { openFile } from "./records.js";
 import { parseRoute } from "./route.js";
 import { readSetting, writeSetting } from "./settings.js";
@@ -12,19 +12,28 @@ import { WatchScreen } from "./watch.js";
 
 const SCREENS = { play: PlayScreen, setup: SetUpScreen, table: TableScreen, watch: WatchScreen };
 let current = null;
+/** Why a link led to the first screen, to be shown there. */
+let refusal = null;
 
-/** Opens a link to a position: its game, options and moves make a new table. */
-async function openPosition({ parameters }) {
-  const { game, actions, options, placed } = Object.fromEntries(parameters);
-  let body = { game, actions };
+/** The request for a table of a link to a position, by its game, options and moves. */
+function tableOf({ game, actions, options, placed }) {
   try {
-    if (options) body = { ...body, options: JSON.parse(options) };
-    if (placed) body = { ...body, placed: JSON.parse(placed) };
+    const given = options ? { options: JSON.parse(options) } : {};
+    return { game, actions, ...given, ...(placed ? { placed: JSON.parse(placed) } : {}) };
   } catch {
-    show("The link to this position is damaged: its options or pieces cannot be read.");
+    throw new Error("The link to this position is damaged: its options or pieces cannot be read.");
   }
-  const state = await attempt(() => createTable(body));
-  location.replace(state ? `#/table/${state.id}` : "#/play");
+}
+
+/** Opens a link to a position on a new table. */
+async function openPosition({ parameters }) {
+  try {
+    const { id } = await createTable(tableOf(Object.fromEntries(parameters)));
+    location.replace(`#/table/${id}`);
+  } catch (error) {
+    refusal = error.message;
+    location.replace("#/play");
+  }
 }
 
 function route() {
@@ -35,6 +44,8 @@ function route() {
   }
   const Screen = SCREENS[next.screen] ?? PlayScreen;
   hide();
+  if (refusal) show(refusal);
+  refusal = null;
   for (const link of document.querySelectorAll("nav [data-screen]")) {
     if (SCREENS[link.dataset.screen] === Screen) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");

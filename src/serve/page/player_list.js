@@ -42,10 +42,8 @@ export class PlayerList {
         setText(seat, seatText(player, people === 1));
         row.title = player.aim ?? "";
         row.classList.toggle("to-move", shown.turn.kind === "player" && shown.turn.player === player.player);
-        row.classList.toggle(
-          "winner",
-          shown.turn.kind === "over" && (shown.returns ?? live.returns)?.[player.player] > 0,
-        );
+        const winners = shown.turn.kind === "over" ? (shown.winners ?? live.winners ?? []) : [];
+        row.classList.toggle("winner", winners.includes(player.player));
       },
     );
   }

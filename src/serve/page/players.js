@@ -16,13 +16,30 @@ const STRENGTHS = [
 ];
 export const DEFAULT_STRENGTH = { simulations: 400 };
 
-const sameOptions = (a, b) => Object.entries(a ?? {}).every(([name, value]) => String(b?.[name]) === String(value));
+/** True if a network that was made with the options `made` plays a game with `options`: those of its span may be others. */
+const serves = (made, options, span) =>
+  Object.entries(made ?? {})
+    .filter(([name]) => !span.includes(name))
+    .every(([name, value]) => String(options?.[name]) === String(value));
+
+/** The options of a game that say only where it starts and after how many plies it is cut off. */
+export function spanOptions(info, game) {
+  const { options = [] } = info.games.find(({ name }) => name === game) ?? {};
+  return options.filter(({ span }) => span).map(({ name }) => name);
+}
 
 /** The networks that play a game with these options; `uniform` is always among them. */
 export function fittingNetworks(info, game, options) {
+  const span = spanOptions(info, game);
   return info.networks.filter(
-    (network) => network.game === null || (network.game === game && sameOptions(network.options, options)),
+    (network) => network.game === null || (network.game === game && serves(network.options, options, span)),
   );
+}
+
+/** Of the networks that play a game with these options the one called `wanted`, else the first. */
+export function fittingNetwork(info, game, options, wanted) {
+  const fitting = fittingNetworks(info, game, options);
+  return (fitting.find(({ id }) => id === wanted) ?? fitting[0]).id;
 }
 
 /** A network in one line. */

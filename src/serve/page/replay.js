@@ -57,7 +57,7 @@ export class Replay {
     this.table = null;
   }
 
-  /** Shows games of a run, those of a new epoch if the newest were shown so far. */
+  /** Shows games of a run, those of a new epoch after the present game if the newest were shown so far. */
   async follow(run, epochs) {
     const key = `${run?.id}/${epochs}`;
     if (key === this.key) return;
@@ -71,6 +71,7 @@ export class Replay {
     const list = await attempt(() => request("GET", `/api/runs/${encodeURIComponent(run.id)}/games`));
     if (!list || this.closed || key !== this.key) return;
     this.root.hidden = list.length === 0;
+    this.newest = list[0]?.epoch ?? this.epoch;
     const chosen = Number(this.epochs.value);
     const keep = sameRun && this.table && list.some(({ epoch }) => epoch === chosen);
     this.epochs.replaceChildren(
@@ -85,6 +86,8 @@ export class Replay {
     if (!list || this.closed || run !== this.run) return;
     this.epoch = epoch;
     this.list = list;
+    this.epochs.value = String(epoch);
+    this.wasNewest = epoch === this.newest;
     this.games.replaceChildren(
       ...list.map(({ plies }, index) => html("option", { value: index }, `${index + 1}: ${counted(plies, "move")}`)),
     );
@@ -133,6 +136,7 @@ export class Replay {
       return;
     }
     if (this.ply < this.table.plies) this.step(this.ply + 1);
+    else if (this.wasNewest && this.epoch !== this.newest) this.loadGames(this.newest);
     else this.open((this.index + 1) % this.list.length);
   }
 

@@ -90,15 +90,16 @@ export class ReviewPanel {
   }
 
   finish({ mean_loss: means, seconds }) {
-    const each = means.map((loss, player) => `${this.names(player)} ${loss.toFixed(3)}`).join(", ");
-    setText(this.text, `Mean loss per move: ${each}. ${seconds.toFixed(1)} s.`);
+    const known = means.map((loss, player) => ({ loss, player })).filter(({ loss }) => loss !== null);
+    const each = known.map(({ loss, player }) => `${this.names(player)} ${loss.toFixed(3)}`).join(", ");
+    setText(this.text, `Mean loss per move: ${each || "not known"}. ${seconds.toFixed(1)} s.`);
     this.showMistakes();
     this.onChange();
   }
 
   showMistakes() {
     const mistakes = [...this.plies.values()]
-      .filter(({ loss }) => loss >= MISTAKE)
+      .filter(({ loss }) => loss !== null && loss >= MISTAKE)
       .sort((a, b) => b.loss - a.loss)
       .slice(0, 20);
     const row = ({ ply, player, loss, played, best }) => {
@@ -117,9 +118,9 @@ export class ReviewPanel {
     }
   }
 
-  /** Losses by ply. */
+  /** Losses by ply, where they are known. */
   losses() {
-    return new Map([...this.plies].map(([ply, { loss }]) => [ply, loss]));
+    return new Map([...this.plies].filter(([, { loss }]) => loss !== null).map(([ply, { loss }]) => [ply, loss]));
   }
 
   /** Best and played move of a ply as marks for the board. */
@@ -134,7 +135,7 @@ export class ReviewPanel {
       text: name === "best" ? "✓" : "?",
       name,
     });
-    if (best.action === played.action || loss < 0.02) return [mark(best, "best")];
+    if (best.action === played.action || (loss !== null && loss < 0.02)) return [mark(best, "best")];
     return [mark(played, loss >= MISTAKE ? "bad" : "other"), mark(best, "best")];
   }
 
@@ -144,6 +145,8 @@ export class ReviewPanel {
     if (!found) return "";
     const { best, played, loss } = found;
     if (best.action === played.action) return `Played ${played.name}, the best move (${signed(best.value)}).`;
-    return `Played ${played.name} (${signed(played.value)}), which loses ${loss.toFixed(2)}; best is ${best.name} (${signed(best.value)}).`;
+    const better = `best is ${best.name} (${signed(best.value)}).`;
+    if (loss === null) return `Played ${played.name}, which was not searched; ${better}`;
+    return `Played ${played.name} (${signed(played.value)}), which loses ${loss.toFixed(2)}; ${better}`;
   }
 }

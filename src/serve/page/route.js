@@ -1,9 +1,18 @@
 // Addresses: `#/table/ID?ply=12` is the screen "table" with an identifier and parameters.
 
+/** A part of an address in plain text; one that is no encoding is what it is. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 /** The route of an address's hash. */
 export function parseRoute(hash) {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");
-  const [screen = "", id = ""] = path.split("/").map(decodeURIComponent);
+  const [screen = "", id = ""] = path.split("/").map(decoded);
   return { screen: screen || "play", id, parameters: new URLSearchParams(query) };
 }
 

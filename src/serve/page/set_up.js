@@ -4,7 +4,7 @@ import { createTable, fullView, request, serverInfo } from "./api.js";
 import { Board } from "./board.js";
 import { button, html, setText } from "./dom.js";
 import { attempt, show } from "./messages.js";
-import { DEFAULT_STRENGTH } from "./players.js";
+import { DEFAULT_STRENGTH, fittingNetwork } from "./players.js";
 import { pieceIcon } from "./pieces.js";
 import { go, hashOf, note } from "./route.js";
 import { capital, gameName, optionsText } from "./wording.js";
@@ -101,6 +101,8 @@ export class SetUpScreen {
     }
     this.view = fullView(found.view);
     this.first = found.placed;
+    // With those that the link does not name.
+    this.allOptions = found.options;
     this.title.replaceChildren("Set up ", gameName(this.game), " ", html("small", {}, optionsText(this.options)));
     this.drawPalette();
     const isDamaged = placed && !fits(placed, this.view.board);
@@ -182,8 +184,9 @@ export class SetUpScreen {
 
   /** Makes a table of the position: the player to move is a person, and the others are, or networks. */
   async start(others) {
-    const { network } = this.info?.games.find(({ name }) => name === this.game) ?? {};
-    const engine = { kind: "engine", network: network ?? "uniform", ...DEFAULT_STRENGTH };
+    const { network: usual } = this.info?.games.find(({ name }) => name === this.game) ?? {};
+    const network = usual ? fittingNetwork(this.info, this.game, this.allOptions, usual) : "uniform";
+    const engine = { kind: "engine", network, ...DEFAULT_STRENGTH };
     const seats = [0, 1].map((player) =>
       others === "people" || player === this.placed.player ? { kind: "human" } : engine,
     );

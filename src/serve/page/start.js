@@ -3,7 +3,15 @@
 import { createTable, request, serverInfo } from "./api.js";
 import { button, html } from "./dom.js";
 import { attempt } from "./messages.js";
-import { DEFAULT_STRENGTH, fittingNetworks, networkFacts, networkLabel, seatRows } from "./players.js";
+import {
+  DEFAULT_STRENGTH,
+  fittingNetwork,
+  fittingNetworks,
+  networkFacts,
+  networkLabel,
+  seatRows,
+  spanOptions,
+} from "./players.js";
 import { openFile, openText } from "./records.js";
 import { go, hashOf } from "./route.js";
 import { setUpHash } from "./set_up.js";
@@ -203,7 +211,8 @@ export class PlayScreen {
   }
 
   drawOptions(network) {
-    const fixed = network.options ?? {};
+    const span = spanOptions(this.info, this.gameName);
+    const fixed = Object.keys(network.options ?? {}).filter((name) => !span.includes(name));
     this.optionFields.replaceChildren(
       ...this.game.options.map((option) => {
         const id = `option-${option.name}`;
@@ -213,7 +222,7 @@ export class PlayScreen {
           if (this.numPlayers() === this.seats.length) this.drawSeats();
           else this.preset(this.presetName);
         };
-        const disabled = option.name in fixed;
+        const disabled = fixed.includes(option.name);
         const names = CHOICES.test(option.values) ? option.values.split(/, | or /) : null;
         const input = names
           ? html(
@@ -289,7 +298,11 @@ export class PlayScreen {
       colour: colours[seat],
       aim: aims[seat],
     }));
-    const networks = fittingNetworks(this.info, this.gameName, this.typedOptions());
+    const options = this.typedOptions();
+    for (const seat of this.seats.filter(({ kind }) => kind === "engine")) {
+      seat.network = fittingNetwork(this.info, this.gameName, options, seat.network);
+    }
+    const networks = fittingNetworks(this.info, this.gameName, options);
     this.seatsField.replaceChildren(
       ...seatRows({
         players,

@@ -325,6 +325,7 @@ export class TableScreen {
       if (this.handsOver()) return set(`${name} is to move: hand over the device, then show the hand.`, "wait");
       return set(alone && !away ? `Your move: ${name}.` : `${name} to move.`, away ? "wait" : "move");
     }
+    if (live.error) return set(`${name} cannot move: ${live.error}`, "refused");
     if (live.paused) return set(`${name} to move; the networks are paused.`, "wait");
     const think = () =>
       set(`${name} thinks${live.thinking?.simulations ? `: ${live.thinking.simulations} simulations` : ""}…`, "think");

@@ -48,16 +48,13 @@ export function playerName(state, player) {
   return state.players.length === 2 && colour ? capital(colour) : `Player ${player}`;
 }
 
-/** The end of a game in words, from the returns. */
+/** The end of a game in words: its result, with the players by their colours. */
 export function resultText(state) {
-  const { returns, scores } = state;
+  const { result, returns, scores } = state;
   if (!returns) return "";
   const points = scores && scores.some((score, player) => Math.abs(score - returns[player]) > 1e-6);
   const tail = points ? ` (${scores.map((score) => Number(score.toFixed(2))).join(" : ")})` : "";
   if (returns.length === 1) return `The game is over with ${Number((scores ?? returns)[0].toFixed(2))}.`;
-  const most = Math.max(...returns);
-  const winners = returns.flatMap((value, player) => (value >= most - 1e-6 ? [player] : []));
-  if (winners.length === returns.length) return `A draw${tail}.`;
-  const names = winners.map((player) => playerName(state, player));
-  return winners.length === 1 ? `${names[0]} wins${tail}.` : `${names.join(" and ")} share the win${tail}.`;
+  const named = result.replace(/player (\d+)/g, (_, player) => playerName(state, Number(player)));
+  return `${capital(named)}${tail}.`;
 }

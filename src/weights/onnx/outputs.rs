@@ -7,6 +7,7 @@ use super::layers::{INPUT, LayerWriter};
 use crate::error::{Error, Result};
 use crate::game::TargetShape;
 use crate::model::{Head, HeadRole, Loss, NetSpec};
+use crate::weights::evaluated::EvaluatedPositions;
 use crate::weights::net_file::NetworkHeader;
 
 /// An output of the graph.
@@ -39,8 +40,7 @@ pub fn add_outputs(writer: &mut LayerWriter<'_>, header: &NetworkHeader) -> Resu
         let len = |layer: usize| writer.model.layers[layer].shape.len();
         if let Some(layer) = head.play {
             let name = if head.role == HeadRole::Policy { &head.name } else { VALUE };
-            let output =
-                Output { name: name.into(), len: len(layer), meaning: played_meaning(head, net, observer) };
+            let output = Output { name: name.into(), len: len(layer), meaning: played_meaning(head, header) };
             let tensor = writer.tensor(layer).to_string();
             let outcome = (head.loss == Loss::ClassCrossEntropy).then(|| writer.probabilities(layer));
             add(writer, output, &tensor)?;
@@ -64,9 +64,15 @@ pub fn add_outputs(writer: &mut LayerWriter<'_>, header: &NetworkHeader) -> Resu
 /// The name of the output with the values that the search reads.
 pub const VALUE: &str = "value";
 
-fn played_meaning(head: &Head, net: &NetSpec, observer: &str) -> String {
-    match (head.role, net.zero_sum_pair) {
-        (HeadRole::Policy, _) => "logits, one for each action, to be masked by the legal actions".into(),
+fn played_meaning(head: &Head, header: &NetworkHeader) -> String {
+    let observer = header.evaluates.observer();
+    match (head.role, header.net.zero_sum_pair) {
+        (HeadRole::Policy, _) => match header.evaluates {
+            EvaluatedPositions::Decisions => {
+                "logits, one for each action, to be masked by the legal actions".into()
+            }
+            EvaluatedPositions::Afterstates => "untrained: turns are compared by their values alone".into(),
+        },
         (_, true) => format!("expected result of {observer}, in [-1, 1]; the opponent's is the opposite"),
         (_, false) => {
             format!("expected result of each player, in [-1, 1], in seats relative to {observer}")

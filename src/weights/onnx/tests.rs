@@ -182,6 +182,20 @@ fn outputs_have_names_shapes_and_meanings() {
     assert_eq!(folded, 0);
 }
 
+/// A network of the algorithm afterstate has a policy that nothing was learned by.
+#[test]
+fn the_policy_of_afterstates_is_called_untrained() {
+    let case = with_all_heads();
+    let mut of_turns = file(&case);
+    of_turns.header.evaluates = EvaluatedPositions::Afterstates;
+    let bytes = to_bytes(&of_turns, &case.model, NumberFormat::F32, Path::new("net.onnx")).expect("in range");
+    let graph = ModelProto::decode(&*bytes).expect("what was encoded").graph.expect("a graph");
+    let described = ["untrained", "result of the player whose turn has led to it"];
+    for (output, meaning) in graph.output.iter().zip(described) {
+        assert!(output.doc_string.contains(meaning), "{}: {}", output.name, output.doc_string);
+    }
+}
+
 /// What a reader needs to use and to check the network is in the file.
 #[test]
 fn the_metadata_have_the_game_and_the_self_check() {

@@ -1,0 +1,135 @@
+// Single things that the page once got wrong: results, links, networks that do not fit, hidden pages, what is replayed.
+
+import assert from "node:assert/strict";
+import { ADDRESS, ask, look, openTable } from "./page.mjs";
+
+const people = [{ kind: "human" }, { kind: "human" }];
+/** The identifier of the table that is shown. */
+const tableOf = (page) => page.url().match(/table\/(\w+)/)[1];
+const winnersOf = (page) => page.locator(".players .winner").count();
+
+/** Players who lose together have no draw, and of several who lead in points one wins. */
+export async function checkResults(page) {
+  const ramsey = await ask("POST", "/api/tables", {
+    game: "clique",
+    options: { n: 5, k: 3, mode: "ramsey" },
+    seats: people,
+    actions: "0-1 2-3 0-2 1-3 1-2",
+  });
+  await openTable(page, ramsey.id);
+  await page.waitForSelector('.status[data-kind="over"] >> text=All players lose');
+  assert.equal(await winnersOf(page), 0);
+  await ask("DELETE", `/api/tables/${ramsey.id}`);
+
+  const engine = { kind: "engine", network: "uniform", simulations: 1 };
+  const options = { players: 3, cards: 2 };
+  const { id } = await ask("POST", "/api/tables", { game: "blob", options, seats: [engine, engine, engine], seed: 3 });
+  let state = await ask("GET", `/api/tables/${id}`);
+  while (state.turn.kind !== "over") state = await ask("GET", `/api/tables/${id}`);
+  const record = await (await fetch(`${ADDRESS}/api/tables/${id}/record`)).text();
+  await page.goto(`${ADDRESS}/#/play`);
+  await page.getByText("Paste a game or a position").click();
+  await page.locator("#record-text").fill(record);
+  await page.getByRole("button", { name: "Open it" }).click();
+  await page.waitForSelector('.status[data-kind="over"]');
+  assert.equal(await winnersOf(page), state.winners.length);
+  const opened = tableOf(page);
+  const kept = await page.evaluate(() => localStorage.getItem("vecaz.keys") ?? "");
+  assert.ok(!kept.includes(opened), "a game that is over needs no keys");
+  for (const table of [id, opened]) await ask("DELETE", `/api/tables/${table}`);
+}
+
+/** A damaged link makes no table, and its message stays. */
+export async function checkLinks(page) {
+  const before = (await ask("GET", "/api/tables")).length;
+  await page.goto(`${ADDRESS}/#/position?game=hex&options=%7Bsize`);
+  await page.waitForSelector(".game-list input");
+  await page.waitForSelector("#toast:not([hidden]) >> text=is damaged");
+  assert.equal((await ask("GET", "/api/tables")).length, before);
+  await page.goto(`${ADDRESS}/#/position?game=hex&actions=nowhere`);
+  await page.waitForSelector("#toast:not([hidden]) >> text=nowhere");
+  await page.goto(`${ADDRESS}/#/table/%`);
+  await page.waitForSelector(".empty >> text=Start a new game");
+}
+
+/** A seat whose network does not fit the options any more gets one that does. */
+export async function checkNetworks(page) {
+  const played = async () => {
+    await page.waitForURL(/#\/table\//);
+    const { players } = await ask("GET", `/api/tables/${tableOf(page)}`);
+    await ask("DELETE", `/api/tables/${tableOf(page)}`);
+    return players[1].network;
+  };
+  await page.goto(`${ADDRESS}/#/play`);
+  await page.locator(".game-list label", { hasText: "Connect four" }).click();
+  await page.locator(".network-list label", { hasText: "Search without a network" }).click();
+  await page.getByText("Rules and first moves").click();
+  await page.locator("select.who").nth(1).selectOption("embedded");
+  await page.locator("#option-rows").fill("5");
+  await page.locator("#option-rows").blur();
+  assert.equal(await page.locator("select.who").nth(1).inputValue(), "uniform");
+  await page.getByRole("button", { name: "Start the game" }).click();
+  assert.equal(await played(), "uniform");
+  for (const [options, network] of [
+    ['{"rows":5}', "uniform"],
+    ["{}", "embedded"],
+  ]) {
+    await page.goto(`${ADDRESS}/#/setup?game=connect_four&options=${encodeURIComponent(options)}`);
+    await page.waitForSelector('.status >> text="This position can be played."');
+    await page.getByRole("button", { name: "Play from here" }).click();
+    assert.equal(await played(), network);
+  }
+}
+
+/** A page that is not seen listens to no table, and an engine that failed thinks no more. */
+export async function checkStreams(page) {
+  const { id } = await ask("POST", "/api/tables", { game: "tic_tac_toe", seats: people });
+  await openTable(page, id);
+  const setHidden = (hidden) =>
+    page.evaluate((value) => {
+      Object.defineProperty(document, "hidden", { value, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, hidden);
+  await setHidden(true);
+  await ask("POST", `/api/tables/${id}/play`, { action: 4 });
+  await page.waitForTimeout(500);
+  assert.equal((await look(page)).plies, 0);
+  await setHidden(false);
+  await page.waitForSelector('.value-graph[aria-valuemax="1"]');
+
+  const state = await ask("GET", `/api/tables/${id}`);
+  const engine = { kind: "engine", network: "uniform", label: "search" };
+  const players = state.players.map((player) => ({ ...player, ...engine }));
+  const failed = { ...state, version: 1000, error: "no memory", players };
+  const body = `event: state\ndata: ${JSON.stringify(failed)}\n\n`;
+  await page.route("**/events*", (route) => route.fulfill({ contentType: "text/event-stream", body }));
+  await page.goto(`${ADDRESS}/#/play`);
+  await openTable(page, id);
+  await page.waitForSelector(".status >> text=cannot move: no memory");
+  await page.unroute("**/events*");
+  await page.goto(`${ADDRESS}/#/play`);
+  await ask("DELETE", `/api/tables/${id}`);
+}
+
+/** The replay goes on to the games of a new epoch, here the third, if it showed the newest. */
+export async function checkReplay(page) {
+  /** Leaves epochs after the second out of the first reply to `path`. */
+  const holdBack = async (path, without) => {
+    let isFirst = true;
+    await page.route(path, async (route) => {
+      const all = await (await route.fetch()).json();
+      await route.fulfill({ json: isFirst ? without(all) : all });
+      isFirst = false;
+    });
+  };
+  const isEarly = ({ epoch }) => epoch < 3;
+  await page.goto(`${ADDRESS}/#/play`);
+  await holdBack("**/api/runs/r0/metrics*", ({ rows }) => ({ rows: rows.filter(isEarly) }));
+  await holdBack("**/api/runs/r0/games", (epochs) => epochs.filter(isEarly));
+  await page.goto(`${ADDRESS}/#/watch?runs=r0`);
+  const shown = page.getByLabel("Epoch of the games");
+  await page.waitForFunction((select) => select.value === "2", await shown.elementHandle());
+  await page.waitForFunction((select) => select.value === "3", await shown.elementHandle(), { timeout: 40000 });
+  await page.unroute("**/api/runs/r0/metrics*");
+  await page.unroute("**/api/runs/r0/games");
+}
