@@ -22,14 +22,13 @@ VZ_DEVICE void take_observations(const In* obs, u32* out, u32 num) {
     const u64 at = thread_in_grid(), slot = at / WORDS;
     const int word = (int)(at % WORDS) / SQUARES, square = (int)(at % WORDS) % SQUARES;
     if (slot >= num) return;
-    u32 packed = 0;
+    f32 numbers[ElementType::PER_WORD];
 VZ_UNROLL
     for (int part = 0; part < ElementType::PER_WORD; part++) {
         const int plane = word * ElementType::PER_WORD + part;
-        const f32 x = plane < VZ_NET_PLANES ? observed(obs[(slot * VZ_NET_PLANES + plane) * SQUARES + square]) : 0.0f;
-        packed |= ElementType::bits(x) << 16 * part;
+        numbers[part] = plane < VZ_NET_PLANES ? observed(obs[(slot * VZ_NET_PLANES + plane) * SQUARES + square]) : 0.0f;
     }
-    out[(slot * SQUARES + square) * Stem::ROW_WORDS + word] = packed;
+    out[(slot * SQUARES + square) * Stem::ROW_WORDS + word] = net::pack_word<ElementType>(numbers);
 }
 VZ_KERNEL take_observations_f32(const f32* obs, u32* out, VZ_BY_VALUE net::BoardRange boards) {
     take_observations(obs, out, net::Boards(boards).num());

@@ -79,22 +79,22 @@ VZ_DEVICE f32 pooled_number(f32 x, const PoolingBlock& layer, const f32* out, u6
 VZ_KERNEL pool_relu(VZ_BY_VALUE PoolingBlock layer, VZ_BY_VALUE net::PoolArrays arrays) {
     const u64 word = thread_in_grid(), row = word / Tower::ROW_WORDS;
     if (row >= net::Boards(arrays.boards).rows<Tower>()) return;
-    u32 packed = 0;
+    f32 numbers[ElementType::PER_WORD];
 VZ_UNROLL
     for (int part = 0; part < ElementType::PER_WORD; part++) {
         const u32 channel = (u32)(word % Tower::ROW_WORDS) * ElementType::PER_WORD + part;
         const f32 number = arrays.x[row * TOWER_CHANNELS + channel];
         const f32 y = pooled_number(number, layer, arrays.outputs, row / SQUARES, channel);
-        packed |= ElementType::bits(net::relu(y)) << 16 * part;
+        numbers[part] = net::relu(y);
     }
-    arrays.output[word] = packed;
+    arrays.output[word] = net::pack_word<ElementType>(numbers);
 }
 
 // stream += the pooling layer's result; output = relu(scale * stream + offset). A thread a word.
 VZ_KERNEL pool_residual_add(VZ_BY_VALUE PoolingBlock layer, VZ_BY_VALUE net::PoolArrays arrays) {
     const u64 word = thread_in_grid(), row = word / Tower::ROW_WORDS;
     if (row >= net::Boards(arrays.boards).rows<Tower>()) return;
-    u32 packed = 0;
+    f32 numbers[ElementType::PER_WORD];
 VZ_UNROLL
     for (int part = 0; part < ElementType::PER_WORD; part++) {
         const u32 channel = (u32)(word % Tower::ROW_WORDS) * ElementType::PER_WORD + part;
@@ -103,7 +103,7 @@ VZ_UNROLL
         const f32 sum = arrays.stream[at] + y;
         arrays.stream[at] = sum;
         const f32 z = net::fused_multiply_add(arrays.scale[channel], sum, arrays.offset[channel]);
-        packed |= ElementType::bits(net::relu(z)) << 16 * part;
+        numbers[part] = net::relu(z);
     }
-    arrays.output[word] = packed;
+    arrays.output[word] = net::pack_word<ElementType>(numbers);
 }

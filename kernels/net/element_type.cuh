@@ -41,6 +41,16 @@ struct Tf32 {
     VZ_DEVICE static f32 number(u32 word, int) { return from_bits(word); }
 };
 
+// Elements packed into a word.
+template <class ElementType>
+VZ_DEVICE u32 pack_word(const f32* numbers) {
+    if constexpr (ElementType::PER_WORD == 1) {
+        return ElementType::bits(numbers[0]);
+    } else {
+        return ElementType::pack(numbers[0], numbers[1]);
+    }
+}
+
 // Four adjacent elements; the index of the first is divisible by four.
 struct Four {
     f32 at[4];

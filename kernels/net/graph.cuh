@@ -56,16 +56,6 @@ VZ_UNROLL
     return out;
 }
 
-// Elements packed into a word.
-template <class ElementType>
-VZ_DEVICE u32 pack_word(const f32* numbers) {
-    if constexpr (ElementType::PER_WORD == 1) {
-        return ElementType::bits(numbers[0]);
-    } else {
-        return ElementType::pack(numbers[0], numbers[1]);
-    }
-}
-
 template <class ElementType>
 VZ_DEVICE void store_quad(SmemAddr to, const WordQuad<ElementType>& x) {
     u32 words[4];

@@ -33,6 +33,8 @@ impl TreeSnapshot {
             }
         }
         row.init_edges(ROOT, kept);
+        // Kernels read all padded edges.
+        row.clear_unused_edges();
     }
 
     fn compare(&self, state: &[u8], history: &[u64]) -> Ordering {

@@ -21,6 +21,8 @@ const MIB: usize = 1 << 20;
 const FIRST_NODES: usize = 4096;
 /// Leaves of a pass for each thread, if the engine chooses.
 const LEAVES_PER_THREAD: u32 = 32;
+/// The same on a GPU, whose passes have this number from the first one on: a pass of the root cache has as many for 256 visits.
+const LEAVES_ON_DEVICE: u32 = 16;
 
 /// The trees of one position.
 pub(super) struct Trees {
@@ -53,9 +55,10 @@ impl Trees {
         let reuse = if sizes.hidden_information { Reuse::Drop } else { Reuse::Keep };
         let mut params = settings.params;
         params.min_simulations = 0;
-        params.leaves = match settings.leaves {
-            0 => LEAVES_PER_THREAD * (threads / shards) as u32,
-            leaves => leaves,
+        params.leaves = match (settings.leaves, settings.placement.devices.is_cpu()) {
+            (0, true) => LEAVES_PER_THREAD * (threads / shards) as u32,
+            (0, false) => LEAVES_ON_DEVICE,
+            (leaves, _) => leaves,
         };
         let mut plan = BackendPlan { rows: count.div_ceil(shards), nodes: FIRST_NODES, params, reuse };
         let shards = count.div_ceil(plan.rows);
@@ -75,8 +78,8 @@ impl Trees {
         plan = sized(plan, FIRST_NODES.clamp(least, max_nodes), game.as_ref());
         let shard = |index: usize| {
             let network: Box<dyn Network> = match threads / shards {
-                0 | 1 => network.fork(),
-                parts => Box::new(SplitBatch::new(network, parts)),
+                parts @ 2.. if network.gains_by_threads() => Box::new(SplitBatch::new(network, parts)),
+                _ => network.fork(),
             };
             let searcher = Searcher::new(game.as_ref(), network, plan, settings.placement)?;
             let rows = plan.rows.min(count - index * plan.rows);

@@ -65,6 +65,11 @@ pub trait Network: Send {
         None
     }
 
+    /// True where several threads evaluate a batch faster than one: the network is on the CPU.
+    fn gains_by_threads(&self) -> bool {
+        true
+    }
+
     /// The description from which a backend with its rows on `devices` computes this network's outputs there, without copies to the
     /// host; None where only the network itself computes them.
     fn network_desc_for(&self, devices: &Devices) -> Option<&NetworkDesc> {

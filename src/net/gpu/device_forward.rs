@@ -79,6 +79,8 @@ impl<D: Device> DeviceForward<D> {
     /// As for [`DeviceForward::new`]; the old weights then stay.
     pub fn set_weights(&mut self, device: &D, weights: &Weights) -> Result<()> {
         self.offsets = pack::pack(weights, &self.layers)?;
+        // What the weights of before have made says nothing of these.
+        device.upload(&mut self.work.not_finite, 0, &[0; 4])?;
         device.upload(&mut self.parameters, 0, &self.offsets.bytes)
     }
 

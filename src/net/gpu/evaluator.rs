@@ -144,6 +144,10 @@ impl<D: Device + 'static> Network for DeviceEvaluator<D> {
         Ok(Some(Box::new(DoubleBufferedForward::new(&self.parts, max_leaves, open)?)))
     }
 
+    fn gains_by_threads(&self) -> bool {
+        false
+    }
+
     fn network_desc_for(&self, devices: &Devices) -> Option<&NetworkDesc> {
         devices.all().iter().all(|device| self.devices.all().contains(device)).then_some(&*self.parts)
     }

@@ -80,7 +80,18 @@ impl<D: Device> DeviceTrainer<D> {
         let loss_scale = LossScale::new(config.precision);
         let mut trainer = Self { plan, replicas, updates: 0, loss_scale };
         trainer.restore(state)?;
+        // What the first update needs is taken before trees may have what is left.
+        trainer.make_room(config.batch)?;
         Ok(trainer)
+    }
+
+    /// Makes room for `part` samples, divided over the devices.
+    fn make_room(&mut self, part: usize) -> Result<()> {
+        let num = self.replicas.len();
+        for (i, replica) in self.replicas.iter_mut().enumerate() {
+            replica.resize(&self.plan, share(part, i, num).len())?;
+        }
+        Ok(())
     }
 
     /// The network's sizes.
@@ -190,15 +201,12 @@ impl<D: Device> DeviceTrainer<D> {
         sources: &mut [S],
         fill: &Fill<'_, D, S>,
     ) -> Result<UpdateReport> {
-        let (plan, num) = (&self.plan, self.replicas.len());
-        let share = |i: usize| part * i / num..part * (i + 1) / num;
         // Before any device takes part in an all-reduce: an allocation may wait for the kernels of other devices, and an all-reduce
         // there waits for this device.
-        for (i, replica) in self.replicas.iter_mut().enumerate() {
-            replica.resize(plan, share(i).len())?;
-        }
+        self.make_room(part)?;
+        let (plan, num) = (&self.plan, self.replicas.len());
         let work = |i: usize, replica: &mut Replica<D>, source: &mut S| {
-            let share = share(i);
+            let share = share(part, i, num);
             replica.attempt(plan, settings, &mut |device, samples, number| {
                 fill(source, device, samples, number * part + share.start..number * part + share.end)
             })
@@ -331,6 +339,11 @@ impl<D: Device> DeviceTrainer<D> {
         }
         Ok(())
     }
+}
+
+/// The samples of device `i` of `num`, out of `part`.
+fn share(part: usize, i: usize, num: usize) -> Range<usize> {
+    part * i / num..part * (i + 1) / num
 }
 
 /// Writes some rows of a batch to a device's samples, out of that device's own source.

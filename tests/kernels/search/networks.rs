@@ -214,6 +214,33 @@ fn snapshots_go_from_either_engine_to_either_and_into_many_rows() {
     }
 }
 
+/// A root with two of its moves has no others, on any device, however often its search goes on.
+#[test]
+fn a_restricted_root_visits_its_moves_alone_on_either_engine() {
+    for algorithm in [Algorithm::Puct, Algorithm::Gumbel] {
+        let game = ("hex", "size = 5", &[0][..]);
+        let scenario = Scenario { limit: Limit::Nodes(250), ..scenario(game, config(algorithm, 70, 2)) };
+        let mut network = HashNet(scenario.io_shape());
+        let mut engines: [Box<dyn Backend>; 2] =
+            [cpu(&scenario), Box::new(kernels(&scenario, HostDevice::new(3)))];
+        for engine in &mut engines {
+            begin(engine.as_mut(), &scenario);
+            let mut root = engine.snapshot(0, 1).expect("a device");
+            root.restrict_root(&[7, 18]);
+            engine.set_root_tree(0, &root).expect("a device");
+            for _ in 0..3 {
+                let (simulations, key) = (scenario.config.simulations, scenario.positions()[0].key);
+                engine.begin(0, PlyPlan { simulations, exploration: Noisy, key }).expect("a device");
+                finish(engine.as_mut(), &mut network);
+            }
+        }
+        let [cpu, kernels] = &mut engines;
+        let right = facts(cpu.as_mut(), 0);
+        assert_eq!(right.actions, [7, 18]);
+        assert_same(&facts(kernels.as_mut(), 0), &right, &format!("{scenario:?}"));
+    }
+}
+
 #[test]
 fn a_failing_network_is_reported() {
     struct Broken;

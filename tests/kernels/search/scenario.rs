@@ -94,7 +94,7 @@ fn position(game: &Arc<dyn AnyGame>, plies: usize, slot: u64) -> SearchRequest {
 /// All that a caller can see of one search of one row, to the bit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
-    actions: Vec<u16>,
+    pub actions: Vec<u16>,
     visits: Vec<i32>,
     new_visits: Vec<i32>,
     /// Prior, Q, policy, value.
