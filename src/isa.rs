@@ -256,7 +256,7 @@ pub(crate) use per_isa;
 macro_rules! for_each_isa {
     ($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block) => {
         $(#[$meta])*
-        pub fn $name(isa: $crate::isa::Isa, $($arg: $ty),*) {
+        pub(crate) fn $name(isa: $crate::isa::Isa, $($arg: $ty),*) {
             #[inline(always)]
             fn body($($arg: $ty),*) $body
             #[cfg(target_arch = "x86_64")]

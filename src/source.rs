@@ -93,7 +93,12 @@ impl Source {
         let NetworkFile { file, label, .. } = found;
         let header = &file.header;
         let game = registry.game(&header.game, &header.options)?;
-        let mut config = built_in_layers(registry, &header.game)?.resolve()?;
+        // The sizes are the network's, not those of the game's built-in configuration.
+        let mut sizes = header.net.keys().into_iter();
+        let built_in = built_in_layers(registry, &header.game)?;
+        let of_network =
+            |layers: Layers, (key, value): (&str, String)| layers.assign(&format!("net.{key}"), &value);
+        let mut config = sizes.try_fold(built_in, of_network)?.resolve()?;
         config.game = header.options.clone();
         config.game.insert("name".into(), header.game.clone().into());
         header.evaluates.fit(&mut config);

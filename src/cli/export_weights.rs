@@ -3,11 +3,12 @@
 use super::output::check_target;
 use crate::error::Result;
 use crate::report::progress::print;
+use crate::run::folder::is_run;
 use crate::source::{NetworkFile, network_file};
 use crate::weights::{FileFormat, NumberFormat, export};
 use crate::words::count;
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -75,7 +76,8 @@ pub struct ExportWeightsArgs {
     /// The numbers in which the weights are stored
     #[arg(long, value_name = "NUMBERS", default_value = "f32")]
     pub precision: PrecisionArg,
-    /// The file to write [default: RUN/weights.safetensors or RUN/weights.onnx]
+    /// The file to write [default: RUN/weights.safetensors or RUN/weights.onnx; of a checkpoint NAME.exported.safetensors or .onnx here, of
+    /// a file the same beside it]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
@@ -88,13 +90,22 @@ pub struct ExportWeightsArgs {
 pub fn execute(args: ExportWeightsArgs) -> Result<()> {
     let (format, ending) = args.format.format();
     format.check()?;
-    let out = args.out.clone().unwrap_or_else(|| match args.run.is_dir() {
-        true => args.run.join(format!("weights.{ending}")),
-        false => args.run.with_extension(format!("exported.{ending}")),
-    });
-    let NetworkFile { file, label, .. } = network_file(&args.run)?;
-    check_target(&out, &[&args.run])?;
+    let NetworkFile { file, label, path } = network_file(&args.run)?;
+    let out = args.out.clone().unwrap_or_else(|| default_target(&args.run, ending));
+    check_target(&out, &[&args.run, &path])?;
     let file = export(file, &out, format, args.precision.into())?;
     let (game, tensors) = (&file.header.game, file.weights.len());
     print(&format!("{}: {game}, {} of {label}\n", out.display(), count(tensors, "tensor")))
+}
+
+/// In a run, beside a weights file, and for a checkpoint, whose folder is the run's, in the current folder.
+fn default_target(run: &Path, ending: &str) -> PathBuf {
+    if is_run(run) {
+        return run.join(format!("weights.{ending}"));
+    }
+    let exported = run.with_extension(format!("exported.{ending}"));
+    match run.is_dir() {
+        true => exported.file_name().map_or_else(|| exported.clone(), PathBuf::from),
+        false => exported,
+    }
 }

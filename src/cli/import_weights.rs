@@ -7,10 +7,11 @@ use crate::error::{Error, Result};
 use crate::model::NetSpec;
 use crate::registry::Registry;
 use crate::report::progress::print;
-use crate::source::network_file;
+use crate::source::{NetworkFile, network_file};
 use crate::weights::{EvaluatedPositions, Import, ImportedFile, NetworkHeader};
 use crate::words::count;
 use clap::Args;
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -50,10 +51,12 @@ pub struct ImportWeightsArgs {
 /// [`Error::Io`] if the file cannot be written.
 pub fn execute(args: ImportWeightsArgs, registry: &Registry) -> Result<()> {
     let out = args.out.clone().unwrap_or_else(|| args.file.with_extension("imported.safetensors"));
-    let inputs = [Some(args.file.as_path()), args.like.as_deref(), args.config.config.as_deref()];
+    let like = args.like.as_deref().map(network_file).transpose()?;
+    let of_like = like.as_ref().map(|like| like.path.as_path());
+    let inputs = [Some(args.file.as_path()), args.like.as_deref(), of_like, args.config.config.as_deref()];
     check_target(&out, &inputs.into_iter().flatten().collect::<Vec<_>>())?;
     let import = Import::read(&args.file)?;
-    let (game, net, evaluates) = description(&args, registry, &import)?;
+    let (game, net, evaluates) = description(&args, like.as_ref(), registry, &import)?;
     let ImportedFile { file, difference } = import.into_file(game.as_ref(), &net, evaluates)?;
     file.save(&out)?;
     let check = match difference {
@@ -67,8 +70,12 @@ pub fn execute(args: ImportWeightsArgs, registry: &Registry) -> Result<()> {
 }
 
 /// The game, the sizes of the network and the positions that it evaluates: those of `--like`, of the configuration, or of the file's own metadata.
+///
+/// # Errors
+/// [`Error::Format`] where the file's own metadata name another game or other positions.
 fn description(
     args: &ImportWeightsArgs,
+    like: Option<&NetworkFile>,
     registry: &Registry,
     import: &Import,
 ) -> Result<(Arc<dyn AnyGame>, NetSpec, EvaluatedPositions)> {
@@ -76,17 +83,39 @@ fn description(
         Ok((registry.game(&header.game, &header.options)?, header.net.clone(), header.evaluates))
     };
     let ConfigArgs { game, config, set } = &args.config;
-    if let Some(like) = &args.like {
-        return of_header(&network_file(like)?.file.header);
+    let own = import.header();
+    if let Some(like) = like {
+        let like = &like.file.header;
+        check_same(args, own, "the game", &like.game, |own| own.game.clone())?;
+        check_same(args, own, "positions", &like.evaluates, |own| own.evaluates)?;
+        return of_header(like);
     }
     if game.is_some() || config.is_some() || !set.is_empty() {
         let config = args.config.resolve(registry, Base::BuiltIn, &[])?;
         let game = registry.game_of(&config)?;
         let net = NetSpec::with_targets(&config.net, &game.sizes(), &game.targets())?;
         let of_search = EvaluatedPositions::of(config.search.algorithm);
-        return Ok((game, net, import.header().map_or(of_search, |header| header.evaluates)));
+        if set.iter().any(|assignment| assignment.trim_start().starts_with("search.algorithm")) {
+            check_same(args, own, "positions", &of_search, |own| own.evaluates)?;
+        }
+        return Ok((game, net, own.map_or(of_search, |own| own.evaluates)));
     }
     let why = "it names neither game nor sizes; give --like RUN, or --game G and --set net.KEY=VALUE";
-    let header = import.header();
-    header.map_or_else(|| Err(Error::unsupported(args.file.display().to_string(), why)), of_header)
+    own.map_or_else(|| Err(Error::unsupported(args.file.display().to_string(), why)), of_header)
+}
+
+/// Refuses a file whose own metadata have another value than `expected`.
+fn check_same<T: PartialEq + Display>(
+    args: &ImportWeightsArgs,
+    own: Option<&NetworkHeader>,
+    what: &str,
+    expected: &T,
+    value: impl Fn(&NetworkHeader) -> T,
+) -> Result<()> {
+    match own.map(value) {
+        Some(found) if found != *expected => {
+            Err(Error::format(&args.file, format!("its metadata name {what} {found}, expected {expected}")))
+        }
+        _ => Ok(()),
+    }
 }

@@ -35,12 +35,13 @@ pub fn check_target(target: &Path, inputs: &[&Path]) -> Result<()> {
         (Ok(target), Ok(input)) => target == input && target.is_file(),
         _ => false,
     };
+    refuse_run_files(target)?;
     match inputs.iter().find(same) {
         Some(_) => Err(Error::unsupported(
             format!("writing {}", target.display()),
             "the output path is also an input; choose another path",
         )),
-        None => refuse_run_files(target).and_then(|()| check_writable(target)),
+        None => check_writable(target),
     }
 }
 

@@ -192,7 +192,9 @@ impl Network for CandleNet {
         let model = &self.model;
         let Some(function) = model.layers[model.value()].kind.value_function() else { return Ok(None) };
         let done = self.run(&self.padded(obs, self.rows())?, BatchNormMode::Eval, &self.in_play)?;
-        Ok(function.outcome(&done[model.value_outputs()].flatten_all()?.to_vec1::<f32>()?))
+        // The other rows are padding.
+        let outputs = done[model.value_outputs()].flatten_all()?.to_vec1::<f32>()?;
+        Ok(function.outcome(&outputs[..model.outputs(model.value_outputs())]))
     }
 
     fn fork(&self) -> Box<dyn Network> {

@@ -14,8 +14,8 @@ mod candle_layers; // the layers as candle's operations
 #[path = "no_candle.rs"]
 pub mod candle;
 pub mod number; // f32 and bfloat16 in memory
-pub mod edge_messages; // messages between the edges of K_n
-pub mod pooling; // biases and scales of channels from a whole board
+pub(crate) mod edge_messages; // messages between the edges of K_n
+pub(crate) mod pooling; // biases and scales of channels from a whole board
 mod register_tile; // the micro-kernel of matrix products
 pub mod cpu_train; // fused training passes
 pub mod cpu; // the fused CPU forward

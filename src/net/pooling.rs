@@ -230,11 +230,6 @@ impl PooledLayer {
         layer
     }
 
-    /// Its sizes.
-    pub fn shape(&self) -> GlobalPooling {
-        self.shape
-    }
-
     /// Takes the parameters, one after the other in the layer's order.
     pub fn set_params(&mut self, params: Vec<f32>) {
         let [hidden, _, output, _] = split(self.shape.param_sizes(), &params);

@@ -2,6 +2,7 @@
 
 use crate::config::{Algorithm, Config};
 use serde::{Deserialize, Serialize};
+use std::fmt::{self, Display, Formatter};
 
 /// The positions that a network was trained to evaluate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,6 +13,15 @@ pub enum EvaluatedPositions {
     Decisions,
     /// Those after a whole turn (`search.algorithm = "afterstate"`), without a policy.
     Afterstates,
+}
+
+impl Display for EvaluatedPositions {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Decisions => "in which a player decides",
+            Self::Afterstates => "after a whole turn",
+        })
+    }
 }
 
 impl EvaluatedPositions {

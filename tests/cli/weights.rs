@@ -229,3 +229,84 @@ fn weights_of_decisions_on_whole_turns_are_used_so() {
     assert_eq!(result(&of_run), result(&of_file));
     assert_ne!(result(&of_run), result(&by_tree), "64 simulations of a tree are stronger than one turn");
 }
+
+/// A checkpoint that was put aside stays whole: what is exported of it goes elsewhere, and nothing is written over the weights that are read.
+#[test]
+fn a_checkpoint_that_is_exported_stays_as_it_is() {
+    let checkpoints = Path::new(&run()).join("checkpoints");
+    let found = std::fs::read_dir(checkpoints).expect("a run").flatten().next().expect("a checkpoint").path();
+    let folder = sibling_path("put_aside");
+    let aside = folder.join("epoch-000009");
+    std::fs::create_dir_all(&aside).expect("a folder");
+    let weights = aside.join("weights.safetensors");
+    std::fs::copy(found.join("weights.safetensors"), &weights).expect("copied");
+    let before = std::fs::read(&weights).expect("read");
+    let aside = aside.to_str().expect("UTF-8");
+    let printed = stdout(vecaz(&["export-weights", aside, "--precision", "f16"]).current_dir(&folder));
+    assert!(printed.starts_with("epoch-000009.exported.safetensors: tic_tac_toe, "), "{printed}");
+    assert!(folder.join("epoch-000009.exported.safetensors").is_file());
+    let target = weights.to_str().expect("UTF-8");
+    for arguments in [
+        ["export-weights", aside, "--out", target].as_slice(),
+        &[
+            "import-weights",
+            &path("put_aside/epoch-000009.exported.safetensors"),
+            "--like",
+            aside,
+            "--out",
+            target,
+        ],
+    ] {
+        let (code, line) = refusal(&mut vecaz(arguments));
+        assert!(code == 1 && line.contains("the output path is also an input"), "{arguments:?}: {line}");
+    }
+    assert_eq!(std::fs::read(&weights).expect("read"), before);
+}
+
+/// A weights file alone is described by its own header, not by the game's built-in configuration.
+#[test]
+fn settings_beside_a_weights_file_are_compared_with_its_own_sizes() {
+    let folder = sibling_path("narrow");
+    let folder = folder.to_str().expect("UTF-8");
+    let mut command = vecaz(&["run", "--game", "connect_four", "--epochs", "1", "--quiet", "--out", folder]);
+    for set in TINY {
+        command.args(["--set", set]);
+    }
+    command.assert().success();
+    let exported = path("narrow.safetensors");
+    vecaz(&["export-weights", folder, "--out", &exported]).assert().success();
+    let channels = load(&exported).header.net.channels;
+    assert_ne!(channels, 32, "that of the built-in configuration");
+    let play = |value: usize| {
+        let set = format!("net.channels={value}");
+        vecaz(&["play", &exported, "--sims", "2", "--set", &set])
+            .write_stdin("quit\n")
+            .output()
+            .expect("runs")
+    };
+    assert!(play(channels).status.success());
+    let refused = String::from_utf8(play(32).stderr).expect("UTF-8");
+    assert!(
+        refused.contains(&format!(
+            "net.channels (--set): got 32, expected {channels}, the value of the weights"
+        )),
+        "{refused}"
+    );
+}
+
+/// What a file says of itself holds against the command line.
+#[test]
+fn weights_of_other_positions_are_not_imported() {
+    let exported = path("of_decisions.safetensors");
+    export(&exported, &[]);
+    let out = path("of_turns.safetensors");
+    let import = ["import-weights", &exported, "--out", &out, "--game", "tic_tac_toe"];
+    let sizes = load(&exported).header.net;
+    let mut command = vecaz(&import);
+    for (key, value) in sizes.keys() {
+        command.args(["--set", &format!("net.{key}={value}")]);
+    }
+    let (_, line) = refusal(command.args(["--set", "search.algorithm=afterstate"]));
+    let expected = "its metadata name positions in which a player decides, expected after a whole turn";
+    assert!(line.contains(expected), "{line}");
+}
