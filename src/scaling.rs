@@ -131,13 +131,13 @@ fn measurement_config(config: &Config, game: &dyn AnyGame) -> Result<Config> {
     Ok(config)
 }
 
-/// Self-play that has begun its first plies, and whether there is a root cache.
+/// Self-play that has begun its first plies, and the maximum number of simulations of a tree of the root cache, 0 without one.
 fn start_selfplay(
     config: &Config,
     game: &Arc<dyn AnyGame>,
     network: &dyn Network,
     threads: usize,
-) -> Result<(SelfPlay, bool)> {
+) -> Result<(SelfPlay, u32)> {
     let plan = backend_plan(config, &game.sizes(), config.selfplay.games);
     let mut selfplay = SelfPlay::new(game, config, network, Vec::new(), threads)?;
     let root_cache = begin_with_root_cache(&mut selfplay, config, game.as_ref(), network, plan)?;
@@ -168,23 +168,24 @@ impl BenchNetwork<'_> {
     }
 }
 
-/// Begins the plies of `selfplay` with the root cache of the network, as a run does. Returns whether there is a cache.
+/// Begins the plies of `selfplay` with the root cache of the network, as a run does. Returns the maximum number of simulations of
+/// its trees, 0 if there are none.
 fn begin_with_root_cache(
     selfplay: &mut SelfPlay,
     config: &Config,
     game: &dyn AnyGame,
     network: &dyn Network,
     plan: BackendPlan,
-) -> Result<bool> {
+) -> Result<u32> {
     selfplay.replace_network(network)?;
     let games = root_cache::expected_games(config, &game.sizes(), 0, 0);
     let cache = match CachePlan::for_run(config, plan, &game.sizes(), games) {
         None => RootCache::default(),
         Some(plan) => root_cache::build(game, network, plan, selfplay.evaluations(), &Stop::default())?,
     };
-    let is_built = !cache.trees().is_empty();
+    let simulations = if cache.trees().is_empty() { 0 } else { config.search.root_cache };
     selfplay.begin_plies(cache)?;
-    Ok(is_built)
+    Ok(simulations)
 }
 
 /// The part of a row that follows from the `metrics` of `wall` seconds of self-play in `rows` games and the breakdown of a pass.

@@ -332,7 +332,10 @@ impl Printer {
     }
 
     fn lines(&mut self, row: &ScalingRow) -> String {
-        let cache = if row.root_cache { ", root cache" } else { "" };
+        let cache = match row.root_cache {
+            0 => String::new(),
+            simulations => format!(", root cache of at most {simulations} simulations a tree"),
+        };
         let kind = match row.net.as_str() {
             "uniform" => format!("uniform: no network{cache}\n"),
             net => format!("{net}: forward by {}{cache}\n", row.path),

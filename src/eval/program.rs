@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::stop::Stop;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{ChildStderr, ChildStdin, Command};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ pub struct Program {
     /// The process with those that it has started; None after its end.
     processes: Option<ProcessTree>,
     /// Texts for the writer thread; None after a failure.
-    requests: Option<SyncSender<String>>,
+    requests: Option<Sender<String>>,
     replies: Receiver<String>,
     /// The last line of stderr.
     last_stderr_line: Arc<Mutex<String>>,
@@ -65,7 +65,7 @@ impl Program {
             return Err(fail("started without pipes for stdin, stdout and stderr".into()));
         };
         // One thread per pipe, since the program may stop reading or writing at any time. Each thread ends with its pipe.
-        let (requests, to_write) = sync_channel(1);
+        let (requests, to_write) = channel();
         let (read, replies) = sync_channel(MAX_LINES);
         let last_stderr_line = Arc::new(Mutex::new(String::new()));
         let (kept, (open, stderr_closed)) = (last_stderr_line.clone(), channel());
@@ -97,7 +97,7 @@ impl Program {
         })
     }
 
-    /// Sends `text`, whole lines. If the program has exited, the missing reply tells it.
+    /// Sends `text`, whole lines, without waiting for the program to read them. If it has exited, the missing reply tells it.
     pub fn send(&self, text: String) {
         if let Some(requests) = &self.requests {
             let _ = requests.send(text);

@@ -28,8 +28,8 @@ pub struct ScalingRow {
     pub net: String,
     /// The implementation of the forward: instruction set or kernels.
     pub path: String,
-    /// Whether games began with a root cache.
-    pub root_cache: bool,
+    /// Maximum number of simulations of a tree of the root cache; 0 where games began without one.
+    pub root_cache: u32,
     /// New simulations per second, all games together.
     pub simulations_per_second: f64,
     /// Plies per second, all games together.

@@ -42,7 +42,10 @@ pub fn scaling_svg(rows: &[ScalingRow]) -> Result<String> {
 
 fn line_name(row: &ScalingRow) -> String {
     let threads = if row.max_threads == 1 { "thread" } else { "threads" };
-    let cache = if row.root_cache { ", root cache" } else { "" };
+    let cache = match row.root_cache {
+        0 => String::new(),
+        simulations => format!(", root cache {simulations}"),
+    };
     format!("{}, L = {}, {} {threads}{cache}", row.net, row.leaves, row.max_threads)
 }
 
