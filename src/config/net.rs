@@ -51,7 +51,7 @@ names! {
 names! {
     /// The executor of the network, in self-play, evaluation and training.
     Executor {
-        /// `fused` if it covers the network, otherwise `candle`. A run's first lines show the choice and its reason.
+        /// `fused` if it covers the network's tower, otherwise `candle`. A run's first lines show the choice and its reason.
         Auto = "auto",
         /// The tensor library candle: every kind of layer, in f32, on the CPU, or on a GPU in a build with the feature
         /// `candle-cuda`, on a Mac's with `candle-metal`. Several times slower than `fused`; for new kinds of layer, and to check `fused`.
