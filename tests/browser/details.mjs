@@ -97,6 +97,24 @@ export async function checkStreams(page) {
   await setHidden(false);
   await page.waitForSelector('.value-graph[aria-valuemax="1"]');
 
+  // Meanwhile the game may have gone back and on to another line of as many plies.
+  const firstPly = async () => {
+    await page.waitForSelector('.value-graph[aria-valuemax="2"]');
+    await page.keyboard.press("Home");
+    await page.waitForSelector(".status >> text=Ply 0 of 2");
+    await page.keyboard.press("ArrowRight");
+    await page.waitForSelector(".status >> text=Ply 1 of 2");
+    return page.locator(".board-frame").innerHTML();
+  };
+  await ask("POST", `/api/tables/${id}/play`, { action: 0 });
+  const before = await firstPly();
+  await setHidden(true);
+  for (let undone = 0; undone < 2; undone++) await ask("POST", `/api/tables/${id}/undo`, {});
+  for (const action of [8, 0]) await ask("POST", `/api/tables/${id}/play`, { action });
+  await setHidden(false);
+  await page.waitForSelector(".status:not([data-kind='past'])");
+  assert.notEqual(await firstPly(), before);
+
   const state = await ask("GET", `/api/tables/${id}`);
   const engine = { kind: "engine", network: "uniform", label: "search" };
   const players = state.players.map((player) => ({ ...player, ...engine }));

@@ -24,9 +24,20 @@ function paceOf(state) {
   return state.players[player]?.kind === "engine" ? paceOfNetworks(state) : 0;
 }
 
+/** What was hidden may be known later. */
+const isSamePly = (a, b) =>
+  a.kind === b.kind && a.player === b.player && (a.hidden || b.hidden || (a.action === b.action && a.name === b.name));
+
+/** The number of plies with which both states began. */
+export function commonPlies(before, state) {
+  const differs = before.history.findIndex((ply, at) => at >= state.plies || !isSamePly(ply, state.history[at]));
+  return differs < 0 ? before.plies : differs;
+}
+
 /** The plies between two states after which people want to see the board. */
 function missedPlies(last, state) {
   if (!last || paceOfNetworks(state) === 0 || state.plies <= last.plies + 1) return [];
+  if (commonPlies(last, state) < last.plies) return [];
   const plies = [];
   for (let ply = last.plies + 1; ply < state.plies; ply++) {
     const { kind, player } = state.history[ply - 1];
@@ -133,9 +144,7 @@ export class TableFeed {
   }
 
   display(state) {
-    const goesOn = this.last && state.plies > this.last.plies;
-    const isSame = this.last && state.plies === this.last.plies;
-    if (!goesOn && !isSame) this.earlier.clear();
+    if (this.last && commonPlies(this.last, state) < this.last.plies) this.earlier.clear();
     this.last = state;
     this.onState(state);
   }

@@ -7,7 +7,7 @@ import { ValueGraph } from "./chart.js";
 import { html, setText } from "./dom.js";
 import { announce, attempt, show } from "./messages.js";
 import { MoveList } from "./moves.js";
-import { TableFeed } from "./feed.js";
+import { TableFeed, commonPlies } from "./feed.js";
 import { PlayerList, ValueBar } from "./player_list.js";
 import { ReviewPanel } from "./review.js";
 import { go, hashOf, note, positionHash } from "./route.js";
@@ -160,14 +160,17 @@ export class TableScreen {
       if (this.ply !== null && this.ply >= state.plies) this.ply = null;
       if (this.ply === null && state.turn.kind === "over" && state.plies > 0 && this.from === "stored") this.ply = 0;
     }
-    if (before && state.plies > before.plies) this.speak(before, state);
-    if (before && state.plies !== before.plies) this.hint = null;
+    // Another line may have as many plies.
+    const common = before ? commonPlies(before, state) : 0;
+    const goesOn = before !== undefined && common === before.plies;
+    if (goesOn && state.plies > before.plies) this.speak(before, state);
+    if (before && !(goesOn && state.plies === before.plies)) this.hint = null;
     if (state.error && state.error !== before?.error) show(state.error);
-    if (before && state.plies < before.plies) {
-      for (const ply of [...this.values.keys()]) if (ply > state.plies) this.values.delete(ply);
-      if (this.ply !== null && this.ply >= state.plies) this.ply = null;
+    if (before && !goesOn) {
+      for (const ply of [...this.values.keys()]) if (ply > common) this.values.delete(ply);
+      if (this.ply !== null && (this.ply > common || this.ply >= state.plies)) this.ply = null;
     }
-    if (this.ply === null) this.display(state, { animate: before !== undefined && state.plies - before.plies === 1 });
+    if (this.ply === null) this.display(state, { animate: goesOn && state.plies - before.plies === 1 });
     else if (this.shown) this.draw();
     else this.show(this.ply);
   }
