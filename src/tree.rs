@@ -176,16 +176,16 @@ impl TreeShape {
 /// One cache line of edge fields.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(64))]
-struct Line([u32; 16]);
+struct CacheLine([u32; 16]);
 
 /// B trees.
 pub struct Tree {
     shape: TreeShape,
-    nodes: Vec<Node>,  // [B, T]
-    edges: Vec<Line>,  // [B, T, 4, Ep] 32-bit words
-    actions: Vec<u16>, // [B, T, Ep]
-    values: Vec<f32>,  // [B, T, P]
-    counts: Vec<u32>,  // [B]
+    nodes: Vec<Node>,      // [B, T]
+    edges: Vec<CacheLine>, // [B, T, 4, Ep] 32-bit words
+    actions: Vec<u16>,     // [B, T, Ep]
+    values: Vec<f32>,      // [B, T, P]
+    counts: Vec<u32>,      // [B]
 }
 
 impl Tree {

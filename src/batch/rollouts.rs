@@ -214,8 +214,8 @@ impl<G: Game> RolloutPlayer<G> {
         let edges = &self.edges[node.first_edge..node.first_edge + node.num_edges];
         let untried = edges.iter().filter(|edge| edge.visits == 0).count();
         if untried > 0 {
-            let pick = rng.below(untried);
-            let index = (0..edges.len()).filter(|&i| edges[i].visits == 0).nth(pick);
+            let nth = rng.below(untried);
+            let index = (0..edges.len()).filter(|&i| edges[i].visits == 0).nth(nth);
             return node.first_edge + index.unwrap_or(0);
         }
         let log_visits = math::ln(node.visits as f32);

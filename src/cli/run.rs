@@ -298,7 +298,7 @@ fn describe_epochs(config: &Config, finished: u64) -> Vec<String> {
         (samples_of(if epochs == 0 { u64::MAX } else { epochs }), config.replay.capacity);
     if longest > capacity as u64 {
         notes.push(format!(
-            "of an epoch's samples the last {capacity} are trained on, which replay.capacity holds; the others are played in vain"
+            "of an epoch's samples the last {capacity} are trained on, which replay.capacity holds; no update sees the others"
         ));
     }
     notes

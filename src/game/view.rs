@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-/// The most columns of a line of text.
+/// Maximum number of columns of a line of text.
 const WIDTH: usize = 80;
 
 /// The person or program that a view is made for.
@@ -409,7 +409,7 @@ pub struct PlayedCard {
     pub card: Card,
 }
 
-/// The words of a sentence in lines of at most [`WIDTH`] columns.
+/// `sentence` with line breaks between words, so that a line of several words has at most [`WIDTH`] columns.
 pub(crate) fn filled(sentence: &str) -> String {
     let (mut text, mut column) = (String::new(), 0);
     for word in sentence.split(' ') {

@@ -139,7 +139,7 @@ fn triangles_of<N: Activation>(edges: &CompleteGraph, shape: TriangleColumns, x:
         for first in (row..row + columns).step_by(LANES) {
             let lanes = LANES.min(row + columns - first);
             load_adjacency(edges, x, step, first, lanes, &mut tile);
-            let mut put = |edge: usize, sum: &Lanes| {
+            let mut assign = |edge: usize, sum: &Lanes| {
                 store(&mut x[edge * step + first..][..lanes], &sum.map(|sum| sum * scale));
             };
             let mut edge = 0;
@@ -148,10 +148,10 @@ fn triangles_of<N: Activation>(edges: &CompleteGraph, shape: TriangleColumns, x:
                 while j < n {
                     if j + GROUP <= n {
                         let sums = row_products::<GROUP>(n, &tile, &tile, i, j);
-                        (0..GROUP).for_each(|t| put(edge + t, &sums[t]));
+                        (0..GROUP).for_each(|t| assign(edge + t, &sums[t]));
                         (j, edge) = (j + GROUP, edge + GROUP);
                     } else {
-                        put(edge, &row_products::<1>(n, &tile, &tile, i, j)[0]);
+                        assign(edge, &row_products::<1>(n, &tile, &tile, i, j)[0]);
                         (j, edge) = (j + 1, edge + 1);
                     }
                 }

@@ -52,25 +52,25 @@ pub enum Exploration {
 #[derive(Clone, Debug)]
 pub struct SequentialHalvingSchedule {
     budget: u32,
-    /// `[considered][budget]`
+    /// `[num_considered][budget]`
     tables: Vec<Vec<u16>>,
 }
 
 impl SequentialHalvingSchedule {
-    /// The schedule of `budget` simulations for up to `considered` actions.
-    pub fn new(budget: u32, considered: usize) -> Self {
-        let tables = (0..=considered).map(|m| Self::table(budget as usize, m)).collect();
+    /// The schedule of `budget` simulations for up to `num_considered` actions.
+    pub fn new(budget: u32, num_considered: usize) -> Self {
+        let tables = (0..=num_considered).map(|m| Self::table(budget as usize, m)).collect();
         Self { budget, tables }
     }
 
-    fn table(budget: usize, considered: usize) -> Vec<u16> {
-        if considered <= 1 {
+    fn table(budget: usize, num_considered: usize) -> Vec<u16> {
+        if num_considered <= 1 {
             return (0..budget).map(|i| i.min(usize::from(u16::MAX)) as u16).collect();
         }
-        let rounds = considered.next_power_of_two().trailing_zeros() as usize;
-        let mut sequence = Vec::with_capacity(budget + considered);
-        let mut visits = vec![0u16; considered];
-        let mut left = considered;
+        let rounds = num_considered.next_power_of_two().trailing_zeros() as usize;
+        let mut sequence = Vec::with_capacity(budget + num_considered);
+        let mut visits = vec![0u16; num_considered];
+        let mut left = num_considered;
         while sequence.len() < budget {
             for _ in 0..(budget / (rounds * left)).max(1) {
                 sequence.extend_from_slice(&visits[..left]);
@@ -82,15 +82,15 @@ impl SequentialHalvingSchedule {
         sequence
     }
 
-    /// The table for each number of considered actions. `[considered + 1][budget]`
+    /// The table for each number of considered actions. `[num_considered + 1][budget]`
     pub fn tables(&self) -> &[Vec<u16>] {
         &self.tables
     }
 
     /// New visits that an action must have to be selected by simulation number `simulation`.
     #[inline(always)]
-    pub fn visits(&self, considered: usize, simulation: u32) -> i32 {
-        let table = &self.tables[considered.min(self.tables.len() - 1)];
+    pub fn visits(&self, num_considered: usize, simulation: u32) -> i32 {
+        let table = &self.tables[num_considered.min(self.tables.len() - 1)];
         table.get(simulation as usize).copied().map_or(i32::MAX, i32::from)
     }
 }
@@ -192,9 +192,9 @@ impl Roots {
         let considered_visits = match params.algorithm {
             Algorithm::Puct | Algorithm::Afterstate => 0,
             Algorithm::Gumbel => {
-                let considered = num_edges.min(params.max_num_considered_actions as usize);
+                let num_considered = num_edges.min(params.max_num_considered_actions as usize);
                 self.schedules[usize::from(self.schedule[b])]
-                    .visits(considered, self.budget[b] - self.simulations_left[b])
+                    .visits(num_considered, self.budget[b] - self.simulations_left[b])
             }
         };
         RootView {

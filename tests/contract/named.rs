@@ -11,9 +11,9 @@ const NAMES: [&str; 4] = ["plain", "quick", "games/hex", ""];
 
 /// Hex without symmetries and without a view, called by the name of this number.
 #[derive(Clone)]
-struct Named<const NAME: usize>(Hex);
+struct GameNamed<const NAME: usize>(Hex);
 
-impl<const NAME: usize> Game for Named<NAME> {
+impl<const NAME: usize> Game for GameNamed<NAME> {
     type State = State;
     const NAME: &'static str = NAMES[NAME];
 
@@ -26,8 +26,8 @@ impl<const NAME: usize> Game for Named<NAME> {
 
 #[test]
 fn a_game_without_a_view_keeps_the_laws() {
-    contract::check::<Named<0>>().unwrap();
-    let game = Named::<0>::from_options(&toml::Table::new()).expect("the defaults");
+    contract::check::<GameNamed<0>>().unwrap();
+    let game = GameNamed::<0>::from_options(&toml::Table::new()).expect("the defaults");
     let text = vecaz::view::text(&game.view(&game.init(), Viewer::All));
     assert!(text.starts_with("State { stones: [") && text.lines().count() > 1, "{text}");
 }
@@ -36,9 +36,9 @@ fn a_game_without_a_view_keeps_the_laws() {
 fn a_name_that_runs_or_configurations_cannot_have_is_refused() {
     let refused = |registry: vecaz::Result<Registry>| registry.err().expect("refused").to_string();
     let [configuration, folder, empty] = [
-        refused(Registry::built_in().with::<Named<1>>()),
-        refused(Registry::built_in().with::<Named<2>>()),
-        refused(Registry::built_in().with::<Named<3>>()),
+        refused(Registry::built_in().with::<GameNamed<1>>()),
+        refused(Registry::built_in().with::<GameNamed<2>>()),
+        refused(Registry::built_in().with::<GameNamed<3>>()),
     ];
     assert!(
         configuration.contains("a game called quick: got a configuration of this name"),
@@ -46,5 +46,5 @@ fn a_name_that_runs_or_configurations_cannot_have_is_refused() {
     );
     assert!(folder.contains("the name of a game: got \"games/hex\", expected letters"), "{folder}");
     assert!(empty.contains("the name of a game: got \"\", expected letters"), "{empty}");
-    assert_eq!(Registry::built_in().with::<Named<0>>().expect("a free name").default_name(), "plain");
+    assert_eq!(Registry::built_in().with::<GameNamed<0>>().expect("a free name").default_name(), "plain");
 }

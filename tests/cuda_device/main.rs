@@ -328,8 +328,8 @@ fn a_launch_that_waits_for_its_kernel_names_it_alone() {
         let test = "a_launch_that_waits_for_its_kernel_names_it_alone";
         let mut again = Command::new(std::env::current_exe().expect("a path"));
         let out = again.args(["--exact", test]).env(VARIABLE, "1").output().expect("runs");
-        let told = String::from_utf8_lossy(&out.stdout);
-        assert!(out.status.success() && told.contains("1 passed"), "{told}");
+        let printed = String::from_utf8_lossy(&out.stdout);
+        assert!(out.status.success() && printed.contains("1 passed"), "{printed}");
         return;
     }
     let _driver = driver();
@@ -338,10 +338,10 @@ fn a_launch_that_waits_for_its_kernel_names_it_alone() {
     let arguments = [Arg::Buffer(&buffer, 0), Arg::U32(7), Arg::I32(-1), Arg::U64(0), Arg::F32(0.0)];
     assert!(!device.may_capture(), "a graph's launches would be told together");
     device.launch("record", SHAPE, &arguments).expect("over");
-    let told = sentence(device.launch("crash", SHAPE, &[]));
+    let message = sentence(device.launch("crash", SHAPE, &[]));
     let named =
         "device cuda:0: kernel crash (7 blocks of 96 threads, 0 bytes of shared memory) of chequers failed: ";
-    assert!(told.starts_with(named), "{told}");
+    assert!(message.starts_with(named), "{message}");
 }
 
 /// The first numbers of `buffer`.

@@ -1,4 +1,4 @@
-//! Games that may end in their deal, as blackjack does: those that do have no decision, and the next game takes their place.
+//! Games that may end in their deal, as blackjack does: those that do have no decision, and the next game of the slot is played instead.
 
 use super::ends;
 use super::support::io_shape;

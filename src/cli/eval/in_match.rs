@@ -30,7 +30,7 @@ const GAMES: u64 = 100;
 const TEST_GAMES: u64 = 10_000;
 /// Random plies at the start of a game without an opening of a file, if they make openings differ.
 const OPENING_PLIES: u32 = 2;
-/// The most random plies that are taken to make openings differ.
+/// Maximum number of random plies that are taken to make openings differ.
 const MAX_OPENING_PLIES: u32 = 12;
 /// Number of openings that are compared.
 const COMPARED_OPENINGS: usize = 1000;

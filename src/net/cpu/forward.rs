@@ -2,7 +2,7 @@
 
 use super::chunk::ChunkLayout;
 use super::im2col::Boards;
-use super::layer::{Buffers, LINE, Line, RowLayout, RowPlacement, lines};
+use super::layer::{Buffers, CacheLine, LINE, RowLayout, RowPlacement, lines};
 use super::message_passing::{MessageRows, slice};
 use super::observe::Observations;
 use super::packed_net::Net;
@@ -16,7 +16,7 @@ pub(super) type LayerHook<'a> = &'a mut dyn FnMut(usize, &[f32]);
 #[derive(Default)]
 pub(super) struct Workspace {
     /// Observations as the stem reads them, and activations.
-    arrays: Vec<Line>,
+    arrays: Vec<CacheLine>,
     /// Scratch on the way from observations to im2col patches.
     boards: Boards,
 }

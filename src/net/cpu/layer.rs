@@ -13,14 +13,14 @@ use std::ops::Range;
 /// A cache line of 16 words.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(64))]
-pub(super) struct Line([f32; 16]);
+pub(super) struct CacheLine([f32; 16]);
 
-/// Words of a [`Line`].
+/// Words of a [`CacheLine`].
 pub(super) const LINE: usize = 16;
 
 /// A vector of `words` zeros on cache lines.
-pub(super) fn lines(words: usize) -> Vec<Line> {
-    vec![Line::zeroed(); words.div_ceil(LINE)]
+pub(super) fn lines(words: usize) -> Vec<CacheLine> {
+    vec![CacheLine::zeroed(); words.div_ceil(LINE)]
 }
 
 /// The weights of a layer before packing.
@@ -87,11 +87,11 @@ pub(super) struct PackedLayer {
     depth: usize,
     /// Words of a full weight block.
     block: usize,
-    weights: Vec<Line>,       // units [blocks, taps, depth and first sums, BLOCK, lanes]
-    bias: Vec<Line>,          // f32 [vectors, lanes]
-    dequant_scale: Vec<Line>, // f32 [vectors, lanes]
-    scale: Vec<Line>,         // f32 [vectors, lanes]
-    offset: Vec<Line>,        // f32 [vectors, lanes]
+    weights: Vec<CacheLine>, // units [blocks, taps, depth and first sums, BLOCK, lanes]
+    bias: Vec<CacheLine>,    // f32 [vectors, lanes]
+    dequant_scale: Vec<CacheLine>, // f32 [vectors, lanes]
+    scale: Vec<CacheLine>,   // f32 [vectors, lanes]
+    offset: Vec<CacheLine>,  // f32 [vectors, lanes]
 }
 
 /// The layout of an array of `boards` rows per position, each made of channel blocks: its start, and the words from one position, row
@@ -181,7 +181,7 @@ impl PackedLayer {
     /// The operands common to the tiles from vector `vector` on.
     pub(super) fn columns(&self, boards: usize, buffers: &Buffers, vector: usize) -> TileColumns {
         let lane = vector * self.kernels.lanes;
-        let from = |numbers: &[Line]| words(numbers).wrapping_add(lane);
+        let from = |numbers: &[CacheLine]| words(numbers).wrapping_add(lane);
         TileColumns {
             depth: self.depth,
             x_block_stride: buffers.source.block_stride,
@@ -203,24 +203,24 @@ impl PackedLayer {
     }
 }
 
-fn words(lines: &[Line]) -> *const f32 {
+fn words(lines: &[CacheLine]) -> *const f32 {
     lines.as_ptr().cast()
 }
 
 /// `numbers` padded with zeros to `len` elements and to whole lines.
-fn padded(numbers: &[f32], len: usize) -> Vec<Line> {
+fn padded(numbers: &[f32], len: usize) -> Vec<CacheLine> {
     let mut out = lines(len);
-    bytemuck::cast_slice_mut::<Line, f32>(&mut out)[..numbers.len()].copy_from_slice(numbers);
+    bytemuck::cast_slice_mut::<CacheLine, f32>(&mut out)[..numbers.len()].copy_from_slice(numbers);
     out
 }
 
 /// `[block, tap, matrix of units, vector of the block, unit, lane]` units, absent outputs and inputs 0. A matrix is a single
 /// unit for kernels that do not multiply any; in the format of pairs it has two units, `[lane, unit]`. After the units of a tap come its
 /// first sums, for kernels that have any.
-fn pack(kernels: &Kernels, unpacked: &UnpackedLayer<'_>, steps: &[f32], depth: usize) -> Vec<Line> {
+fn pack(kernels: &Kernels, unpacked: &UnpackedLayer<'_>, steps: &[f32], depth: usize) -> Vec<CacheLine> {
     let vectors = unpacked.width.div_ceil(kernels.lanes);
     let mut out = lines(unpacked.taps * kernels.tap_words(depth) * vectors);
-    let mut words = bytemuck::cast_slice_mut::<Line, f32>(&mut out).iter_mut();
+    let mut words = bytemuck::cast_slice_mut::<CacheLine, f32>(&mut out).iter_mut();
     let mut write = |outputs: Range<usize>, word: &dyn Fn(usize) -> f32| {
         for (output, to) in outputs.zip(words.by_ref()) {
             if output < unpacked.outputs {

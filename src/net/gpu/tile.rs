@@ -202,8 +202,8 @@ fn tiles_of_warpgroups(taps: usize, n_tiles: usize) -> Vec<TileShape> {
     } else {
         vec![tile(2, 1, n_tiles)]
     };
-    let narrow = n_tiles.min(4);
-    let small = [tile(1, 1, narrow), tile(1, 1, narrow.min(2)), tile(1, 1, 1)];
+    let n_limit = n_tiles.min(4);
+    let small = [tile(1, 1, n_limit), tile(1, 1, n_limit.min(2)), tile(1, 1, 1)];
     large.into_iter().chain(small).collect()
 }
 
@@ -222,11 +222,11 @@ fn tiles_of_warps(taps: usize, n_tiles: usize) -> Vec<TileShape> {
     } else {
         vec![TileShape::new([4, 1], [2, n_tiles])]
     };
-    let narrow = n_tiles.min(4);
+    let n_limit = n_tiles.min(4);
     let small = [
-        TileShape::new([2, 1], [3, narrow]),
-        TileShape::new([2, 1], [2, narrow]),
-        TileShape::new([2, 1], [1, narrow.min(2)]),
+        TileShape::new([2, 1], [3, n_limit]),
+        TileShape::new([2, 1], [2, n_limit]),
+        TileShape::new([2, 1], [1, n_limit.min(2)]),
         TileShape::new([1, 1], [1, 1]),
     ];
     large.into_iter().chain(small).collect()
