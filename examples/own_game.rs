@@ -27,6 +27,9 @@ impl Game for Nim {
     fn turn(&self, &[left, player]: &[u32; 2]) -> Turn {
         if left == 0 { Turn::Over } else { Turn::Player(player as u8) }
     }
+    fn is_valid(&self, &[_, player]: &[u32; 2]) -> bool {
+        player < 2
+    }
     fn legal(&self, &[left, _]: &[u32; 2], _: History<'_>, out: &mut [u16]) -> usize {
         out.iter_mut().zip(0..left.min(3) as u16).map(|(out, action)| *out = action).count()
     }

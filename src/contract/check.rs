@@ -1,11 +1,10 @@
 //! Checks a game against all laws.
 
 use super::broken_law::BrokenLaw;
+use super::law::caught;
 use super::laws;
 use super::trail::{Played, Trail};
 use crate::game::Game;
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Checks `G` with its default options and with each of its [`Game::VARIANTS`].
 ///
@@ -36,18 +35,12 @@ pub fn check<G: Game>() -> Result<(), Box<BrokenLaw>> {
 pub fn check_game<G: Game>(game: &G) -> Result<(), Box<BrokenLaw>> {
     for (law, holds) in laws::laws::<G>() {
         let trail = Trail::default();
-        let found = catch_unwind(AssertUnwindSafe(|| holds(game, &trail)));
-        if let Err(what) = found.unwrap_or_else(|panic| Err(format!("panic: {}", message_of(&*panic)))) {
+        let found = caught(|| holds(game, &trail)).unwrap_or_else(|panic| Err(format!("panic: {panic}")));
+        if let Err(what) = found {
             let Played { actions, names } = trail.into_played();
             let options = game.options().to_string().trim().replace('\n', ", ");
             return Err(Box::new(BrokenLaw { game: G::NAME, options, law, what, actions, names }));
         }
     }
     Ok(())
-}
-
-/// The message of a panic.
-fn message_of(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message")
 }

@@ -1,12 +1,13 @@
 //! One function per law of `trait Game`.
 
-use super::law::{Law, equal, holds};
+use super::history::{history_keys_follow_the_position, search_paths_are_history};
+use super::law::{Law, caught, equal, holds};
 use super::looks::{placed_pieces_give_the_position, views_describe_the_position, views_show_nothing_hidden};
+use super::names::names_are_read_back;
 use super::points::actions_are_at_their_points;
+use super::targets::targets_are_complete;
 use super::trail::Trail;
-use super::walk::{
-    Position, chance_probs, draws, legal, num_games, observe, returns, some_actions, some_symmetries, walk,
-};
+use super::walk::{Position, chance_probs, draws, legal, num_games, observe, returns, some_symmetries, walk};
 use crate::batch::{ErasedGame, ErasedRules, GameBatch, Playthrough};
 use crate::game::{Game, History, MAX_PLAYERS, Turn};
 use crate::rng::RngStream;
@@ -38,6 +39,8 @@ pub(super) fn laws<G: Game>() -> Vec<(&'static str, Check<G>)> {
         canonical_states_share_an_evaluation,
         bytes_that_are_valid_can_be_observed,
         history_keys_follow_the_position,
+        search_paths_are_history,
+        targets_are_complete,
         names_are_read_back,
         views_describe_the_position,
         views_show_nothing_hidden,
@@ -150,16 +153,23 @@ fn chance_run<G: Game>(game: &G, position: &Position<G>) -> usize {
     0
 }
 
+/// Returns are those of a finished game, and at a horizon the value that search gives its leaf. NaN is what the game has not written.
 pub(super) fn returns_are_bounded<G: Game>(game: &G, trail: &Trail) -> Law {
     let sizes = game.sizes();
     walk(game, trail, |position, _| {
+        let at = match position.turn {
+            Turn::Over => "at the end",
+            Turn::Chance if game.is_horizon(&position.state) => "at a horizon",
+            Turn::Chance | Turn::Player(_) => return Ok(()),
+        };
+        let values = returns(game, &position.state);
+        let are_in = values.iter().all(|value| (-1.0..=1.0).contains(value));
+        holds!(are_in, "the returns {at} are {values:?}, expected one in [-1, 1] for each player");
+        let sum: f32 = values.iter().sum();
+        holds!(!sizes.zero_sum || sum.abs() < 1e-5, "declared zero-sum, but the returns {at} are {values:?}");
         if !position.is_over() {
             return Ok(());
         }
-        let values = returns(game, &position.state);
-        holds!(values.iter().all(|value| (-1.0..=1.0).contains(value)), "{values:?}");
-        let sum: f32 = values.iter().sum();
-        holds!(!sizes.zero_sum || sum.abs() < 1e-5, "declared zero-sum, but {values:?}");
         let scores = game.scores(&position.state);
         equal!(scores.len(), sizes.num_players);
         holds!(scores.iter().all(|score| score.is_finite()), "{scores:?}");
@@ -333,19 +343,34 @@ pub(super) fn bytes_that_are_valid_can_be_observed<G: Game>(game: &G, trail: &Tr
                 let extremes = [0, 1, 127, 128, 255, rng.below(256) as u8];
                 bytes[rng.below(bytes.len())] = extremes[rng.below(extremes.len())];
             }
-            if !game.is_valid(&state) {
+            let is_valid = caught(|| game.is_valid(&state)).map_err(|panic| {
+                format!("`is_valid` panics for a state of changed bytes ({panic}): {state:?}")
+            })?;
+            if !is_valid {
                 continue;
             }
-            let image = game.transform(&state, rng.below(sizes.num_symmetries as usize) as u64);
-            for state in [state, image] {
-                if let Turn::Player(player) = game.turn(&state) {
-                    holds!(usize::from(player) < sizes.num_players, "player {player}");
-                }
-                (0..sizes.num_players as u8).for_each(|player| drop(observe(game, &state, player)));
-            }
+            let symmetry = rng.below(sizes.num_symmetries as usize) as u64;
+            caught(|| can_be_observed(game, &state, symmetry))
+                .unwrap_or_else(|panic| Err(format!("observing or transforming it panics ({panic})")))
+                .map_err(|what| {
+                    format!("a state of changed bytes passes `is_valid`, and {what}: {state:?}")
+                })?;
         }
         Ok(())
     })
+}
+
+/// Observes a state and its image for all players.
+fn can_be_observed<G: Game>(game: &G, state: &G::State, symmetry: u64) -> Law {
+    let num_players = game.sizes().num_players;
+    for state in [*state, game.transform(state, symmetry)] {
+        if let Turn::Player(player) = game.turn(&state) {
+            let is_one = usize::from(player) < num_players;
+            holds!(is_one, "its turn is that of player {player} of {num_players}");
+        }
+        (0..num_players as u8).for_each(|player| drop(observe(game, &state, player)));
+    }
+    Ok(())
 }
 
 pub(super) fn canonical_states_share_an_evaluation<G: Game>(game: &G, trail: &Trail) -> Law {
@@ -358,39 +383,6 @@ pub(super) fn canonical_states_share_an_evaluation<G: Game>(game: &G, trail: &Tr
         let key = bytemuck::bytes_of(&canonical).to_vec();
         let first = known.entry(key).or_insert_with(|| evaluation.clone());
         holds!(*first == evaluation, "one cache entry for two evaluations:\n{}", draw(game, &position.state));
-        Ok(())
-    })
-}
-
-pub(super) fn history_keys_follow_the_position<G: Game>(game: &G, trail: &Trail) -> Law {
-    if !game.sizes().uses_history {
-        return Ok(());
-    }
-    walk(game, trail, |position, _| {
-        if position.is_over() {
-            let distinct: HashSet<u64> = position.keys.iter().copied().collect();
-            let plies = position.keys.len();
-            holds!(2 * distinct.len() > plies, "{} keys in {plies} plies", distinct.len());
-            equal!(game.history_key(&game.init()), position.keys[0]);
-        }
-        Ok(())
-    })
-}
-
-pub(super) fn names_are_read_back<G: Game>(game: &G, trail: &Trail) -> Law {
-    walk(game, trail, |position, rng| {
-        for &action in &position.legal {
-            let name = game.action_name(&position.state, action);
-            let is_other = name.trim().parse::<u16>().is_ok_and(|number| number != action);
-            holds!(!is_other, "the name {name:?} is the number of another action than {action}");
-        }
-        for action in some_actions(&position.legal, rng) {
-            let name = game.action_name(&position.state, action);
-            let read = game.parse_action(&position.state, position.history(), &name);
-            equal!(read, Some(action), "the name {name:?}");
-        }
-        let nothing = game.parse_action(&position.state, position.history(), "no such action");
-        equal!(nothing, None);
         Ok(())
     })
 }

@@ -10,10 +10,13 @@
 
 mod broken_law; // the error
 mod check; // one game against all laws
+mod history; // the laws of games whose rules look at earlier positions
 mod law; // how a law says whether it holds
 mod laws; // one function per law
 mod looks; // those of a game's look
+mod names; // the law of names that people type
 mod points; // the law of actions at the points of a board
+mod targets; // the law of a game's own targets of training
 mod trail; // the actions that lead to a broken law
 mod walk; // random play
 

@@ -40,7 +40,7 @@ pub(super) fn actions_are_at_their_points<G: Game>(game: &G, trail: &Trail) -> L
 }
 
 /// The point to which a symmetry moves the actions of each point. `[points]`
-fn images_of_points<G: Game>(
+pub(super) fn images_of_points<G: Game>(
     game: &G,
     sizes: &Sizes,
     PointActions { planes, order }: PointActions,

@@ -64,13 +64,19 @@ impl<G: Game> Position<G> {
     }
 }
 
+/// The legal actions or outcomes after the positions with the keys `played`; empty once the game is over.
 pub(super) fn legal<G: Game>(game: &G, state: &G::State, played: &[u64]) -> Vec<u16> {
+    legal_after(game, state, History { played, path: &[] })
+}
+
+/// The same after `history`.
+pub(super) fn legal_after<G: Game>(game: &G, state: &G::State, history: History<'_>) -> Vec<u16> {
     if game.turn(state) == Turn::Over {
         return Vec::new();
     }
     // Longer than a search's list, so that a list above the limit is seen as such.
     let mut out = vec![u16::MAX; game.sizes().num_edges() + MARGIN];
-    let n = game.legal(state, History { played, path: &[] }, &mut out);
+    let n = game.legal(state, history, &mut out);
     out.truncate(n);
     out
 }

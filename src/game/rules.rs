@@ -232,7 +232,7 @@ pub trait Game: Clone + Send + Sync + 'static {
         *state
     }
 
-    /// A key of the position for the rules about repetition.
+    /// A key of the position for the rules about repetition; positions of one key show the same board.
     fn history_key(&self, _state: &Self::State) -> u64 {
         0
     }
@@ -314,7 +314,8 @@ pub trait Game: Clone + Send + Sync + 'static {
     }
 
     /// The name of a legal action or outcome in the usual notation. People may type an action's number in place of its name, so a name that is
-    /// a number must be that of its own action: "take 1" and not "1" for action 0.
+    /// a number must be that of its own action: "take 1" and not "1" for action 0. It has no commas, which separate the names of a list, and
+    /// single blanks between its words, of which there are at most eight.
     fn action_name(&self, state: &Self::State, action: u16) -> String;
 
     /// The name of a legal action in records of games, where they have another one than [`Game::action_name`].

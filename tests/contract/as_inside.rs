@@ -3,6 +3,18 @@
 /// The rules of a game `struct Name(Inside)`, as they are inside; sizes, symmetries and the look are left to it.
 macro_rules! rules_as_inside {
     ($inside:ty) => {
+        $crate::as_inside::play_as_inside!($inside);
+
+        fn returns(&self, state: &Self::State, out: &mut [f32]) {
+            self.0.returns(state, out);
+        }
+    };
+}
+pub(crate) use rules_as_inside;
+
+/// The same without the returns.
+macro_rules! play_as_inside {
+    ($inside:ty) => {
         fn from_options(options: &toml::Table) -> vecaz::Result<Self> {
             <$inside>::from_options(options).map(Self)
         }
@@ -39,13 +51,9 @@ macro_rules! rules_as_inside {
             self.0.observe(state, player, out);
         }
 
-        fn returns(&self, state: &Self::State, out: &mut [f32]) {
-            self.0.returns(state, out);
-        }
-
         fn action_name(&self, state: &Self::State, action: u16) -> String {
             self.0.action_name(state, action)
         }
     };
 }
-pub(crate) use rules_as_inside;
+pub(crate) use play_as_inside;

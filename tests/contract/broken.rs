@@ -5,66 +5,94 @@ use vecaz::Result;
 use vecaz::contract::{self, BrokenLaw};
 use vecaz::game::set_up::SetUp;
 use vecaz::game::view::{Board, Colour, Grid, GridStyle, Piece, Shape, View, Viewer};
-use vecaz::game::{Game, History, Sizes, TallyCell, Turn};
+use vecaz::game::{Game, History, Sizes, TallyCell, Target, TargetKind, TargetShape, Turn};
 
 /// The defect of a [`Broken`] game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Defect {
+    /// There is no symmetry, not even the identity.
+    NoSymmetry,
     /// `max_legal` is one too small.
     MaxLegalTooSmall,
     /// The last stone is never taken.
     NeverOver,
-    /// The winner's return is 2.
-    ReturnOutOfRange,
-    /// `observe` writes nothing.
-    EmptyObservation,
     /// `step` panics once 12 stones are left.
     StepPanics,
-    /// Two actions have one name.
-    EqualNames,
-    /// All stones are back in a position that is set up.
-    StonesComeBack,
-    /// Players count in a table that is not there.
-    CountsWithoutTable,
     /// The game is over at its start.
     NobodyDecides,
+    /// One of the `VARIANTS` has a value that `from_options` refuses.
+    VariantIsRefused,
+    /// `options` lacks `max_take`.
+    OptionIsLost,
+    /// `from_options` takes a key that the game does not have.
+    UnknownOptionIsTaken,
+    /// The winner's return is 2.
+    ReturnOutOfRange,
+    /// Players count in a table that is not there.
+    CountsWithoutTable,
+    /// `observe` writes nothing.
+    EmptyObservation,
+    /// `canonical` is the start for every position.
+    CanonicalForgetsStones,
+    /// All bytes are valid.
+    AnyBytesAreValid,
+    /// `observe` panics for more stones than `is_valid` refuses.
+    ObservationPanics,
+    /// A target has the name of the values.
+    TargetNameIsReserved,
+    /// `write_target` leaves out the last entry.
+    TargetIsNotWritten,
+    /// `write_target` writes numbers of stones.
+    TargetOutOfRange,
+    /// Two actions have one name.
+    EqualNames,
     /// The name of an action is the number of another one.
     NamesAreNumbers,
+    /// Names end with a blank.
+    NamesEndWithBlanks,
+    /// Names have a comma.
+    NamesHaveCommas,
+    /// The drawing is too wide for a terminal.
+    ViewIsWide,
+    /// All stones are back in a position that is set up.
+    StonesComeBack,
 }
 
 /// Nim with a defect, whose number is the constant.
 #[derive(Clone)]
 struct Broken<const DEFECT: usize>(Nim);
 
-const DEFECTS: [Defect; 10] = [
-    Defect::MaxLegalTooSmall,
-    Defect::NeverOver,
-    Defect::ReturnOutOfRange,
-    Defect::EmptyObservation,
-    Defect::StepPanics,
-    Defect::EqualNames,
-    Defect::StonesComeBack,
-    Defect::CountsWithoutTable,
-    Defect::NobodyDecides,
-    Defect::NamesAreNumbers,
-];
-
 impl<const DEFECT: usize> Broken<DEFECT> {
     fn has(&self, defect: Defect) -> bool {
-        DEFECTS[DEFECT] == defect
+        DEFECT == defect as usize
     }
 }
 
 impl<const DEFECT: usize> Game for Broken<DEFECT> {
     type State = State;
     const NAME: &'static str = "broken";
+    const VARIANTS: &'static [&'static str] = if DEFECT == Defect::VariantIsRefused as usize {
+        &["max_take = 99"]
+    } else if DEFECT == Defect::OptionIsLost as usize {
+        &["max_take = 2"]
+    } else {
+        &[]
+    };
 
     fn from_options(options: &toml::Table) -> Result<Self> {
-        Nim::from_options(options).map(Self)
+        let mut options = options.clone();
+        if DEFECT == Defect::UnknownOptionIsTaken as usize {
+            options.remove("no_such_option");
+        }
+        Nim::from_options(&options).map(Self)
     }
 
     fn options(&self) -> toml::Table {
-        self.0.options()
+        let mut options = self.0.options();
+        if self.has(Defect::OptionIsLost) {
+            options.remove("max_take");
+        }
+        options
     }
 
     fn aim(&self, player: u8) -> String {
@@ -73,8 +101,11 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
 
     fn sizes(&self) -> Sizes {
         let sizes = self.0.sizes();
-        let max_legal = sizes.max_legal - usize::from(self.has(Defect::MaxLegalTooSmall));
-        Sizes { max_legal, ..sizes }
+        Sizes {
+            max_legal: sizes.max_legal - usize::from(self.has(Defect::MaxLegalTooSmall)),
+            num_symmetries: u64::from(!self.has(Defect::NoSymmetry)),
+            ..sizes
+        }
     }
 
     fn init(&self) -> State {
@@ -82,7 +113,7 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
     }
 
     fn is_valid(&self, state: &State) -> bool {
-        self.0.is_valid(state)
+        self.has(Defect::AnyBytesAreValid) || self.0.is_valid(state)
     }
 
     fn turn(&self, state: &State) -> Turn {
@@ -112,6 +143,8 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
     }
 
     fn observe(&self, state: &State, player: u8, out: &mut [f32]) {
+        let is_refused = self.has(Defect::ObservationPanics) && state.stones() > self.0.stones;
+        assert!(!is_refused, "more stones than at the start");
         if !self.has(Defect::EmptyObservation) {
             self.0.observe(state, player, out);
         }
@@ -129,10 +162,34 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
     }
 
     fn canonical(&self, state: &State) -> State {
-        self.0.canonical(state)
+        match self.has(Defect::CanonicalForgetsStones) {
+            true => self.0.init(),
+            false => self.0.canonical(state),
+        }
+    }
+
+    fn targets(&self) -> Vec<Target> {
+        let of = |name: &str| vec![Target::new(name, TargetShape::Vector(2), TargetKind::Amount)];
+        if self.has(Defect::TargetNameIsReserved) {
+            of("values")
+        } else if self.has(Defect::TargetIsNotWritten) || self.has(Defect::TargetOutOfRange) {
+            of("stones")
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn write_target(&self, _: usize, position: &State, end: &State, out: &mut [f32]) {
+        out[0] = end.stones() as f32;
+        if self.has(Defect::TargetOutOfRange) {
+            out[1] = position.stones() as f32;
+        }
     }
 
     fn view(&self, state: &State, viewer: Viewer) -> View {
+        if self.has(Defect::ViewIsWide) {
+            return View::text("o".repeat(81));
+        }
         if !self.has(Defect::StonesComeBack) {
             return self.0.view(state, viewer);
         }
@@ -153,37 +210,82 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
     }
 
     fn action_name(&self, state: &State, action: u16) -> String {
-        match self.has(Defect::NamesAreNumbers) {
-            true => (action + 1).to_string(),
-            false => self.0.action_name(state, if self.has(Defect::EqualNames) { 0 } else { action }),
+        let name = self.0.action_name(state, if self.has(Defect::EqualNames) { 0 } else { action });
+        if self.has(Defect::NamesAreNumbers) {
+            (action + 1).to_string()
+        } else if self.has(Defect::NamesEndWithBlanks) {
+            name + " "
+        } else if self.has(Defect::NamesHaveCommas) {
+            name + ", please"
+        } else {
+            name
         }
     }
 }
 
-fn broken_law<const DEFECT: usize>() -> Box<BrokenLaw> {
-    contract::check::<Broken<DEFECT>>().expect_err(&format!("{:?}", DEFECTS[DEFECT]))
+/// What the contract finds in the game with this defect.
+macro_rules! found {
+    ($defect:ident) => {
+        contract::check::<Broken<{ Defect::$defect as usize }>>().expect_err(stringify!($defect))
+    };
 }
 
 #[test]
 fn a_broken_law_is_named_with_the_actions_that_lead_to_it() {
-    for (found, law, part) in [
-        (broken_law::<0>(), "play_is_legal_and_ends", "3 actions are legal, more than max_legal = 2"),
-        (broken_law::<1>(), "play_is_legal_and_ends", "not over after max_plies = 17"),
-        (broken_law::<2>(), "returns_are_bounded", "2.0"),
-        (broken_law::<3>(), "observations_are_finite_and_complete", "not written or not finite"),
-        (broken_law::<4>(), "play_is_legal_and_ends", "panic: no stone may be taken from 12"),
-        (broken_law::<5>(), "names_are_read_back", "the name \"take 1\""),
-        (broken_law::<7>(), "tallies_are_cells_of_the_table", "player 0 counts in Some(TallyCell {"),
-        (broken_law::<8>(), "play_is_legal_and_ends", "no player decides in any of 40 games"),
-        (broken_law::<9>(), "names_are_read_back", "the name \"1\" is the number of another action than 0"),
-        (broken_law::<6>(), "placed_pieces_give_the_position", "the pieces of a position that was set up"),
-    ] {
+    let found: [(Box<BrokenLaw>, &str, &str); 23] = [
+        (found!(NoSymmetry), "sizes_are_consistent", "num_symmetries is 0"),
+        (found!(MaxLegalTooSmall), "play_is_legal_and_ends", "3 actions are legal, more than max_legal = 2"),
+        (found!(NeverOver), "play_is_legal_and_ends", "not over after max_plies = 17"),
+        (found!(StepPanics), "play_is_legal_and_ends", "panic: no stone may be taken from 12"),
+        (found!(NobodyDecides), "play_is_legal_and_ends", "no player decides in any of 40 games"),
+        (found!(VariantIsRefused), "variants_are_valid", "max_take"),
+        (found!(OptionIsLost), "options_make_the_same_game", "again.sizes()"),
+        (found!(UnknownOptionIsTaken), "unknown_options_are_refused", "no_such_option is not refused"),
+        (found!(ReturnOutOfRange), "returns_are_bounded", "2.0"),
+        (found!(CountsWithoutTable), "tallies_are_cells_of_the_table", "player 0 counts in Some(TallyCell {"),
+        (found!(EmptyObservation), "observations_are_finite_and_complete", "not written or not finite"),
+        (
+            found!(CanonicalForgetsStones),
+            "canonical_states_share_an_evaluation",
+            "one cache entry for two evaluations",
+        ),
+        (
+            found!(AnyBytesAreValid),
+            "bytes_that_are_valid_can_be_observed",
+            "a state of changed bytes passes `is_valid`, and its turn is that of player ",
+        ),
+        (
+            found!(ObservationPanics),
+            "bytes_that_are_valid_can_be_observed",
+            "`is_valid`, and observing or transforming it panics (more stones than at the start): State",
+        ),
+        (found!(TargetNameIsReserved), "targets_are_complete", "a target is called values"),
+        (found!(TargetIsNotWritten), "targets_are_complete", "after 0 plies: entry 1 is not written"),
+        (found!(TargetOutOfRange), "targets_are_complete", "after 0 plies: entry 1 is 17, expected"),
+        (found!(EqualNames), "names_are_read_back", "the name \"take 1\""),
+        (
+            found!(NamesAreNumbers),
+            "names_are_read_back",
+            "the name \"1\" is the number of another action than 0",
+        ),
+        (found!(NamesEndWithBlanks), "names_are_read_back", "the name \"take 1 \" of action 0 is read as"),
+        (found!(NamesHaveCommas), "names_are_read_back", "of action 0 has a comma"),
+        (found!(ViewIsWide), "views_describe_the_position", "a line of more than 80 columns"),
+        (
+            found!(StonesComeBack),
+            "placed_pieces_give_the_position",
+            "the pieces of a position that was set up",
+        ),
+    ];
+    for (found, law, part) in found {
         assert_eq!(found.law, law, "{found}");
         assert!(found.what.contains(part), "{part}: {found}");
-        assert!(
-            found.to_string().starts_with("broken (stones = 17, max_take = 3) breaks the law"),
-            "{found}"
-        );
+        let options = match law {
+            "variants_are_valid" => "max_take = 99",
+            "options_make_the_same_game" => "stones = 17",
+            _ => "stones = 17, max_take = 3",
+        };
+        assert!(found.to_string().starts_with(&format!("broken ({options}) breaks the law")), "{found}");
         // The actions lead from the first position to the defect.
         let game = Nim::default();
         let mut state = game.init();
@@ -194,7 +296,9 @@ fn a_broken_law_is_named_with_the_actions_that_lead_to_it() {
             }
         }
         match law {
-            "returns_are_bounded" => assert_eq!(state.stones(), 0, "{found}"),
+            "returns_are_bounded" | "targets_are_complete" if !found.actions.is_empty() => {
+                assert_eq!(state.stones(), 0, "{found}")
+            }
             "play_is_legal_and_ends" if part.contains("panic") => assert!(state.stones() < 12, "{found}"),
             _ => {}
         }

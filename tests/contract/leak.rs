@@ -1,6 +1,6 @@
-//! The card game of `vecaz new` with a view that shows every player all hands: the contract finds it.
+//! The card game of `vecaz new` with views that show hidden hands, and with draws that change what a player sees: the contract finds both.
 
-#[allow(dead_code, reason = "the game has more than the tests of one law use")]
+#[allow(dead_code, reason = "the game has more than the tests of these laws use")]
 #[path = "../../src/cli/new/cards.rs"]
 mod cards;
 
@@ -11,12 +11,30 @@ use vecaz::game::view::{Spot, View, Viewer};
 use vecaz::game::{Game, Sizes};
 use vecaz::rng::RngStream;
 
-#[derive(Clone)]
-struct Leaking(Rules);
+/// The defect of a [`Broken`] game.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Defect {
+    /// Players see both hands, the public none.
+    HandsAreShown,
+    /// A player's draw is that of the other player, and so changes the own hand.
+    OwnHandIsDrawn,
+    /// `determinise` gives the true hands.
+    NothingIsDrawn,
+}
 
-impl Game for Leaking {
+/// The card game with a defect, whose number is the constant.
+#[derive(Clone)]
+struct Broken<const DEFECT: usize>(Rules);
+
+impl<const DEFECT: usize> Broken<DEFECT> {
+    fn has(&self, defect: Defect) -> bool {
+        DEFECT == defect as usize
+    }
+}
+
+impl<const DEFECT: usize> Game for Broken<DEFECT> {
     type State = State;
-    const NAME: &'static str = "leaking";
+    const NAME: &'static str = "broken";
 
     rules_as_inside!(Rules);
 
@@ -25,17 +43,20 @@ impl Game for Leaking {
     }
 
     fn determinise(&self, state: &State, player: u8, rng: &mut RngStream) -> State {
-        self.0.determinise(state, player, rng)
+        if self.has(Defect::NothingIsDrawn) {
+            return *state;
+        }
+        let observer = if self.has(Defect::OwnHandIsDrawn) { 1 - player } else { player };
+        self.0.determinise(state, observer, rng)
     }
 
     fn sees_action(&self, state: &State, action: u16, player: u8) -> bool {
         self.0.sees_action(state, action, player)
     }
 
-    /// Both hands for the players, none for the public.
     fn view(&self, state: &State, viewer: Viewer) -> View {
-        let viewer = if viewer == Viewer::Public { viewer } else { Viewer::All };
-        self.0.view(state, viewer)
+        let is_shown = self.has(Defect::HandsAreShown) && viewer != Viewer::Public;
+        self.0.view(state, if is_shown { Viewer::All } else { viewer })
     }
 
     fn spot(&self, state: &State, action: u16) -> Spot {
@@ -44,8 +65,26 @@ impl Game for Leaking {
 }
 
 #[test]
-fn a_view_of_another_hand_is_found() {
-    let found = contract::check::<Leaking>().expect_err("hands are shown");
-    assert_eq!(found.law, "views_show_nothing_hidden", "{found}");
-    assert!(found.what.contains("the view of player"), "{found}");
+fn a_view_of_another_hand_and_a_draw_of_the_own_hand_are_found() {
+    for (found, law, part) in [
+        (
+            contract::check::<Broken<{ Defect::HandsAreShown as usize }>>(),
+            "views_show_nothing_hidden",
+            "the view of player",
+        ),
+        (
+            contract::check::<Broken<{ Defect::OwnHandIsDrawn as usize }>>(),
+            "hidden_draws_keep_what_is_seen",
+            ": got [",
+        ),
+        (
+            contract::check::<Broken<{ Defect::NothingIsDrawn as usize }>>(),
+            "hidden_draws_keep_what_is_seen",
+            "whether determinise changes states, against hidden_information: got false, expected true",
+        ),
+    ] {
+        let broken = found.expect_err(part);
+        assert_eq!(broken.law, law, "{broken}");
+        assert!(broken.what.contains(part), "{part}: {broken}");
+    }
 }

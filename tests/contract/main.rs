@@ -5,12 +5,19 @@
 
 mod as_inside;
 mod broken;
+mod chance;
+mod copies;
 mod leak;
 mod named;
 mod nim;
+#[allow(dead_code, reason = "the tests have no use for the example's program")]
+#[path = "../../examples/own_game.rs"]
+mod own_game;
 mod points;
+mod recurring;
 #[path = "../support/mod.rs"]
 mod support;
+mod symmetries;
 
 use nim::Nim;
 use std::path::Path;
@@ -25,6 +32,11 @@ fn every_built_in_game_keeps_the_laws() {
 #[test]
 fn a_game_outside_the_crate_keeps_the_laws() {
     contract::check::<Nim>().unwrap();
+}
+
+#[test]
+fn the_game_of_the_example_keeps_the_laws() {
+    contract::check::<own_game::Nim>().unwrap();
 }
 
 /// A game is one file or folder called by its name, one line of the registry, and one configuration called by its name.
