@@ -180,25 +180,37 @@ impl Network for CandleNet {
         for (obs, (logits, values)) in obs.chunks(rows * obs_len).zip(outputs) {
             self.chunk(obs, logits, values)?;
         }
-        for (what, numbers) in [("a logit", &*logits), ("a value", &*values)] {
-            if let Some(&value) = numbers.iter().find(|x| !x.is_finite()) {
-                return Err(Error::NotFinite { what: format!("{what} of the network"), value });
-            }
-        }
-        Ok(())
+        check_finite("a logit", logits)?;
+        check_finite("a value", values)
     }
 
     fn outcome(&mut self, obs: &[f32]) -> Result<Option<[f32; 3]>> {
         let model = &self.model;
         let Some(function) = model.layers[model.value()].kind.value_function() else { return Ok(None) };
+        if obs.len() != model.obs().len() {
+            return Err(Error::Mismatch {
+                what: "length of a batch's observations".into(),
+                found: obs.len().to_string(),
+                expected: model.obs().len().to_string(),
+            });
+        }
         let done = self.run(&self.padded(obs, self.rows())?, BatchNormMode::Eval, &self.in_play)?;
         // The other rows are padding.
         let outputs = done[model.value_outputs()].flatten_all()?.to_vec1::<f32>()?;
-        Ok(function.outcome(&outputs[..model.outputs(model.value_outputs())]))
+        let outputs = &outputs[..model.outputs(model.value_outputs())];
+        check_finite("an output of the value head", outputs)?;
+        Ok(function.outcome(outputs))
     }
 
     fn fork(&self) -> Box<dyn Network> {
         Box::new(self.clone())
+    }
+}
+
+fn check_finite(what: &str, numbers: &[f32]) -> Result<()> {
+    match numbers.iter().find(|x| !x.is_finite()) {
+        Some(&value) => Err(Error::NotFinite { what: format!("{what} of the network"), value }),
+        None => Ok(()),
     }
 }
 

@@ -243,9 +243,9 @@ impl PooledLayer {
         self.params.len()
     }
 
-    /// Scratch floats per board that the methods need.
+    /// Scratch floats per board that [`PooledLayer::forward`] needs, and half of what the backward passes need.
     pub fn scratch_len(&self) -> usize {
-        2 * self.shape.values_per_board()
+        self.shape.values_per_board()
     }
 
     fn parts<'a>(&self, boards: usize, scratch: &'a mut [f32]) -> (PoolingBuffers<'a>, &'a mut [f32]) {

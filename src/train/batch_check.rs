@@ -1,7 +1,7 @@
 //! The check of a batch against the network that it is for.
 
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::model::{Model, VALUES};
 use crate::replay::TrainBatch;
 
 impl TrainBatch {
@@ -16,9 +16,11 @@ impl TrainBatch {
             ("observations".to_string(), self.obs.len(), model.obs().len()),
             ("legal masks".to_string(), self.legal.len(), model.num_actions()),
         ];
-        let targets = model.heads.iter().map(|head| {
-            let found = self.targets.get(&head.target).map_or(0, <[f32]>::len);
-            (format!("targets called {}", head.target), found, model.target_len(head))
+        let learned = model.heads.iter().map(|head| (head.target.as_str(), model.target_len(head)));
+        // The error of the values is told whatever the value head learns.
+        let targets = learned.chain([(VALUES, model.num_players)]).map(|(name, len)| {
+            let found = self.targets.get(name).map_or(0, <[f32]>::len);
+            (format!("targets called {name}"), found, len)
         });
         for (what, found, per_row) in arrays.into_iter().chain(targets) {
             if found != rows * per_row {

@@ -65,7 +65,13 @@ impl TrainerSnapshot {
         for param in model.statistics() {
             for moments in [&mut first, &mut second] {
                 let array = Array { shape: param.shape.clone(), data: vec![0.0; param.range.len()] };
-                moments.insert(param.name.clone(), array);
+                if moments.insert(param.name.clone(), array).is_some() {
+                    return Err(Error::Mismatch {
+                        what: "arrays of a trainer".into(),
+                        found: format!("moments of {}", param.name),
+                        expected: "those of weights that gradients move".into(),
+                    });
+                }
             }
         }
         let (first, second) = (model.flatten(&first)?.0, model.flatten(&second)?.0);

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::game::ObsShape;
 use crate::isa::Isa;
 use crate::model::{NetSpec, Weights};
+use crate::net::tests::difference;
 use crate::net::{Network, reference};
 use crate::rng::{Key, Purpose, RngStream};
 use proptest::prelude::*;
@@ -64,12 +65,6 @@ fn evaluate(net: &mut dyn Network, obs: &[f32]) -> Result<(Vec<f32>, Vec<f32>), 
 
 fn bits(x: &[f32]) -> Vec<u32> {
     x.iter().map(|x| x.to_bits()).collect()
-}
-
-/// Largest difference, as a share of 1 + the largest number.
-fn difference(a: &[f32], b: &[f32]) -> f32 {
-    let scale = 1.0 + b.iter().fold(0.0, |m: f32, x| m.max(x.abs()));
-    a.iter().zip(b).fold(0.0, |m: f32, (a, b)| m.max((a - b).abs())) / scale
 }
 
 /// The network on every instruction set and in every precision that this machine has.

@@ -416,6 +416,8 @@ fn head_gradient(isa: Isa, split: &BatchSplit, linear: &mut Linear, x: &[f32], w
             weight_gradient(isa, pairs, boards.len(), View { data: x, width, offset }, dy, out, columns);
         }
     });
-    linear.bias_gradient.fill(0.0);
-    norm::add_rows(isa, dy, &mut linear.bias_gradient);
+    if linear.has_bias() {
+        linear.bias_gradient.fill(0.0);
+        norm::add_rows(isa, dy, &mut linear.bias_gradient);
+    }
 }

@@ -1,4 +1,4 @@
-//! The training step's arithmetic on CPU: fused forward and backward passes of a [`CpuTrainNet`](crate::model::Tower).
+//! The training step's arithmetic on CPU: fused forward and backward passes of a [`Tower`](crate::model::Tower), which a [`CpuTrainNet`] runs.
 //!
 //! In: parameters as flat arrays, observations, gradients of the outputs. Out: outputs, gradients of the parameters.
 //! Knows no losses, optimisers or games. The tests compare outputs and gradients with candle's, the latter by autograd.

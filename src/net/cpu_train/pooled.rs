@@ -32,7 +32,7 @@ impl TrainPooling {
 
     /// Scratch floats per board that the methods need.
     pub fn scratch_len(&self) -> usize {
-        self.layer.scratch_len()
+        2 * self.layer.scratch_len()
     }
 
     /// `active = relu(bias(normalised x))`, the bias being this layer's. `x` and `active` are `[squares, boards, width]`.

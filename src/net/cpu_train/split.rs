@@ -24,7 +24,7 @@ pub struct BatchSplit {
 }
 
 impl BatchSplit {
-    /// The cuts for `boards` boards whose widest activation has `floats` elements a board.
+    /// The cuts for `boards` boards whose activations in the tower have `floats` elements a board.
     pub fn new(boards: usize, floats: usize) -> Self {
         let (cached, shared) = (CHUNK_FLOATS / (TILE * floats), boards / (TILE * MIN_CHUNKS));
         let chunk = TILE * cached.min(shared).clamp(1, 8);

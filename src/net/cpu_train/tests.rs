@@ -182,6 +182,7 @@ fn worst_error(spec: &NetSpec, rows: usize, isa: Isa, seed: u64) -> (f64, String
     tower.backward(&found, &d, &mut flat);
     let mut worst = (0.0, String::new());
     let mut take = |error: f64, name: &str| {
+        assert!(!error.is_nan(), "{name} of {spec:?}");
         if error > worst.0 {
             worst = (error, name.to_string());
         }
@@ -309,6 +310,10 @@ fn check_differences(spec: &NetSpec) {
     let outputs = tower.forward(&parameters, &obs);
     let mut gradient = vec![0.0; parameters.len()];
     tower.backward(&outputs, &d, &mut gradient);
+    // Parts that are missing would not show along the gradient itself.
+    for slot in tower.model().trained() {
+        assert!(gradient[slot.range.clone()].iter().any(|&g| g != 0.0), "{} has no gradient", slot.name);
+    }
     let mut loss = |parameters: &[f32]| -> f64 {
         let outputs = tower.forward(parameters, &obs);
         let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum::<f64>();

@@ -18,7 +18,7 @@ use crate::net::edge_messages;
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// The arrays of one forward and backward pass; `[boards, positions, width]` in chunks, see the module [`super`].
+/// The arrays of one forward and backward pass; `[positions, boards, width]` in chunks, see the module [`super`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct TowerArrays {
     /// Observations, a position's channels together.
@@ -39,7 +39,7 @@ pub(super) struct TowerArrays {
     pub scratch: Vec<Scratch>,
 }
 
-/// Gradients of activations in the backward pass. `[boards, positions, width]` in chunks, as many floats as the widest layer needs.
+/// Gradients of activations in the backward pass. `[positions, boards, width]` in chunks, as many floats as the widest layer needs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GradBuffers {
     /// Gradient after the ReLU of the normalisation above.

@@ -181,15 +181,30 @@ impl<D: Device> DeviceTrainer<D> {
                 expected: format!("at least {}, one for each device", self.replicas.len()),
             });
         }
+        let before = self.loss_scale;
+        let losses = self.update_at_some_scale(total_weight, part, sources, fill);
+        if losses.is_err() {
+            self.loss_scale = before;
+        }
+        losses
+    }
+
+    /// Attempts the update with ever smaller scales of the loss, while there are any, until its gradient is finite.
+    fn update_at_some_scale<S: Send>(
+        &mut self,
+        total_weight: f64,
+        part: usize,
+        sources: &mut [S],
+        fill: &Fill<'_, D, S>,
+    ) -> Result<Losses> {
         loop {
             let settings =
                 Settings::new(&self.plan.config, self.updates, total_weight, self.loss_scale.scale);
             let report = self.attempt(&settings, part, sources, fill)?;
             let losses = self.losses(&report, total_weight)?;
-            if !report.norm.is_finite() && self.loss_scale.fail() {
-                continue;
+            if report.norm.is_finite() || !self.loss_scale.fail() {
+                return self.accept(&report, losses);
             }
-            return self.accept(&report, losses);
         }
     }
 

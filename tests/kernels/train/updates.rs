@@ -2,7 +2,7 @@
 
 use super::{batch, config, difference, on_device, on_edges, pair, spec, specs, weights};
 use crate::host_device::HostDevice;
-use vecaz::config::{Arch, OptimizerKind, TrainConfig};
+use vecaz::config::{Arch, OptimizerKind, TrainConfig, TrainPrecision};
 use vecaz::model::{NetSpec, Weights};
 use vecaz::train::device::DeviceTrainer;
 use vecaz::train::{Losses, TrainBatch, Trainer};
@@ -204,7 +204,11 @@ fn parts_accumulate_as_in_rust() {
 
 /// One update after `spoil`, which must be refused and leave the trainer as it was.
 fn refused(spec: &NetSpec, spoil: impl FnOnce(&mut TrainBatch)) -> Result<()> {
-    let (_, mut trainer) = pair(spec, &config());
+    refused_with(spec, &config(), spoil)
+}
+
+fn refused_with(spec: &NetSpec, config: &TrainConfig, spoil: impl FnOnce(&mut TrainBatch)) -> Result<()> {
+    let (_, mut trainer) = pair(spec, config);
     let mut samples = batch(spec, 12, 1);
     trainer.step(&samples)?;
     let before = trainer.state()?;
@@ -222,6 +226,14 @@ fn numbers_that_are_none_leave_the_trainer_as_it_was() -> Result<()> {
     refused(&spec, |samples| samples.obs[7] = f32::INFINITY)?;
     refused(&spec, |samples| samples.targets["values"][0] = f32::NAN)?;
     refused(&spec, |samples| samples.obs.truncate(3))
+}
+
+/// A gradient that is infinite in half precision whatever the scale of the loss, which is then that of before too.
+#[test]
+fn a_refused_update_in_half_precision_leaves_the_scale_of_the_loss() -> Result<()> {
+    let spec = NetSpec { channels: 8, ..spec(Arch::Resnet) };
+    let config = TrainConfig { precision: TrainPrecision::F16, ..config() };
+    refused_with(&spec, &config, |samples| samples.targets.column_mut("values").fill(1e15))
 }
 
 #[test]
