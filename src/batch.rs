@@ -105,7 +105,7 @@ impl<G: Game> GameBatch<G> {
     /// Makes one uniformly random ply in every slot (chance outcomes by their probabilities), refilling finished games.
     /// The draws depend on `seed`, the slot, its game's number and the ply alone.
     pub fn step_random(&mut self, seed: u64) {
-        let mut probs = [0.0f32; 256];
+        let mut probs = vec![0.0f32; self.game.sizes().num_chance];
         for slot in 0..self.len() {
             let mut rng = Key::new(seed, Purpose::Evaluation)
                 .with(slot as u64)

@@ -345,3 +345,34 @@ fn a_table_of_evaluations_changes_no_tree_and_gets_those_of_the_trees() {
     assert_eq!(games, right_games);
     assert!(with < without, "{with} evaluations instead of {without}");
 }
+
+/// A tree whose root is proven by a child that trimming removed would begin a game with the network's priors for the proven value's policy:
+/// here a mate in one that is found late.
+#[test]
+fn no_tree_is_proven_by_a_child_that_it_lacks() {
+    for search in [
+        "algorithm = \"puct\"\nsimulations = 8",
+        "algorithm = \"puct\"\nsimulations = 32\nreuse = false",
+        "algorithm = \"gumbel\"\nsimulations = 200\nreuse = false",
+    ] {
+        let (config, game) = setup(&format!(
+            "[game]\nname = \"chess\"\nfen = \"6k1/5ppp/8/8/8/8/5PPP/R2Q2K1 w - - 0 1\"\nmax_plies = 10\n[selfplay]\nfirst_game = \"start\"\ngames = 4\n\
+             opening_plies = 0\n[search]\nroot_cache = 1000\n{search}"
+        ));
+        let plan = plan_for(&config, game.as_ref(), 1000.0);
+        let network = network(&game.sizes());
+        let mut selfplay = SelfPlay::new(&game, &config, &network, Vec::new(), 1).expect("fits");
+        selfplay.set_network(&network, RootCache::default()).expect("a network");
+        let mut played = None;
+        while played.is_none() {
+            played = selfplay.poll().expect("finite").into_iter().next();
+        }
+        let played = played.expect("a game");
+        let cache = build(game.as_ref(), plan);
+        assert!(cache.simulations() > 0, "{search}");
+        for tree in cache.trees() {
+            let found = first_ply(&config, game.as_ref(), &played, Some(&tree.snapshot));
+            assert!(!found.proven || found.policy != found.prior, "{search}: {found:?}");
+        }
+    }
+}

@@ -59,14 +59,17 @@ pub struct RootCache {
 }
 
 impl RootCache {
-    /// A cache of these trees, no two of which have the same root. `simulations` were made to build them; of a root's visits at most
-    /// `max_inherited` count in a game.
+    /// A cache of these trees, no two of which have the same root, without those whose root is proven by a child that trimming removed: a
+    /// game would begin with no search and no action that is known to reach the value. `simulations` were made to build them; of a root's
+    /// visits at most `max_inherited` count in a game.
     pub fn new(trees: Vec<TreeSnapshot>, simulations: u64, max_inherited: u32) -> Self {
         let cached = |mut snapshot: TreeSnapshot| {
             let visits = snapshot.tree.row_mut(0).used_edges(ROOT).visits.iter().sum::<i32>() as u32;
             CachedTree { snapshot, inherited: visits.min(max_inherited) }
         };
-        let mut trees: Vec<CachedTree> = trees.into_iter().map(cached).collect();
+        let stands = |snapshot: &mut TreeSnapshot| snapshot.tree.row_mut(0).proof_stands();
+        let standing = trees.into_iter().filter_map(|mut snapshot| stands(&mut snapshot).then_some(snapshot));
+        let mut trees: Vec<CachedTree> = standing.map(cached).collect();
         trees.sort_unstable_by(|CachedTree { snapshot: a, .. }, CachedTree { snapshot: b, .. }| {
             a.compare(b.root_state(), &b.history)
         });

@@ -35,7 +35,7 @@ pub struct PassMetrics {
     pub depth_sum: u64,
     /// Depth of the deepest leaf.
     pub depth_max: u64,
-    /// Games that began with a tree of the root cache.
+    /// Games that began with a tree of the root cache, or stood at the root of one when it was built.
     pub cached_starts: u64,
     /// Visits that these games inherited, as far as they count against a budget.
     pub inherited_visits: u64,

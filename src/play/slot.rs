@@ -37,7 +37,7 @@ pub struct GameSlot {
 /// Whether a sample's value target is known before the game is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Proof {
-    /// The value target is the game's result.
+    /// The value target follows from the end of the game.
     None,
     /// The search proved it.
     Exact,
@@ -303,8 +303,8 @@ impl GameSlot {
 }
 
 /// Replaces the search's values of a finished game's samples by their targets. The target of a sample is the lambda return: `lambda` of the
-/// next sample's return and the rest of the next sample's value; at the end the result. Where a value is proven it is the target, and the
-/// returns of earlier samples do not see it.
+/// next sample's return and the rest of the next sample's value; at the end the result. Where a value is proven it is the target of its own
+/// sample, while the return that goes back to earlier samples is the one without it.
 fn lambda_returns(samples: &mut [Sample], proven: &[Proof], returns: &[f32], lambda: f32) {
     let mut target = returns.to_vec();
     for (sample, proven) in samples.iter_mut().zip(proven).rev() {

@@ -94,7 +94,7 @@ pub struct RootCacheUse {
     pub simulations: u64,
     /// Seconds of building the trees.
     pub seconds: f64,
-    /// Games that began with one of the trees.
+    /// Games that began with one of the trees, or stood at the root of one when it was built.
     pub games: u64,
     /// Inherited visits of these games that count against the budget of a ply.
     pub inherited_visits: u64,

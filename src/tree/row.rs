@@ -278,6 +278,21 @@ impl RowMut<'_> {
         }
     }
 
+    /// True where `node` is proven not to be lost and `edge` is proven to reach its value.
+    pub fn edge_holds(&self, node: i32, edge: usize) -> bool {
+        let scalars = &self.nodes[node as usize];
+        scalars.is_proven() && scalars.lower > -1.0 && self.edge_bounds(node, edge).0 >= scalars.lower
+    }
+
+    /// False if the root's value is proven and not a loss, but trimming removed the child that proves it.
+    pub fn proof_stands(&self) -> bool {
+        let root = &self.nodes[ROOT as usize];
+        !root.is_proven()
+            || root.kind() != super::NodeKind::Decision
+            || root.lower <= -1.0
+            || (0..usize::from(root.num_edges)).any(|edge| self.edge_holds(ROOT, edge))
+    }
+
     /// The evaluation of node `n`. `[P]`
     #[inline(always)]
     pub fn value(&self, n: i32) -> &[f32] {

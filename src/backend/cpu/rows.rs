@@ -4,7 +4,6 @@ use super::cpu_backend::CpuBackend;
 use super::descend::{Descent, Descents};
 use super::nodes::{GROUP, NodeData, next_group};
 use super::row_data::{Caches, RowData};
-use super::variations::edge_holds;
 use crate::backend::plan::BackendPlan;
 use crate::isa::per_isa;
 use crate::search::backup::{VirtualLoss, backup};
@@ -151,24 +150,13 @@ impl CpuBackend {
             return false;
         }
         self.move_states(b);
-        self.proof_stands(b)
+        self.tree.row_mut(b).proof_stands()
     }
 
     /// Moves the states after their nodes, which the last compaction moved.
     pub(super) fn move_states(&mut self, b: usize) {
         let first = self.rows.nodes.index(b, ROOT);
         self.rows.game.move_states(&mut self.rows.nodes.states, first, self.reuse.targets());
-    }
-
-    /// False if the root's value is proven and not a loss, but trimming removed the child that proves it.
-    fn proof_stands(&mut self, b: usize) -> bool {
-        let row = self.tree.row_mut(b);
-        let root = &row.nodes[ROOT as usize];
-        let num_edges = usize::from(root.num_edges);
-        !root.is_proven()
-            || root.kind() != NodeKind::Decision
-            || root.lower <= -1.0
-            || (0..num_edges).any(|edge| edge_holds(&row, ROOT, edge))
     }
 
     per_isa!(pub(super) fn expand_fast / expand_avx512 / expand_avx2 = expand_rows::<crate::simd::RowSimd | Portable>(&mut self, logits: &[f32], values: &[f32]));

@@ -2,12 +2,6 @@
 
 use crate::tree::{NO_NODE, ROOT, RowMut};
 
-/// True where `node` is proven not to be lost and `edge` is proven to reach its value.
-pub(super) fn edge_holds(row: &RowMut<'_>, node: i32, edge: usize) -> bool {
-    let scalars = &row.nodes[node as usize];
-    scalars.is_proven() && scalars.lower > -1.0 && row.edge_bounds(node, edge).0 >= scalars.lower
-}
-
 /// For each of the root's actions `first`, that action and those of most visits below it, at most `max_len` in all.
 pub(in crate::backend) fn variations(row: &RowMut<'_>, first: &[u16], max_len: usize) -> Vec<Vec<u16>> {
     let num_edges = usize::from(row.nodes[ROOT as usize].num_edges);
@@ -26,7 +20,7 @@ fn line_below(row: &RowMut<'_>, mut node: i32, max_len: usize, line: &mut Vec<u1
     while line.len() < max_len && node != NO_NODE {
         let edges = row.edges(node);
         let num_edges = usize::from(row.nodes[node as usize].num_edges);
-        let holds = |e: usize| edge_holds(row, node, e);
+        let holds = |e: usize| row.edge_holds(node, e);
         let best = (0..num_edges).max_by_key(|&e| (holds(e), edges.visits[e], std::cmp::Reverse(e)));
         match best {
             Some(e) if edges.visits[e] > 0 => {
