@@ -28,10 +28,12 @@ use crate::search::SearchParams;
 use crate::search::eval_cache::{EntryShape, EvalCache};
 use crate::searcher::Searcher;
 use crate::stop::Stop;
+pub use polls::PollEnd;
 use rayon::prelude::*;
 use shard::Shard;
 use shard_queue::ShardQueue;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// How batches reach the network.
@@ -211,7 +213,16 @@ impl SelfPlay {
     /// # Errors
     /// Those of the network and of the device; a failure of passes that run ahead is reported here or by the next poll.
     pub fn poll(&mut self) -> Result<Vec<FinishedGame>> {
-        Ok(self.poll_by_pass()?.into_iter().map(|(_, game)| game).collect())
+        self.poll_until(None).map(|(games, _)| games)
+    }
+
+    /// [`SelfPlay::poll`] of which no pass begins after `end`; passes that a device makes by itself are all made.
+    ///
+    /// # Errors
+    /// Those of [`SelfPlay::poll`].
+    pub fn poll_until(&mut self, end: Option<Instant>) -> Result<(Vec<FinishedGame>, PollEnd)> {
+        let (games, poll_end) = self.timed_passes(end)?;
+        Ok((games.into_iter().map(|(_, game)| game).collect(), poll_end))
     }
 
     /// [`SelfPlay::poll`] with the number of the pass, counted from the poll's first one, that finished each game.
@@ -219,21 +230,28 @@ impl SelfPlay {
     /// # Errors
     /// Those of [`SelfPlay::poll`].
     pub fn poll_by_pass(&mut self) -> Result<Vec<(u64, FinishedGame)>> {
+        self.timed_passes(None).map(|(games, _)| games)
+    }
+
+    fn timed_passes(&mut self, end: Option<Instant>) -> Result<(Vec<(u64, FinishedGame)>, PollEnd)> {
         let before = self.shards.first().map_or(0, |shard| shard.pass);
         if matches!(self.batching, Batching::Undecided) {
             self.batching = self.choose_batching()?;
         }
-        match &mut self.batching {
+        let is_over = || end.is_some_and(|end| Instant::now() >= end);
+        let poll_end = match &mut self.batching {
             Batching::DoubleBuffered(network) => {
-                double_buffer::poll(&mut self.shards, network.as_mut(), &self.cache, self.passes_per_poll)?;
+                let (shards, passes) = (&mut self.shards, self.passes_per_poll);
+                double_buffer::poll(shards, network.as_mut(), &self.cache, passes, &is_over)?
             }
-            Batching::Shards | Batching::Undecided => self.poll_by_shards()?,
-        }
+            Batching::Shards | Batching::Undecided => self.poll_by_shards(&is_over)?,
+        };
         let finished = self.shards.iter_mut().flat_map(|s| s.finished.drain(..));
+        // After a poll that time ended the shards have made different numbers of passes.
         let mut finished: Vec<(u64, FinishedGame)> =
-            finished.map(|(pass, game)| (pass - before, game)).collect();
+            finished.map(|(pass, game)| (pass.saturating_sub(before), game)).collect();
         finished.sort_by_key(|(pass, game)| (*pass, game.slot));
-        Ok(finished)
+        Ok((finished, poll_end))
     }
 
     /// Double buffering where the network has it and the caller drives the passes.
@@ -250,16 +268,22 @@ impl SelfPlay {
     }
 
     /// One poll in which each thread evaluates the leaves of the shard that it works on.
-    fn poll_by_shards(&mut self) -> Result<()> {
+    fn poll_by_shards(&mut self, is_over: &(dyn Fn() -> bool + Sync)) -> Result<PollEnd> {
         let cache = &self.cache;
         let queue = ShardQueue::new(&mut self.shards, self.passes_per_poll);
+        let left = AtomicBool::new(false);
         self.networks.par_iter_mut().try_for_each(|network| -> Result<()> {
             while let Some(work) = queue.take() {
+                if is_over() {
+                    left.store(true, Ordering::Relaxed);
+                    break;
+                }
                 let made = work.shard.advance(work.left, network.as_mut(), cache)?;
                 queue.give_back(work, made);
             }
             Ok(())
-        })
+        })?;
+        Ok(if left.into_inner() { PollEnd::Time } else { PollEnd::Passes })
     }
 
     /// Times the parts of up to `passes` further passes, with [`crate::backend::DevicePasses::profile_passes`]. None where no device drives
@@ -282,7 +306,8 @@ impl SelfPlay {
         let Batching::DoubleBuffered(network) = &mut self.batching else { return Ok(None) };
         network.begin_timing();
         let start = Instant::now();
-        double_buffer::poll(&mut self.shards, network.as_mut(), &self.cache, self.passes_per_poll)?;
+        let passes = self.passes_per_poll;
+        double_buffer::poll(&mut self.shards, network.as_mut(), &self.cache, passes, &|| false)?;
         let seconds = start.elapsed().as_secs_f64();
         Ok(Some((network.end_timing()?, seconds)))
     }
@@ -399,10 +424,10 @@ pub fn check_algorithm(config: &Config, sizes: &Sizes) -> Result<()> {
     }
     let keys = [("search.algorithm", config.search.algorithm), ("eval.algorithm", config.eval_algorithm())];
     let found = keys.into_iter().find(|(_, algorithm)| *algorithm == Algorithm::Afterstate);
-    let what = match (sizes.hidden_information, sizes.num_players, sizes.num_chance) {
+    let what = match (sizes.hidden_information, sizes.num_players, sizes.max_chance_run) {
         (true, ..) => "with hidden information",
         // Its only turn is the whole game.
-        (false, 1, 0) => "for one player without chance",
+        (false, 1, 0) => "for one player without chance between decisions",
         _ => return Ok(()),
     };
     match found {

@@ -330,6 +330,10 @@ fn a_resume_with_another_configuration_is_refused() {
             vec!["--set", "train.optimizer=sgd"],
             "train.optimizer (--set): got \"sgd\", expected \"adamw\", that",
         ),
+        (
+            vec!["--set", "train.mode=overlapped"],
+            "train.mode (--set): got \"overlapped\", expected \"in_turns\", that",
+        ),
         (vec!["--set", "run.memory_mib=0", "--set", "eval.simulations=0"], "eval.simulations (--set): got 0"),
         (vec!["--set", "search.simulations=1000000", "--set", "search.nodes=100000000"], "MiB allowed"),
     ] {

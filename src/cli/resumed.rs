@@ -18,7 +18,7 @@ pub fn check_same_run(registry: &Registry, saved: &Config, config: &Config) -> R
     let changed = is.iter().zip(&was).find(|((_, got, _), (_, expected, _))| got != expected);
     let Some(((key, got, reason), (_, expected, _))) = changed else { return Ok(()) };
     let expected = format!(
-        "{expected}, that of the resumed run: {reason}. Fixed are game, net (without net.device and net.isa), train.optimizer, run.start, run.seed, whether search.algorithm is afterstate, \
+        "{expected}, that of the resumed run: {reason}. Fixed are game, net (without net.device and net.isa), train.optimizer, train.mode, run.start, run.seed, whether search.algorithm is afterstate, \
          selfplay.games and replay.capacity; all others can be changed, and `vecaz run --out` begins another run"
     );
     Err(Error::config(key, got, expected))
@@ -38,6 +38,11 @@ fn fixed_keys(registry: &Registry, config: &Config) -> Result<Vec<(String, Strin
             "train.optimizer",
             toml_text(&config.train.optimizer),
             "the checkpoint has the state of that optimiser",
+        ),
+        (
+            "train.mode",
+            toml_text(&config.train.mode),
+            "it decides for which samples of the checkpoint updates are still due",
         ),
         (
             "search.algorithm",

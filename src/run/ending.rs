@@ -19,7 +19,8 @@ impl Run {
                 Err(Error::TimeLimit { minutes, epoch: epoch + 1, reached })
             }
             (StopCause::TimeLimit, _) => {
-                progress.note(&format!("time limit reached in epoch {} before its self-play", epoch + 1))?;
+                progress
+                    .note(&format!("time limit reached in epoch {}, of which nothing is kept", epoch + 1))?;
                 self.close(progress)
             }
             (StopCause::Signal(_) | StopCause::Failure | StopCause::Caller, _) => {

@@ -12,6 +12,7 @@ use crate::play::{FinishedGame, Sample};
 use crate::replay::{BatchPlan, Replay, Symmetries};
 use crate::report::metrics::EpochLosses;
 use crate::report::progress::Progress;
+use crate::selfplay::PollEnd;
 use crate::stop::Stop;
 use crate::threads;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -163,8 +164,9 @@ impl EpochRunner<'_> {
         let check = || stop.check();
         let before = replay.added();
         let ends = |samples| deadline.ends_selfplay(training.due(before, before + samples));
+        let end = SelfPlayEnd { latest: deadline.selfplay, ends: &ends };
         let mut keep = |sample, end: &Arc<[u8]>| replay.push(&sample, end);
-        let (played, extent) = collector.run(progress, &check, &ends, &mut keep)?;
+        let (played, extent) = collector.run(progress, &check, end, &mut keep)?;
         let selfplay = start.elapsed().as_secs_f64();
         let due = training.due(before, replay.added());
         if due > 0 {
@@ -200,9 +202,9 @@ impl EpochRunner<'_> {
                 failed.fetch_or(trained.is_err(), Ordering::Relaxed);
                 (trained, start.elapsed().as_secs_f64())
             })?;
-            let ends = |_| deadline.ends_selfplay(0);
+            let end = SelfPlayEnd { latest: deadline.selfplay, ends: &|_| deadline.ends_selfplay(0) };
             let mut keep = |sample, end: &Arc<[u8]>| samples.push((sample, end.clone()));
-            let played = collector.run(progress, &check, &ends, &mut keep);
+            let played = collector.run(progress, &check, end, &mut keep);
             failed.fetch_or(played.is_err(), Ordering::Relaxed);
             let selfplay = start.elapsed().as_secs_f64();
             if due > 0 {
@@ -230,14 +232,21 @@ impl Extent {
     }
 }
 
+/// What ends an epoch's self-play before it has all samples.
+struct SelfPlayEnd<'a> {
+    /// The time after which no pass begins.
+    latest: Option<Instant>,
+    /// True if self-play must end with this number of samples.
+    ends: &'a dyn Fn(u64) -> bool,
+}
+
 impl Collector<'_> {
-    /// Plays until the target, until `ends` with the number of samples so far, or an error of `check`, and passes every sample to `keep`,
-    /// with the state in which its game ended.
+    /// Plays until the target, `end`, or an error of `check`, and passes every sample to `keep`, with the state in which its game ended.
     fn run(
         mut self,
         progress: &Progress,
         check: &dyn Fn() -> Result<()>,
-        ends: &dyn Fn(u64) -> bool,
+        end: SelfPlayEnd<'_>,
         keep: &mut dyn FnMut(Sample, &Arc<[u8]>),
     ) -> Result<(SelfPlayCounts, Extent)> {
         let target = self.target;
@@ -259,7 +268,8 @@ impl Collector<'_> {
                 }
                 Ok(played.samples < target)
             };
-            let mut keep_running = take(self.local_selfplay.poll()?)?;
+            let (games, poll_end) = self.local_selfplay.poll_until(end.latest)?;
+            let mut keep_running = take(games)?;
             if let Some(workers) = &mut self.workers {
                 let mut wait = match self.local_selfplay {
                     LocalSelfPlay::Playing(_) => Duration::ZERO,
@@ -274,7 +284,8 @@ impl Collector<'_> {
                 Some(missing) => progress.set_with(played.samples.min(target), None, missing),
                 None => estimate.show(self.local_selfplay, &played, target, progress),
             }
-            if played.samples < target && ends(played.samples) {
+            // What a poll has played that time ended is not the same on every machine.
+            if poll_end == PollEnd::Time || played.samples < target && (end.ends)(played.samples) {
                 return Ok((played, Extent::Cut));
             }
         }

@@ -12,7 +12,7 @@ use crate::play::{FinishedGame, GameSlot};
 use crate::report::metrics::RootCacheUse;
 use crate::root_cache::{self, CachePlan};
 use crate::search::eval_cache::EvalCache;
-use crate::selfplay::{SelfPlay, backend_plan};
+use crate::selfplay::{PollEnd, SelfPlay, backend_plan};
 use crate::stop::Stop;
 use std::sync::Arc;
 use std::time::Instant;
@@ -50,14 +50,14 @@ impl LocalSelfPlay {
         }
     }
 
-    /// Makes one poll; returns no games if workers play all games.
+    /// See [`SelfPlay::poll_until`]; no games if workers play all of them.
     ///
     /// # Errors
-    /// Those of [`SelfPlay::poll`].
-    pub fn poll(&mut self) -> Result<Vec<FinishedGame>> {
+    /// Those of [`SelfPlay::poll_until`].
+    pub fn poll_until(&mut self, end: Option<Instant>) -> Result<(Vec<FinishedGame>, PollEnd)> {
         match self {
-            Self::Playing(selfplay) => selfplay.poll(),
-            Self::Idle(_) => Ok(Vec::new()),
+            Self::Playing(selfplay) => selfplay.poll_until(end),
+            Self::Idle(_) => Ok((Vec::new(), PollEnd::Passes)),
         }
     }
 

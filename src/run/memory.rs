@@ -14,6 +14,7 @@ use crate::eval::opponent::LADDER;
 use crate::net::NetSpec;
 use crate::net::cpu_train::MAX_PARTITIONS;
 use crate::pass::PassBuffers;
+use crate::play::Sample;
 use crate::replay::{Replay, TargetList};
 use crate::root_cache;
 use crate::search::SearchParams;
@@ -30,6 +31,13 @@ const THREAD_MIB: u64 = 6;
 /// end of an epoch passes state and weights to the checkpoint and to new networks.
 const NUMBERS_PER_PARAMETER: usize = 24;
 
+/// Samples of a game in progress in the mean, at most: half of those of a game of 512 decisions.
+const SAMPLES_PER_SLOT: usize = 256;
+/// Copies of the games in progress: those that play, those handed to a checkpoint, and its bytes.
+const SLOT_COPIES: usize = 3;
+/// Bytes of a sample in a list of its own: the sample, and what the allocator adds to its four arrays.
+const SAMPLE_OVERHEAD: usize = size_of::<Sample>() + 4 * 16;
+
 /// The large arrays of a run, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryPlan {
@@ -37,6 +45,8 @@ pub struct MemoryPlan {
     pub trees: u64,
     /// The network's input and output of a pass.
     pub passes: u64,
+    /// The samples of games in progress, with the copies that a checkpoint makes.
+    pub games: u64,
     /// The full replay buffer, the copy of at most all of it while a checkpoint is written or read, and samples held until the end of an epoch.
     pub replay: u64,
     /// Weights, moments and gradients with all their copies, and activations of a training batch; 0 on a GPU.
@@ -80,6 +90,8 @@ impl MemoryPlan {
         let batch = 4 * config.train.batch * numbers;
         let state_size = game.state_size();
         let sample = Replay::sample_bytes(&sizes, state_size) + targets.sample_bytes(state_size);
+        let sample_held = sample + SAMPLE_OVERHEAD;
+        let slot = SLOT_COPIES * sizes.max_plies.div_ceil(2).min(SAMPLES_PER_SLOT) * sample_held;
         let held = match config.train.mode {
             TrainingMode::InTurns => 0,
             TrainingMode::Overlapped => config.selfplay.samples_per_epoch,
@@ -87,7 +99,8 @@ impl MemoryPlan {
         Ok(Self {
             trees: product(rows, row),
             passes: pass_bytes(game, plan, shards(config)),
-            replay: 2 * product(config.replay.capacity, sample) + product(held, sample),
+            games: product(config.selfplay.games, slot),
+            replay: 2 * product(config.replay.capacity, sample) + product(held, sample_held),
             training: on_host
                 * (4 * (weights + activations) as u64 + 2 * product(config.train.accumulate, batch)),
             cache: root_cache::max_bytes(config, plan, game),
@@ -95,7 +108,7 @@ impl MemoryPlan {
             workers: 0,
             program: program_bytes(),
             evaluations: product(cache_entries(config), entry_shape(game).bytes()),
-            per_game: product(d, row) + pass_bytes(game, BackendPlan { rows: d, ..plan }, 0),
+            per_game: slot as u64 + product(d, row) + pass_bytes(game, BackendPlan { rows: d, ..plan }, 0),
         })
     }
 
@@ -109,7 +122,7 @@ impl MemoryPlan {
 
     /// The plan of a run whose games are all played by workers.
     pub fn without_play(self) -> Self {
-        Self { trees: 0, passes: 0, cache: 0, evaluations: 0, ..self }
+        Self { trees: 0, passes: 0, games: 0, cache: 0, evaluations: 0, ..self }
     }
 
     /// The parts: name, bytes, and the keys that set their size. The part of workers is listed only if it is not 0.
@@ -119,6 +132,7 @@ impl MemoryPlan {
         let parts = [
             ("trees", self.trees, "selfplay.games, search.simulations and search.nodes"),
             ("passes", self.passes, "selfplay.games and search.leaves"),
+            ("games in progress", self.games, "selfplay.games"),
             ("replay", self.replay, "replay.capacity"),
             ("training", self.training, "train.batch, train.accumulate and the sizes in [net]"),
             ("root cache", self.cache, "search.root_cache"),
@@ -136,7 +150,7 @@ impl MemoryPlan {
 
     /// Bytes that do not depend on the number of games.
     fn fixed(&self) -> u64 {
-        Self { trees: 0, passes: 0, ..self.clone() }.total()
+        Self { trees: 0, passes: 0, games: 0, ..self.clone() }.total()
     }
 
     /// The parts of the plan and their sizes, as text.
@@ -275,6 +289,20 @@ mod tests {
         assert!((3007..4500).contains(&training), "{training} MiB");
     }
 
+    /// A run of 2,000 games of Go 19x19 has grown from 129 to 738 MiB before the first game was over.
+    #[test]
+    fn samples_of_games_in_progress_are_planned() {
+        let options = "size = 19".parse().expect("TOML");
+        let game = any_game("go", &options).expect("registered");
+        let mut config = Config::default();
+        let mut games = |games| {
+            config.selfplay.games = games;
+            MemoryPlan::new(&config, game.as_ref()).expect("a network").games / MIB
+        };
+        assert!(games(2000) > 738, "{} MiB", games(2000));
+        assert_eq!(games(4000) / 2, games(2000));
+    }
+
     #[test]
     fn overlapped_training_plans_the_held_samples() {
         let game = any_game("connect_four", &toml::Table::new()).expect("registered");
@@ -282,8 +310,8 @@ mod tests {
         let plan = |config: &Config| MemoryPlan::new(config, game.as_ref()).expect("a network");
         let in_turns = plan(&config);
         config.train.mode = TrainingMode::Overlapped;
-        let waiting =
-            config.selfplay.samples_per_epoch * Replay::sample_bytes(&game.sizes(), game.state_size());
+        let sample = Replay::sample_bytes(&game.sizes(), game.state_size()) + SAMPLE_OVERHEAD;
+        let waiting = config.selfplay.samples_per_epoch * sample;
         assert_eq!(plan(&config), MemoryPlan { replay: in_turns.replay + waiting as u64, ..in_turns });
     }
 }

@@ -1,6 +1,7 @@
 //! Double-buffered passes: while the network, on another device, evaluates the batch of one group of shards, all threads work on
 //! the trees of the other group.
 
+use super::polls::PollEnd;
 use super::shard::Shard;
 use crate::backend::RootCache;
 use crate::error::Result;
@@ -9,7 +10,7 @@ use crate::net::double_buffer::{NetOutputs, ObsBuffer};
 use rayon::prelude::*;
 use std::time::Instant;
 
-/// `passes` passes in every shard.
+/// Up to `passes` passes in every shard: none begins after `is_over`.
 ///
 /// # Errors
 /// Those of the network and of the backends.
@@ -18,26 +19,33 @@ pub(super) fn poll(
     network: &mut dyn DoubleBufferedNetwork,
     cache: &RootCache,
     passes: u32,
-) -> Result<()> {
+    is_over: &dyn Fn() -> bool,
+) -> Result<PollEnd> {
     let before = network.copied();
     let (first, second) = shards.split_at_mut(shards.len() / 2);
     let (mut first, mut second) = (ShardGroup::new(0, first), ShardGroup::new(1, second));
+    let mut poll_end = PollEnd::Passes;
     for pass in 0..passes {
         if pass == 0 {
             first.begin(network)?;
         }
         second.begin(network)?;
         first.end(network, cache)?;
-        if pass + 1 < passes {
+        if pass + 1 < passes && is_over() {
+            poll_end = PollEnd::Time;
+        } else if pass + 1 < passes {
             first.begin(network)?;
         }
         second.end(network, cache)?;
+        if poll_end == PollEnd::Time {
+            break;
+        }
     }
     // All of these copies are within passes.
     let bytes = network.copied() - before;
     let copied = &mut shards[0].searcher.metrics.copied;
     (copied.inside, copied.total) = (copied.inside + bytes, copied.total + bytes);
-    Ok(())
+    Ok(poll_end)
 }
 
 /// The shards whose leaves are evaluated as one batch.

@@ -11,6 +11,15 @@ use crate::searcher::Searcher;
 use std::collections::VecDeque;
 use std::time::Instant;
 
+/// What ended a poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PollEnd {
+    /// All its passes were made.
+    Passes,
+    /// The time until which passes begin. How many were made depends on the machine.
+    Time,
+}
+
 /// The side that makes the passes of a poll that was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PollPasses {

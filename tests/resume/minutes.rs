@@ -5,7 +5,7 @@ use super::{Folder, RAMSEY, UNBOUNDED, assert_same_runs, difference, output_of, 
 use std::fs;
 use std::process::{Command, Output};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Runs the command with further arguments to its end.
 fn output_with(mut command: Command, more: &[&str]) -> Output {
@@ -65,6 +65,20 @@ fn a_cut_epoch_is_played_in_full_by_a_resumed_run_with_the_same_bytes() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_same_runs(&whole, &limited);
     assert!(!fs::exists(limited.run().join("final.safetensors")).expect("known"));
+}
+
+/// A poll of more passes than there is time for ends within it, and what it has played is trained on.
+#[test]
+fn a_time_limit_ends_a_long_poll() {
+    let long_poll = RAMSEY.replace("passes_per_poll = 4", "passes_per_poll = 1_000_000");
+    assert_ne!(long_poll, RAMSEY);
+    let folder = Folder::with(&long_poll);
+    let start = Instant::now();
+    let output = output_with(folder.command(UNBOUNDED, 2), ENDLESS);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(start.elapsed() < Duration::from_secs(25), "{:?}", start.elapsed());
+    let records = folder.metrics();
+    assert!(records.last().is_some_and(|record| record["cut"] == true), "{records:?}");
 }
 
 /// The first epoch has no measurement, the second one of hours, without which it is complete.
