@@ -196,6 +196,7 @@ fn the_tree_is_kept_through_the_opponents_move_and_dice() {
     engine.play(reply).expect("legal");
     let kept = engine.analyse(&Limit::simulations(1)).expect("a position");
     assert!(kept.visits > 100 && kept.simulations == 0, "{} kept", kept.visits);
+    assert_value_is_of_the_moves(&kept);
 
     let mut engine = engine_of_backgammon();
     let found = engine.analyse(&Limit::simulations(20_000)).expect("a position");
@@ -212,6 +213,16 @@ fn the_tree_is_kept_through_the_opponents_move_and_dice() {
     assert!(through_dice, "the line has a roll");
     let kept = engine.analyse(&Limit::simulations(1)).expect("a position");
     assert!(kept.visits > 0 && kept.simulations == 0, "{} kept", kept.visits);
+    assert_value_is_of_the_moves(&kept);
+}
+
+/// The value of a kept tree's root: the mean of its own evaluation and those of the visits below its moves.
+fn assert_value_is_of_the_moves(kept: &Analysis) {
+    let moves: f32 = kept.moves.iter().map(|m| m.value.unwrap_or(0.0) * m.visits as f32).sum();
+    let visits: u64 = kept.moves.iter().map(|m| m.visits).sum();
+    let [low, high] = [-1.0, 1.0].map(|own| (moves + own) / (visits + 1) as f32);
+    let own = kept.own_value();
+    assert!((low - 1e-3..=high + 1e-3).contains(&own), "{own} is not in {low}..={high}");
 }
 
 /// Backgammon after the first roll.

@@ -91,6 +91,11 @@ impl Parts {
         set: &[String],
         threads: usize,
     ) -> vecaz::Result<Self> {
+        let of_game = |assignment: &&String| assignment.trim_start().to_lowercase().starts_with("game.");
+        if let Some(assignment) = set.iter().find(of_game) {
+            let expected = "no setting of the game: those are keyword arguments, as in size=7";
+            return Err(vecaz::Error::config("settings", assignment, expected));
+        }
         let game = registry.game(name, options)?;
         let mut config = built_in_layers(registry, name)?.on_cpu().resolve()?;
         EvaluatedPositions::Decisions.fit(&mut config);

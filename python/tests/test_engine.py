@@ -134,6 +134,8 @@ def test_an_engine_whose_function_holds_it_is_collected():
         (lambda: vecaz.Engine(size=5), ValueError, "options: found size, expected none"),
         (lambda: vecaz.Engine("hex", memory_mib=0), ValueError, "memory_mib: found 0"),
         (lambda: vecaz.Engine("hex", settings={"search.c_inti": 1}), ValueError, "c_inti"),
+        (lambda: vecaz.Engine("hex", settings={"game.size": 5}), ValueError, "keyword arguments"),
+        (lambda: vecaz.Engine("hex", settings={"game": {"name": "go"}}), ValueError, "keyword arguments"),
         (lambda: vecaz.Engine("hex", settings={"search": {"leaves": "many"}}), ValueError, "search.leaves"),
         (lambda: vecaz.Engine("hex", evaluate=3), ValueError, "evaluate: found int, expected a function"),
         (lambda: vecaz.Engine("hex").analyse(simulations=0), ValueError, "simulations: found 0"),

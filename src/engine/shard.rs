@@ -189,6 +189,10 @@ impl Shard {
     pub fn search(&mut self, plan: PassPlan<'_>) -> Result<Made> {
         let mut made = Made::default();
         let mut is_first = true;
+        if self.visits > 0 && matches!(self.ply, Ply::New) && !self.is_by_turns() {
+            // Where no pass follows, the value and the inherited visits are those of the kept tree's root all the same.
+            self.begin(0)?;
+        }
         loop {
             if self.visits > 0 || !is_first {
                 // A turn is decided as a whole.

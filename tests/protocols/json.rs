@@ -224,6 +224,16 @@ fn wrong_queries_are_answered_with_the_field() {
         assert!(replies[0]["field"] == field && error.contains(part), "{query}: {replies:?}");
         assert_eq!(replies.len(), 1, "{replies:?}");
     }
+    // Games without an option `size`.
+    for (game, field, part) in [
+        ("chess", "boardXSize", "expected 8"),
+        ("connect_four", "boardYSize", "expected 6"),
+        ("connect_four", "boardXSize", "expected 7"),
+    ] {
+        let replies = say(parts(game, ""), &[json!({"id": "x", "moves": [], field: 19})]);
+        let error = replies[0]["error"].as_str().unwrap_or_else(|| panic!("{game}: {replies:?}"));
+        assert!(replies[0]["field"] == field && error.contains(part), "{game}: {replies:?}");
+    }
     let text = talk(Json, parts("go", "size = 5"), "{\n[]\n\n\"x\"\n");
     assert_eq!(text.lines().filter(|line| line.contains("\"error\":")).count(), 3, "{text}");
     let replies = say(parts("backgammon", ""), &[json!({"id": "dice", "moves": []})]);

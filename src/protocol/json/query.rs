@@ -154,9 +154,11 @@ impl Query {
 /// The start of the game, with the settings that the query has.
 fn start(dialogue: &Dialogue, fields: &Map<String, Value>) -> Result<Position, Defect> {
     let game = dialogue.position.game();
-    let options = game.options();
-    for field in ["boardXSize", "boardYSize"] {
-        let size = options.get("size").and_then(toml::Value::as_integer);
+    let (options, obs) = (game.options(), game.sizes().obs);
+    for (field, option, side) in [("boardXSize", "columns", obs.width), ("boardYSize", "rows", obs.height)] {
+        let of_option = ["size", option].into_iter().find_map(|name| options.get(name)?.as_integer());
+        // An observation of one row or column is no board.
+        let size = of_option.or((obs.width > 1 && obs.height > 1).then_some(side as i64));
         if let (Some(asked), Some(size)) = (fields.get(field), size)
             && asked.as_i64() != Some(size)
         {
