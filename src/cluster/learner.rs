@@ -11,6 +11,7 @@ use super::reader::{Reader, ReaderState, of_another_run, thread_has_ended};
 use super::received::Received;
 use super::run_shared::{Publication, RunShared};
 use super::server::{Failure, Server};
+use super::stalls::{STALL, StallTimer};
 use super::strict::epoch_slots::EpochSlots;
 use super::strict::partitions;
 use super::strict::poll::{self, PartitionPoll};
@@ -89,12 +90,10 @@ impl ComponentFactory for LearnerFactory {
         config.check_workers()?;
         let game = self.registry.game_of(config)?;
         match config.cluster.order {
-            ClusterOrder::Free => {
-                ChunkLimits::of(game.as_ref())?;
-                check_queue(config, game.as_ref())?;
-            }
-            ClusterOrder::Strict => drop(poll_limits(config, game.as_ref())?),
-        }
+            ClusterOrder::Free => ChunkLimits::of(game.as_ref())?,
+            ClusterOrder::Strict => poll_limits(config, game.as_ref())?,
+        };
+        check_queue(config, game.as_ref())?;
         let keys = Keys::new(self.server.address().run());
         let found = self.server.connect().and_then(|mut link| PublishedRun::read(&mut link, &keys));
         match found.map_err(|failure| self.server.error(&failure))? {
@@ -136,8 +135,19 @@ impl ComponentFactory for LearnerFactory {
     }
 
     fn workers(&self, setup: WorkersSetup<'_>) -> Result<Option<Box<dyn Workers>>> {
-        let source = WorkerSource::start(&self.server, &self.registry, setup, self.play)?;
-        Ok(Some(Box::new(source)))
+        self.workers_with(setup, STALL).map(Some)
+    }
+}
+
+impl LearnerFactory {
+    /// [`ComponentFactory::workers`] of a run in which all workers are requested to send again after run and workers have waited for each
+    /// other for `stall`.
+    ///
+    /// # Errors
+    /// Those of [`ComponentFactory::workers`].
+    pub fn workers_with(&self, setup: WorkersSetup<'_>, stall: Duration) -> Result<Box<dyn Workers>> {
+        let source = WorkerSource::start(&self.server, &self.registry, setup, self.play, stall)?;
+        Ok(Box::new(source))
     }
 }
 
@@ -165,7 +175,8 @@ fn chunk_bounds(config: &Config, game: &dyn AnyGame) -> Result<ChunkBounds> {
     })
 }
 
-/// Refuses a queue that cannot hold the games of two epochs: the workers would wait for a checkpoint and the checkpoint for games.
+/// Refuses a queue that cannot hold the games of two epochs: the workers would wait for a checkpoint and the checkpoint for games. In
+/// strict order an estimate, without headers and repeated polls.
 fn check_queue(config: &Config, game: &dyn AnyGame) -> Result<()> {
     let min = epoch_bytes(config, game).saturating_mul(2);
     let queued = config.cluster.max_queued_bytes;
@@ -206,6 +217,7 @@ impl WorkerSource {
         registry: &Registry,
         setup: WorkersSetup<'_>,
         play: LearnerPlay,
+        stall: Duration,
     ) -> Result<Self> {
         let WorkersSetup { config, game, received, slots } = setup;
         let plan = PlayPlan::new(config, &game.sizes());
@@ -230,6 +242,7 @@ impl WorkerSource {
             read: received.clone(),
             known: ReaderState::default(),
             window: Window::new(epoch_bytes(config, game.as_ref()), &config.cluster),
+            stalls: StallTimer::new(stall),
             warnings: Warnings::new(server.address()),
         };
         let reader = thread::Builder::new().name("chunks".into()).spawn(move || reader.run());
@@ -305,6 +318,7 @@ impl WorkerSource {
         let games = poll.plies.iter().filter(|plies| plies.ended_by.is_some()).count() as u64;
         match merger.offer(poll) {
             Offered::Buffered => {
+                self.shared.accepted.fetch_add(1, Ordering::Relaxed);
                 let chunk =
                     AcceptedChunk { sender: &sender, incarnation, games, bytes, staleness: 0, waited };
                 self.counters.take(&chunk);
@@ -317,7 +331,7 @@ impl WorkerSource {
                 self.warnings.warn(
                     Kind::Refused,
                     &format!(
-                        "a poll of {sender} is refused: its partition, number or size is out of range, or its worker was refused before"
+                        "a poll of {sender} is refused: its partition or size is out of range, or its worker was refused before"
                     ),
                 );
             }
@@ -334,6 +348,7 @@ impl WorkerSource {
         let (sender, incarnation, version, games) = match outcome {
             ChunkOutcome::Next { sender, incarnation, sequence, version, games } => {
                 self.received.take(incarnation, sequence);
+                self.shared.accepted.fetch_add(1, Ordering::Relaxed);
                 (sender, incarnation, version, games)
             }
             ChunkOutcome::Poll(poll) => {
@@ -393,7 +408,7 @@ impl Workers for WorkerSource {
             Ok(entry) => Ok(Some(self.take(entry?))),
             Err(RecvTimeoutError::Disconnected) => Err(thread_has_ended(&self.server)),
             Err(RecvTimeoutError::Timeout) => {
-                self.shared.has_waited.store(true, Ordering::Relaxed);
+                self.shared.record_wait();
                 Ok(None)
             }
         }

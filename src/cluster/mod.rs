@@ -20,6 +20,7 @@ pub mod received;
 mod run_shared;
 mod sender;
 pub mod server;
+mod stalls;
 pub mod status;
 pub mod strict;
 mod warnings;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Time after which a worker whose status does not change is gone. It publishes one every two seconds.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The same after its first status: weights, kernels and root cache come before the second one.
+/// The same after its first status: in strict order weights, kernels and root cache come before the second one.
 const PREPARATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Time between two readings of the statuses, which workers publish as often.
@@ -31,6 +31,10 @@ struct LastStatus {
     number: u64,
     /// When it was first read.
     at: Instant,
+    /// Time after which the worker is gone if its status is still this one.
+    timeout: Duration,
+    /// True if the worker waits for the learner or the server most of the time.
+    is_waiting: bool,
     /// False after [`Change::Gone`]. The status may stay on the server for long.
     is_there: bool,
 }
@@ -100,15 +104,21 @@ impl Presence {
                 if last.is_none_or(|last| !last.is_there) {
                     changes.push(Change::Joined(name.clone()));
                 }
-                let last = LastStatus { name: name.clone(), number: *number, at: now, is_there: true };
+                let last = LastStatus {
+                    name: name.clone(),
+                    number: *number,
+                    at: now,
+                    timeout: timeout_after(status),
+                    is_waiting: status.is_waiting(),
+                    is_there: true,
+                };
                 self.workers.insert(process.clone(), last);
             }
         }
         for last in self.workers.values_mut().filter(|last| last.is_there) {
-            let timeout = if last.number <= 1 { PREPARATION_TIMEOUT } else { STATUS_TIMEOUT };
-            if now.saturating_duration_since(last.at) >= timeout {
+            if now.saturating_duration_since(last.at) >= last.timeout {
                 last.is_there = false;
-                changes.push(Change::Gone(last.name.clone(), timeout));
+                changes.push(Change::Gone(last.name.clone(), last.timeout));
             }
         }
         self.workers.retain(|process, last| last.is_there || statuses.contains_key(process));
@@ -129,6 +139,17 @@ impl Presence {
     pub(super) fn count(&self) -> usize {
         self.workers.values().filter(|last| last.is_there).count()
     }
+
+    /// True if there are workers, and all of them wait for the learner or the server most of the time.
+    pub(super) fn all_wait(&self) -> bool {
+        self.count() > 0 && self.workers.values().all(|last| last.is_waiting || !last.is_there)
+    }
+}
+
+/// Time after which a worker is gone if `status` is still its last one.
+fn timeout_after(status: &WorkerStatus) -> Duration {
+    let timeout = if status.number <= 1 { PREPARATION_TIMEOUT } else { STATUS_TIMEOUT };
+    timeout.max(Duration::try_from_secs_f64(status.max_silence).unwrap_or_default())
 }
 
 /// The statuses of all processes that have published one.
@@ -199,5 +220,37 @@ mod tests {
         let mut at = |seconds| presence.update(&statuses(&[("a", 1)]), start + Duration::from_secs(seconds));
         assert_eq!((at(0), at(29)), (vec![Change::Joined("a".into())], vec![]));
         assert_eq!(at(30), [Change::Gone("a".into(), PREPARATION_TIMEOUT)]);
+    }
+
+    /// In strict order no status is sent during a poll.
+    #[test]
+    fn a_worker_of_long_polls_is_there_for_longer() {
+        let (mut presence, start) = (Presence::default(), Instant::now());
+        let mut all = statuses(&[("a", 2)]);
+        all.values_mut().for_each(|status| status.max_silence = 80.0);
+        let mut at = |seconds| presence.update(&all, start + Duration::from_secs(seconds));
+        assert_eq!((at(0), at(79)), (vec![Change::Joined("a".into())], vec![]));
+        assert_eq!(at(80), [Change::Gone("a".into(), Duration::from_secs(80))]);
+    }
+
+    #[test]
+    fn all_wait_if_each_worker_that_is_there_waits() {
+        let (mut presence, start) = (Presence::default(), Instant::now());
+        let mut all = statuses(&[("a", 2), ("b", 2)]);
+        let mut look = |all: &BTreeMap<Vec<u8>, WorkerStatus>| {
+            presence.update(all, start);
+            presence.all_wait()
+        };
+        assert!(!look(&BTreeMap::new()), "there is no worker");
+        all.values_mut().for_each(|status| status.shares.learner = 1.0);
+        assert!(look(&all));
+        for (number, (game, learner), waits) in [(3, (1.0, 0.0), false), (4, (0.25, 0.75), true)] {
+            let status = all.values_mut().next().expect("two");
+            (status.number, status.shares.game, status.shares.learner) = (number, game, learner);
+            assert_eq!(look(&all), waits, "status {number}");
+        }
+        // One that prepares its games does not wait.
+        all.extend(statuses(&[("c", 1)]));
+        assert!(!look(&all));
     }
 }

@@ -141,10 +141,10 @@ impl PublishedRun {
         Self::FIELDS.map(|name| (name, values.next().unwrap_or_default()))
     }
 
-    /// The state of the run. None if the state is missing or incomplete, for example after the server lost data.
+    /// The state of the run. None if it has no field `protocol`, for example after the server lost data.
     ///
     /// # Errors
-    /// Those of the server; [`Failure::Final`] for another protocol or an invalid field.
+    /// Those of the server; [`Failure::Final`] for another protocol, or another field that is missing or invalid.
     pub fn read(link: &mut Connection, keys: &Keys) -> Result<Option<Self>, Failure> {
         Self::of_reply(link.command(cmd("HMGET").arg(&keys.state).arg(&Self::FIELDS))?)
     }

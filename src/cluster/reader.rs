@@ -1,7 +1,9 @@
 //! The learner's thread for the server: publishes weights and marks, reads chunks and replays their games.
 //!
 //! The thread survives failures of the connection and the loss of the server's data: it publishes everything again, and workers send
-//! again all chunks that no mark covers. Entries reach the run in the order of the stream.
+//! again all chunks that no mark covers. So they do after a stall (`stalls.rs`). Entries reach the run in the order of the stream.
+
+mod publishing;
 
 use super::bounds::ChunkBounds;
 use super::chunk::{Chunk, ChunkReader};
@@ -11,12 +13,12 @@ use super::published::{Keys, OVER, PublishedRun, entries_of};
 use super::received::{MAX_INCARNATIONS, Received, SequenceCheck, StreamId};
 use super::run_shared::{Publication, RunShared};
 use super::server::{Connection, Failure, RETRY_INTERVAL, Server, list_of, number_of};
-use super::strict::epoch_slots::{EpochSlots, FINISHED};
+use super::stalls::StallTimer;
 use super::strict::poll::open;
 use super::strict::refusals::Refusals;
 use super::warnings::{Kind, Warnings};
-use super::window::{Waiting, Window};
-use super::{Incarnation, PROTOCOL, random};
+use super::window::Window;
+use super::{Incarnation, random};
 use crate::backend::AnyGame;
 use crate::config::ClusterOrder;
 use crate::error::{Error, Result};
@@ -36,8 +38,6 @@ const READ_WAIT: u64 = 100;
 const STRICT_READ_WAIT: u64 = 5;
 /// Time between two attempts to add to a full queue.
 const QUEUE_WAIT: Duration = Duration::from_millis(2);
-/// Time between two removals of the workers' statuses.
-const STATUS_TTL: Duration = Duration::from_secs(60);
 /// Time limit for a reply to the last publication, once the run is over.
 const LAST_PUBLISH_TIMEOUT: Duration = Duration::from_millis(500);
 /// How far an entry's id may exceed the server's clock. The server assigns ids from its clock; a client that supplies its own id may
@@ -63,6 +63,7 @@ pub(super) struct Reader {
     pub read: Received,
     pub known: ReaderState,
     pub window: Window,
+    pub stalls: StallTimer,
     pub warnings: Warnings,
 }
 
@@ -71,6 +72,8 @@ pub(super) struct Reader {
 pub(super) struct ReaderState {
     /// The version on the server; None where there is none.
     published: Option<u64>,
+    /// True from the beginning of a generation until the server has it.
+    is_begun: bool,
     /// The number of taken polls on the server.
     polls: u64,
     /// In strict order: processes of which a poll was refused.
@@ -157,7 +160,7 @@ impl Reader {
                 open.insert(link)
             }
         };
-        if self.has_lost_state(link)? {
+        if self.needs_generation(link)? {
             self.begin_generation();
         }
         if self.known.busy_at.is_none_or(|at| at.elapsed() >= RETRY_INTERVAL) {
@@ -172,64 +175,19 @@ impl Reader {
         }
         let present = self.known.presence.look(link, &self.keys, &self.server)?;
         self.shared.present.store(present as u64, Ordering::Relaxed);
+        let presence = &self.known.presence;
+        self.window.forget_departed(|process| presence.has(Incarnation(process).field().as_bytes()));
         self.read_chunks(link)
     }
 
-    /// Whether the server has lost its data, or an earlier learner has begun another generation after its last checkpoint.
-    fn has_lost_state(&self, link: &mut Connection) -> Result<bool, Failure> {
+    /// Whether the server has lost its data, or an earlier learner has begun another generation after its last checkpoint. Not while the
+    /// server, which may be full, lacks a generation that this learner has begun.
+    fn needs_generation(&self, link: &mut Connection) -> Result<bool, Failure> {
         match PublishedRun::read(link, &self.keys)? {
             Some(found) if found.run != self.read.run => Err(Failure::Final(of_another_run(&self.keys))),
-            Some(found) => Ok(found.generation != self.read.generation),
-            None => Ok(true),
+            Some(found) => Ok(found.generation != self.read.generation && !self.known.is_begun),
+            None => Ok(!self.known.is_begun),
         }
-    }
-
-    /// Publishes what the server lacks: the publication, the window or the polls.
-    fn publish_all(&mut self, link: &mut Connection, publication: &Publication) -> Result<(), Failure> {
-        if is_due(&mut self.known.checked_at) {
-            let mut lengths = pipe();
-            lengths.cmd("STRLEN").arg(self.keys.weights(publication.version));
-            if publication.epoch_slots.is_some() {
-                lengths.cmd("HSTRLEN").arg(self.keys.slots(publication.version)).arg(FINISHED);
-            }
-            if link.pipeline(&lengths)?.into_iter().any(|length| number_of(length) == Some(0)) {
-                self.known.published = None;
-            }
-        }
-        if self.known.published != Some(publication.version) {
-            self.publish(link, publication)?;
-        }
-        match self.bounds.order {
-            ClusterOrder::Free => self.set_window(link),
-            ClusterOrder::Strict => self.set_polls(link, publication),
-        }
-    }
-
-    /// Publishes a newer publication unless the server has lost its data, after which the next step begins a generation.
-    fn publish_known(&mut self, link: &mut Connection, publication: &Publication) -> Result<(), Failure> {
-        match self.has_lost_state(link)? {
-            true => Ok(()),
-            false => self.publish(link, publication),
-        }
-    }
-
-    /// Publishes the number of polls that are taken, and the refused processes. Reads the epoch's entries again after a refusal, since
-    /// they may contain the partition's polls of another worker, and after polls that the full buffer dropped.
-    fn set_polls(&mut self, link: &mut Connection, publication: &Publication) -> Result<(), Failure> {
-        let version = publication.version;
-        // Once for each refusal, even if the commands below fail: `refusals` keeps the processes until they are published.
-        let is_refused = self.known.refusals.add(self.shared.take_refused(), version);
-        if self.shared.take_reread_request(version) || is_refused {
-            let Received { generation, position, .. } = publication.received;
-            self.read.position =
-                if generation == self.read.generation { position } else { StreamId::default() };
-        }
-        let polls = self.shared.polls.load(Ordering::Relaxed);
-        if polls != self.known.polls {
-            link.command(cmd("SET").arg(&self.keys.polls).arg(format!("{version} {polls}")))?;
-            self.known.polls = polls;
-        }
-        self.known.refusals.publish(link, &self.keys)
     }
 
     /// Begins a generation where the stream ends before the position that was read: the server has lost the stream's end.
@@ -249,85 +207,18 @@ impl Reader {
         self.read.generation = random();
         self.read.position = StreamId::default();
         self.known.published = None;
+        self.known.is_begun = true;
     }
 
-    /// Removes old data, so that a full server has memory again, then publishes the weights, then the state that names them together
-    /// with the marks.
-    fn publish(&mut self, link: &mut Connection, publication: &Publication) -> Result<(), Failure> {
-        let Publication { version, weights, sha256, received, record, epoch_slots } = publication;
-        if received.generation == self.read.generation {
-            let first = received.position.next().to_string();
-            link.command(cmd("XTRIM").arg(&self.keys.games).arg("MINID").arg(first))?;
+    /// For how long the run and all workers have waited for each other, if the run has stalled. A publication that the server does not have
+    /// yet may be what the workers wait for.
+    fn stalled_for(&mut self) -> Option<Duration> {
+        let is_published = self.known.busy_at.is_none() && !self.known.is_begun;
+        if !is_published || !self.shared.is_waiting() || !self.known.presence.all_wait() {
+            self.stalls.interrupt();
+            return None;
         }
-        let old = self.keys.of_old_versions(*version);
-        if !old.is_empty() {
-            link.command(cmd("DEL").arg(old))?;
-        }
-        link.command(cmd("SET").arg(self.keys.weights(*version)).arg(&weights[..]))?;
-        let mut bytes_out = weights.len();
-        if let Some(EpochSlots { finished, partitions }) = epoch_slots {
-            bytes_out += partitions.iter().map(Vec::len).sum::<usize>();
-            let mut slots = cmd("HSET");
-            slots.arg(self.keys.slots(*version)).arg(FINISHED).arg(*finished);
-            for (partition, bytes) in partitions.iter().enumerate() {
-                slots.arg(partition).arg(&bytes[..]);
-            }
-            link.command(&slots)?;
-        }
-        let window = self.window.bytes();
-        let state = PublishedRun {
-            protocol: PROTOCOL,
-            run: self.read.run,
-            generation: self.read.generation,
-            digest: self.digest,
-            version: *version,
-            sha256: *sha256,
-            window,
-        };
-        let mut all = pipe();
-        all.atomic();
-        all.cmd("HSET").arg(&self.keys.state).arg("config").arg(&self.config);
-        for (name, value) in state.fields() {
-            all.cmd("HSET").arg(&self.keys.state).arg(name).arg(value);
-        }
-        if let Some(record) = record {
-            all.cmd("HSET").arg(&self.keys.state).arg("record").arg(&record[..]);
-        }
-        all.cmd("HSET").arg(&self.keys.state).arg(OVER.0).arg("0");
-        all.cmd("DEL").arg(&self.keys.marks).arg(&self.keys.resend);
-        if self.known.cleared_at.is_none_or(|at| at.elapsed() >= STATUS_TTL) {
-            // Active workers publish theirs again within two seconds.
-            all.cmd("DEL").arg(&self.keys.workers);
-            self.known.cleared_at = Some(Instant::now());
-        }
-        for (incarnation, mark) in &received.marks {
-            all.cmd("HSET").arg(&self.keys.marks).arg(Incarnation(*incarnation).field()).arg(*mark);
-        }
-        link.pipeline(&all)?;
-        self.window.end_epoch();
-        self.known.refusals.begin(*version);
-        // The number of taken polls is published again.
-        (self.known.window, self.known.published, self.known.polls) = (window, Some(*version), u64::MAX);
-        self.shared.bytes_out.fetch_add(bytes_out as u64, Ordering::Relaxed);
-        self.shared.is_published.store(true, Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Publishes another window after a change in the number of active workers or in the speed of the learner.
-    fn set_window(&mut self, link: &mut Connection) -> Result<(), Failure> {
-        if !is_due(&mut self.known.window_at) {
-            return Ok(());
-        }
-        let has_waited = self.shared.has_waited.swap(false, Ordering::Relaxed);
-        let was_empty = std::mem::take(&mut self.known.was_empty);
-        let waiting = if has_waited && was_empty { Waiting::AtEmptyQueue } else { Waiting::No };
-        self.window.adapt(waiting, self.shared.staleness.swap(0, Ordering::Relaxed));
-        let window = self.window.bytes();
-        if window != self.known.window {
-            link.command(cmd("HSET").arg(&self.keys.state).arg("window").arg(window))?;
-            self.known.window = window;
-        }
-        Ok(())
+        self.stalls.record_wait(self.shared.accepted.load(Ordering::Relaxed), Instant::now())
     }
 
     /// Reads the next entries and delivers them to the run.
@@ -346,6 +237,16 @@ impl Reader {
         let streams = replies.next().and_then(list_of).unwrap_or_default();
         let (now, clock) = (Instant::now(), replies.next().and_then(milliseconds));
         self.known.was_empty |= streams.is_empty();
+        if let Some(waited) = self.stalled_for().filter(|_| streams.is_empty()) {
+            self.warnings.warn(Kind::Stream, &format!(
+                "the run has waited for games for {} s and all workers for the run, so an entry is lost or was refused; workers send \
+                 again",
+                waited.as_secs()
+            ));
+            self.stalls.record_request();
+            self.begin_generation();
+            return Ok(());
+        }
         let entries = streams.into_iter().filter_map(list_of).filter_map(|mut stream| stream.pop());
         for (id, chunk) in entries.flat_map(entries_of) {
             if self.shared.is_ended() {
@@ -472,15 +373,6 @@ fn milliseconds(reply: Value) -> Option<u64> {
     let mut numbers = list_of(reply)?.into_iter().map(number_of);
     let (seconds, micros) = (numbers.next()??, numbers.next()??);
     seconds.checked_mul(1000)?.checked_add(micros / 1000)
-}
-
-/// True at most once a second; `last` is the time of the last true result.
-fn is_due(last: &mut Option<Instant>) -> bool {
-    let due = last.is_none_or(|at| at.elapsed() >= DUE_INTERVAL);
-    if due {
-        *last = Some(Instant::now());
-    }
-    due
 }
 
 /// The message where the keys of this name belong to another run.

@@ -5,6 +5,10 @@ use super::strict::epoch_slots::EpochSlots;
 use super::strict::refusals::RefusedProcess;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Time since its last look into the empty queue for which the run counts as waiting: it looks several times a second.
+const MAX_LOOK_AGE: Duration = Duration::from_secs(1);
 
 /// Data of one version that the run publishes.
 pub(super) struct Publication {
@@ -39,6 +43,10 @@ pub(super) struct RunShared {
     pub reread_version: Mutex<Option<u64>>,
     /// True if the run has waited for chunks since the last change of the window.
     pub has_waited: AtomicBool,
+    /// The last time when the run has waited for chunks.
+    pub waited_at: Mutex<Option<Instant>>,
+    /// The number of chunks that were the next of their worker, and of polls that were buffered.
+    pub accepted: AtomicU64,
     /// The greatest staleness of a chunk since the last change of the window, in versions; refused chunks count too.
     pub staleness: AtomicU64,
     /// Bytes published since the run last took its counts.
@@ -66,6 +74,18 @@ impl RunShared {
     pub(super) fn take_reread_request(&self, version: u64) -> bool {
         let requested = self.reread_version.lock().unwrap_or_else(PoisonError::into_inner).take();
         requested.is_some_and(|requested| requested >= version)
+    }
+
+    /// Records that the run has waited for chunks in vain.
+    pub(super) fn record_wait(&self) {
+        self.has_waited.store(true, Ordering::Relaxed);
+        *self.waited_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// True while the run waits for chunks.
+    pub(super) fn is_waiting(&self) -> bool {
+        let waited_at = *self.waited_at.lock().unwrap_or_else(PoisonError::into_inner);
+        waited_at.is_some_and(|at| at.elapsed() < MAX_LOOK_AGE)
     }
 
     /// True once this process's part of the run has ended.

@@ -6,6 +6,7 @@
 use super::Incarnation;
 use super::published::{CHUNK_FIELD, Keys, PublishedRun, WorkerView, read_weights};
 use super::server::{Connection, Failure, RETRY_INTERVAL, Server};
+use super::status::{INTERVAL, WorkerStatus};
 use super::warnings::{Kind, Warnings};
 use crate::error::Error;
 use redis::cmd;
@@ -59,7 +60,7 @@ struct SendQueue {
     weights: Option<WeightsVersion>,
     failure: Option<Failure>,
     /// The worker's newest status, until it is sent.
-    status: Option<Vec<u8>>,
+    status: Option<WorkerStatus>,
     /// The latest time at which the thread ends; it ends earlier once all is sent. None while the worker plays.
     until: Option<Instant>,
     /// Whether the server had the run's state at the last read.
@@ -113,6 +114,7 @@ impl Sender {
             resend: 0,
             regressed_at: None,
             polled_at: None,
+            last_status: None,
             warnings: Warnings::new(server.address()),
         };
         let thread = std::thread::Builder::new().name("sender".into()).spawn(move || sender_thread.run());
@@ -145,8 +147,9 @@ impl Sender {
         }
     }
 
-    /// Sets the status that the thread publishes after its next read of the run's state.
-    pub(super) fn set_status(&self, status: Vec<u8>) {
+    /// Sets the status that the thread publishes after its next read of the run's state. The thread numbers it, since it also publishes
+    /// the last one again.
+    pub(super) fn set_status(&self, status: WorkerStatus) {
         self.queue().status = Some(status);
     }
 
@@ -216,6 +219,8 @@ struct SenderThread {
     regressed_at: Option<Instant>,
     /// Time of the last read of the run's state.
     polled_at: Option<Instant>,
+    /// The status that was published last, and when.
+    last_status: Option<(WorkerStatus, Instant)>,
     warnings: Warnings,
 }
 
@@ -334,9 +339,9 @@ impl SenderThread {
             (queue.window, queue.ready) = (state.window.min(self.bounds.window), true);
             queue.is_over = is_over;
         }
-        let status = self.queue().status.take();
-        if let Some(status) = status {
-            link.command(cmd("HSET").arg(&self.keys.workers).arg(self.incarnation.field()).arg(status))?;
+        if let Some(status) = self.due_status() {
+            let text = serde_json::to_vec(&status).unwrap_or_default();
+            link.command(cmd("HSET").arg(&self.keys.workers).arg(self.incarnation.field()).arg(text))?;
         }
         let newest = (state.version, state.sha256);
         if self.fetched != Some(newest)
@@ -347,6 +352,17 @@ impl SenderThread {
         }
         self.state = state;
         Ok(())
+    }
+
+    /// The status to publish now: a new one; or, if a poll takes longer than [`INTERVAL`], the last one again, with the next number.
+    fn due_status(&mut self) -> Option<WorkerStatus> {
+        let new = self.queue().status.take();
+        let last = self.last_status.as_ref();
+        let again = last.filter(|(_, at)| at.elapsed() >= INTERVAL).map(|(status, _)| status.clone());
+        let number = last.map_or(0, |(status, _)| status.number) + 1;
+        let status = WorkerStatus { number, ..new.or(again)? };
+        self.last_status = Some((status.clone(), Instant::now()));
+        Some(status)
     }
 
     /// Drops the chunks that the mark covers. False where the mark is lower than one before.

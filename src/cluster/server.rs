@@ -25,7 +25,7 @@ const TRANSIENT_MESSAGES: [&str; 2] = ["max number of clients", "last possible I
 pub enum Failure {
     /// The command may succeed later, on a new connection.
     Transient(String),
-    /// The command may succeed later, on this connection too: the server is full or starting.
+    /// The command may succeed later, on this connection too: the server is full or starting, or lacks replicas.
     Busy(String),
     /// The command fails until a setting of the server, the run or this command is changed.
     Final(String),
@@ -66,11 +66,11 @@ impl From<RedisError> for Failure {
             ),
             "MISCONF" => Self::Busy(format!("the server cannot write its disk ({text})")),
             "NOGROUP" => Self::Transient("the evaluation has ended, or the server has lost it".into()),
-            "LOADING" | "TRYAGAIN" | "BUSY" => {
+            "LOADING" | "TRYAGAIN" | "BUSY" | "NOREPLICAS" => {
                 Self::Busy(format!("the server does not take commands now ({text})"))
             }
             // Another server may have taken its place.
-            "MASTERDOWN" | "READONLY" => {
+            "MASTERDOWN" | "READONLY" | "UNBLOCKED" => {
                 Self::Transient(format!("the server does not take commands now ({text})"))
             }
             _ if TRANSIENT_MESSAGES.iter().any(|part| text.contains(part)) => {
@@ -133,32 +133,33 @@ impl Server {
         connection.set_write_timeout(Some(REPLY_TIMEOUT))?;
         let mut link = Connection { connection };
         let info = link.command(&redis::cmd("INFO"))?;
-        check_info(&String::from_utf8_lossy(&bytes_of(info).unwrap_or_default())).map_err(Failure::Final)?;
+        check_info(&String::from_utf8_lossy(&bytes_of(info).unwrap_or_default()))?;
         Ok(link)
     }
 }
 
 /// Checks the server's version, role and eviction policy in its reply to INFO.
-fn check_info(info: &str) -> std::result::Result<(), String> {
+fn check_info(info: &str) -> Result<(), Failure> {
     let value = |key: &str| info.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
     let version = value("redis_version").unwrap_or("unknown");
     let mut numbers = version.split('.').map_while(|part| part.parse::<u32>().ok());
     let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     if found < MIN_VERSION {
-        return Err(format!(
+        return Err(Failure::Final(format!(
             "the server has version {version}, expected Redis {}.{} or newer",
             MIN_VERSION.0, MIN_VERSION.1
-        ));
+        )));
     }
     if value("role") == Some("slave") {
-        return Err("the server is a read-only replica, expected its primary".into());
+        // During a failover the address still leads to the former primary.
+        return Err(Failure::Transient("the server is a read-only replica, expected its primary".into()));
     }
     match value("maxmemory_policy") {
         None | Some(EVICTION_POLICY) => Ok(()),
-        Some(policy) => Err(format!(
+        Some(policy) => Err(Failure::Final(format!(
             "the server's maxmemory-policy is {policy}, which may drop games, expected {EVICTION_POLICY} \
              (redis-cli CONFIG SET maxmemory-policy {EVICTION_POLICY})"
-        )),
+        ))),
     }
 }
 
@@ -239,8 +240,10 @@ mod tests {
             ("7.0.15", "master", "volatile-ttl", "maxmemory-policy is volatile-ttl"),
             ("none", "master", "noeviction", "has version none"),
         ] {
-            let error = info(version, role, policy).expect_err(policy);
-            assert!(error.contains(part), "{error}");
+            let failure = info(version, role, policy).expect_err(policy);
+            assert!(failure.text().contains(part), "{failure:?}");
+            let is_transient = matches!(failure, Failure::Transient(_));
+            assert_eq!(is_transient, role == "slave", "a failover ends: {failure:?}");
         }
     }
 }

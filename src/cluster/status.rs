@@ -8,7 +8,13 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 /// Time between two statuses.
-const INTERVAL: Duration = Duration::from_secs(2);
+pub(super) const INTERVAL: Duration = Duration::from_secs(2);
+/// Upper bound on the seconds until a worker's next status, whatever it says.
+const MAX_SILENCE: f64 = 3600.0;
+/// Time for a first poll, whose duration is not known. With it comes all that precedes it: weights, kernels and root cache.
+const FIRST_POLL: Duration = Duration::from_secs(60);
+/// Time for a poll, relative to the longest one before.
+const POLL_MARGIN: f64 = 4.0;
 /// Upper bound on the characters of a name.
 const MAX_NAME_CHARS: usize = 32;
 
@@ -112,6 +118,9 @@ pub struct WorkerStatus {
     pub samples_per_second: f64,
     /// The shares of the worker's time.
     pub shares: TimeShares,
+    /// Upper bound on the seconds until the next status, for workers that send none during a poll; 0 for others.
+    #[serde(default)]
+    pub max_silence: f64,
     /// True in the last status of a worker that ends.
     #[serde(default)]
     pub has_left: bool,
@@ -145,6 +154,12 @@ impl WorkerStatus {
         text
     }
 
+    /// True if the worker waits for the learner or the server for most of its time. False in a first status.
+    pub fn is_waiting(&self) -> bool {
+        let TimeShares { game, network, link, learner } = self.shares;
+        link + learner > game + network
+    }
+
     /// Reads a status that a process has published; None for invalid bytes. Name and rates are bounded, since any client may write them.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let status: Self = serde_json::from_slice(bytes).ok()?;
@@ -154,7 +169,8 @@ impl WorkerStatus {
             && Bottleneck::ALL.iter().all(|of| (0.0..=1.0).contains(&status.shares.share(*of)));
         let name = status.name.chars().take(MAX_NAME_CHARS);
         let name = name.map(|c| if c.is_control() { '?' } else { c }).collect();
-        bounded.then_some(Self { name, ..status })
+        let max_silence = status.max_silence.clamp(0.0, MAX_SILENCE);
+        bounded.then_some(Self { name, max_silence, ..status })
     }
 }
 
@@ -172,9 +188,19 @@ impl fmt::Display for WorkerStatus {
     }
 }
 
+/// When the statuses of a worker are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StatusTimes {
+    /// At any time, by a thread that sends the last one again during a poll.
+    Any,
+    /// Between two polls.
+    BetweenPolls,
+}
+
 /// Measures a worker's games and times between two statuses.
 pub(super) struct StatusMeter {
     name: String,
+    times: StatusTimes,
     number: u64,
     games: u64,
     samples: u64,
@@ -184,18 +210,28 @@ pub(super) struct StatusMeter {
     /// Seconds since `since`, in the order of [`Bottleneck::ALL`]. The first two are only compared with each other, since a device's
     /// stages are counted once and those of the CPU by thread; the other two are wall-clock times.
     seconds: [f64; 4],
+    /// Time of the last call of [`StatusMeter::due`].
+    turned_at: Instant,
+    /// The longest time between two such calls: of a poll, or of what precedes an epoch's first one.
+    longest_turn: Duration,
+    /// True after the first poll.
+    has_played: bool,
 }
 
 impl StatusMeter {
-    pub(super) fn new(name: &str) -> Self {
+    pub(super) fn new(name: &str, times: StatusTimes) -> Self {
         Self {
             name: name.to_string(),
+            times,
             number: 0,
             games: 0,
             samples: 0,
             since: Instant::now(),
             before: (0, 0),
             seconds: [0.0; 4],
+            turned_at: Instant::now(),
+            longest_turn: Duration::ZERO,
+            has_played: false,
         }
     }
 
@@ -209,6 +245,7 @@ impl StatusMeter {
     pub(super) fn played(&mut self, metrics: &PassMetrics) {
         self.seconds[Bottleneck::Games as usize] += metrics.select + metrics.expand + metrics.backup;
         self.seconds[Bottleneck::Forward as usize] += metrics.forward;
+        self.has_played = true;
     }
 
     /// Counts time in which all threads waited.
@@ -222,14 +259,25 @@ impl StatusMeter {
     }
 
     /// The status of the last seconds, if it is time for one. The first is due at once, so that the learner knows of a worker that is
-    /// killed before it plays.
+    /// killed before it plays. Called before every poll.
     pub(super) fn due(&mut self, version: u64) -> Option<WorkerStatus> {
+        self.longest_turn = self.longest_turn.max(self.turned_at.elapsed());
+        self.turned_at = Instant::now();
         (self.number == 0 || self.since.elapsed() >= INTERVAL).then(|| self.now(version))
     }
 
     /// The last status of a worker that ends.
     pub(super) fn last(&mut self, version: u64) -> WorkerStatus {
         WorkerStatus { has_left: true, ..self.now(version) }
+    }
+
+    /// Upper bound on the seconds until the next status.
+    fn max_silence(&self) -> f64 {
+        match self.times {
+            StatusTimes::Any => 0.0,
+            StatusTimes::BetweenPolls if self.has_played => POLL_MARGIN * self.longest_turn.as_secs_f64(),
+            StatusTimes::BetweenPolls => FIRST_POLL.as_secs_f64(),
+        }
     }
 
     fn now(&mut self, version: u64) -> WorkerStatus {
@@ -244,6 +292,7 @@ impl StatusMeter {
             games_per_second: (self.games - self.before.0) as f64 / seconds,
             samples_per_second: (self.samples - self.before.1) as f64 / seconds,
             shares: TimeShares::of(self.seconds, seconds),
+            max_silence: self.max_silence(),
             has_left: false,
         };
         (self.since, self.before, self.seconds) = (Instant::now(), (self.games, self.samples), [0.0; 4]);
@@ -257,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_status_names_the_activity_with_the_largest_share() {
-        let mut meter = StatusMeter::new("one");
+        let mut meter = StatusMeter::new("one", StatusTimes::Any);
         let first = meter.due(2).expect("at once");
         assert_eq!((first.number, first.games, first.games_per_second), (1, 0, 0.0));
         assert_eq!(meter.due(3), None, "too early");
@@ -298,9 +347,22 @@ mod tests {
     }
 
     #[test]
+    fn a_worker_that_sends_between_polls_says_how_long_the_next_one_may_take() {
+        let mut meter = StatusMeter::new("one", StatusTimes::BetweenPolls);
+        assert_eq!(meter.due(1).expect("at once").max_silence, FIRST_POLL.as_secs_f64());
+        meter.played(&PassMetrics::default());
+        meter.turned_at -= Duration::from_secs(30);
+        meter.since -= INTERVAL;
+        let status = meter.due(1).expect("two seconds");
+        assert!((120.0..124.0).contains(&status.max_silence), "{status:?}");
+        meter.since -= INTERVAL;
+        assert!(meter.due(1).expect("two seconds").max_silence >= 120.0, "the longest poll counts");
+    }
+
+    #[test]
     fn the_metrics_have_the_share_of_each_activity() {
         let shares = TimeShares { game: 0.25, network: 0.5, link: 0.0, learner: 0.25 };
-        let mut meter = StatusMeter::new("one");
+        let mut meter = StatusMeter::new("one", StatusTimes::Any);
         meter.since -= INTERVAL;
         let status = WorkerStatus { shares, ..meter.due(1).expect("two seconds") };
         let text = format!("{:?}", status.metrics()).replace("\\n", "\n").replace('\\', "");
@@ -315,6 +377,10 @@ mod tests {
         let text = r#"{"name":"a\u0007b","number":1,"version":2,"games":3,"samples":4,"games_per_second":1.5,
                        "samples_per_second":20.0,"shares":{"game":0.25,"network":0.5,"link":0.0,"learner":0.25}}"#;
         assert_eq!(WorkerStatus::read(text.as_bytes()).map(|status| status.name), Some("a?b".into()));
+        for (given, bounded) in [("-1", 0.0), ("80.5", 80.5), ("1e300", MAX_SILENCE)] {
+            let text = text.replace("\"number\"", &format!("\"max_silence\":{given},\"number\""));
+            assert_eq!(WorkerStatus::read(text.as_bytes()).map(|status| status.max_silence), Some(bounded));
+        }
         for (from, to) in [("1.5", "-1"), ("20.0", "1e300"), ("0.5", "7"), ("link", "moon"), ("}", "")] {
             assert_eq!(WorkerStatus::read(text.replace(from, to).as_bytes()), None, "{to}");
         }

@@ -14,7 +14,7 @@ pub(super) enum Kind {
     Connection,
     /// Data of a worker that is refused.
     Refused,
-    /// The stream, which is removed.
+    /// The stream, which is removed or lacks entries.
     Stream,
 }
 

@@ -77,6 +77,13 @@ impl Window {
         self.epoch_began = Instant::now();
     }
 
+    /// Ends the shares of workers that have left: an epoch ends only with enough games, and may lack theirs. `is_there` says of a process
+    /// whether it is there. What the departed have queued is still on the server, so after many departures within one epoch there may be
+    /// more than `cluster.max_queued_bytes`.
+    pub(super) fn forget_departed(&mut self, is_there: impl Fn(u64) -> bool) {
+        self.seen.retain(|&process, at| at.elapsed() < ACTIVE || is_there(process));
+    }
+
     /// The present window of one worker: an equal share for each active worker.
     pub(super) fn bytes(&self) -> u64 {
         (self.bytes / self.active()).max(MIN_BYTES)
@@ -165,5 +172,19 @@ mod tests {
         window.record_chunk(2);
         window.end_epoch();
         assert_eq!(window.bytes(), 1 << 15);
+    }
+
+    #[test]
+    fn the_shares_of_departed_workers_end_within_the_epoch() {
+        let mut window = Window::new(1 << 17, &config(2));
+        let long_ago = Instant::now().checked_sub(2 * ACTIVE).expect("the clock began before");
+        window.seen = (0..10).map(|process| (process, long_ago)).collect();
+        window.record_chunk(9);
+        window.forget_departed(|_| true);
+        assert_eq!(window.bytes(), (1 << 16) / 10, "all are there");
+        window.forget_departed(|process| process == 3);
+        assert_eq!(window.bytes(), 1 << 15, "one is there, one has sent a chunk just now");
+        window.forget_departed(|_| false);
+        assert_eq!(window.bytes(), 1 << 16, "the other may still come");
     }
 }

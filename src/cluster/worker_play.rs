@@ -4,7 +4,7 @@ use super::bounds::max_window;
 use super::chunk::{ChunkLimits, ChunkWriter, Origin, Sealer};
 use super::evaluation::evaluator::Evaluator;
 use super::sender::{Sender, SenderBounds, WeightsVersion};
-use super::status::{Bottleneck, StatusMeter, WorkerStatus};
+use super::status::{Bottleneck, StatusMeter, StatusTimes, WorkerStatus};
 use super::strict::worker::StrictPlay;
 use super::worker::{WorkDone, WorkEnd, Worker};
 use super::{Incarnation, random};
@@ -57,7 +57,8 @@ impl Worker {
         match self.config.cluster.order {
             ClusterOrder::Free => self.play_free(origin, threads, stop, report),
             ClusterOrder::Strict => {
-                let (mut meter, field) = (StatusMeter::new(name), incarnation.field());
+                let mut meter = StatusMeter::new(name, StatusTimes::BetweenPolls);
+                let field = incarnation.field();
                 let (sealer, max_weights) = (Sealer::new(origin)?, self.max_weights()?);
                 let play = StrictPlay::new(&self, sealer, max_weights, field, threads, stop)?;
                 play.run(&mut meter, report)
@@ -79,7 +80,7 @@ impl Worker {
         let bounds = SenderBounds { weights: self.max_weights()?, window };
         let sender = Sender::start(&self.server, self.keys.clone(), self.state.clone(), incarnation, bounds)?;
         let mut games = Games {
-            meter: StatusMeter::new(&origin.name),
+            meter: StatusMeter::new(&origin.name, StatusTimes::Any),
             writer: ChunkWriter::new(origin, limits)?,
             sender: &sender,
             version: 0,
@@ -89,13 +90,16 @@ impl Worker {
         while stop.cause().is_none() && !sender.is_run_over() {
             if let Some(status) = games.meter.due(games.version) {
                 report(&status);
-                sender.set_status(serde_json::to_vec(&status).unwrap_or_default());
+                sender.set_status(status);
             }
             if let Some(weights) = sender.take_weights()? {
                 games.flush()?;
                 games.version = weights.version;
                 self.take_weights(&weights, epochs, &mut selfplay, incarnation, threads, stop)?;
                 epochs += 1;
+                if stop.cause().is_some() {
+                    break; // the plies with these weights may not have begun
+                }
             }
             match &mut selfplay {
                 Some(selfplay) if !sender.is_full() => {
@@ -114,8 +118,7 @@ impl Worker {
         games.flush()?;
         let (finished, samples) = games.meter.totals();
         let sent = sender.counts();
-        let last = games.meter.last(games.version);
-        sender.set_status(serde_json::to_vec(&last).unwrap_or_default());
+        sender.set_status(games.meter.last(games.version));
         let end = if sender.is_run_over() { WorkEnd::RunOver } else { WorkEnd::Stopped };
         let unsent = sender.leave(SEND_TIMEOUT);
         Ok(WorkDone { games: finished, samples, sent, unsent, end })

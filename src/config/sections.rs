@@ -315,7 +315,7 @@ section! {
         max_lag: u64 [0..=1_000_000] = 2,
         /// Maximum number of bytes of games that all workers have sent and the learner has not stored in a checkpoint yet; at
         /// least twice those of an epoch. It bounds the server's memory; 256 MiB hold 0.75 million samples of Hex 13
-        /// (2026-11-23-cluster.md).
+        /// (2026-11-23-cluster.md). In strict order an epoch's polls are the bound, and only the minimum is checked.
         max_queued_bytes: u64 [1 << 20..=1 << 40] = 256 << 20,
     }
 }

@@ -11,7 +11,7 @@ use vecaz::rng::{Key, Purpose, RngStream};
 use vecaz::search::root::RowKey;
 
 const WORKER: Incarnation = Incarnation(0x1234_5678_9abc_def0);
-/// Place of the checksum in the header.
+/// Offsets of the checksum in the header.
 const CHECKSUM: std::ops::Range<usize> = 112..116;
 
 /// Settings with random openings, fast plies, proven values and dice.
@@ -32,10 +32,8 @@ fast_simulations = 2
         "name = 'hex'\nsize = 4",
         "name = 'backgammon'\nshort_game = true",
     ]
-    .into_iter()
-    .zip(["", "", "", ""])
-    .map(|(game, more)| Setting::new(&format!("[game]\n{game}\n{common}{more}")))
-    .collect()
+    .map(|game| Setting::new(&format!("[game]\n{game}\n{common}")))
+    .into()
 }
 
 fn chunk_of(setting: &Setting, games: &[FinishedGame]) -> Vec<u8> {

@@ -5,15 +5,17 @@
 //! `VECAZ_KILLS=60` makes the test longer.
 
 use super::play::Setting;
-use super::server::{Redis, TINY, Vecaz, find_worker};
+use super::server::{Redis, TINY, Vecaz, find_worker, wait_until};
 use std::collections::BTreeMap;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use vecaz::cluster::Incarnation;
 use vecaz::cluster::learner::{Begin, LearnerFactory, LearnerPlay};
+use vecaz::cluster::published::entries_of;
 use vecaz::cluster::server::{Server, bytes_of};
 use vecaz::cluster::worker::WorkDone;
 use vecaz::error::StopCause;
+use vecaz::play::FinishedGame;
 use vecaz::registry::Registry;
 use vecaz::report::workers::WorkerCounts;
 use vecaz::rng::{Key, Purpose};
@@ -21,6 +23,9 @@ use vecaz::run::factory::ComponentFactory;
 use vecaz::run::workers::{Workers, WorkersSetup};
 use vecaz::stop::Stop;
 use vecaz::weights::NetFile;
+
+/// Time after which runs of these tests have stalled, in place of half a minute.
+const STALL: Duration = Duration::from_secs(1);
 
 /// The data of a checkpoint.
 #[derive(Clone, Default)]
@@ -34,6 +39,8 @@ struct Ledger {
 struct Learner {
     setting: Setting,
     factory: LearnerFactory,
+    /// Time after which the run has stalled; None for that of real runs.
+    stall: Option<Duration>,
     network: NetFile,
     workers: Option<Box<dyn Workers>>,
     ledger: Ledger,
@@ -43,7 +50,11 @@ struct Learner {
 
 impl Learner {
     fn new(redis: &Redis, run: &str) -> Self {
-        let setting = Setting::new(TINY);
+        Self::with(redis, run, TINY, None)
+    }
+
+    fn with(redis: &Redis, run: &str, config: &str, stall: Option<Duration>) -> Self {
+        let setting = Setting::new(config);
         let network = setting.network();
         let factory = LearnerFactory {
             registry: Registry::built_in(),
@@ -56,6 +67,7 @@ impl Learner {
         let mut new = Self {
             setting,
             factory,
+            stall,
             network,
             workers: None,
             ledger: Ledger::default(),
@@ -77,7 +89,10 @@ impl Learner {
             received: &self.ledger.received,
             slots: &[],
         };
-        let mut workers = self.factory.workers(setup).expect("a server").expect("workers");
+        let mut workers = match self.stall {
+            Some(stall) => self.factory.workers_with(setup, stall).expect("a server"),
+            None => self.factory.workers(setup).expect("a server").expect("workers"),
+        };
         workers.publish(self.ledger.epoch, &self.network, None).expect("published");
         self.workers = Some(workers);
     }
@@ -99,11 +114,24 @@ impl Learner {
         taken
     }
 
+    /// The next `number` games.
+    fn next_games(&mut self, number: usize) -> Vec<FinishedGame> {
+        let workers = self.workers.as_mut().expect("at work");
+        let mut games = Vec::new();
+        wait_until("games", || {
+            let next = workers.receive(Duration::from_millis(20)).expect("no final failure");
+            games.extend(next.into_iter().flatten());
+            games.len() >= number
+        });
+        games.truncate(number);
+        games
+    }
+
     /// Takes games until `number` entries were refused.
     fn take_refused(&mut self, number: u64) {
         let workers = self.workers.as_mut().expect("at work");
         let mut refused = 0;
-        super::server::wait_until("refused chunks", || {
+        wait_until("refused chunks", || {
             if let Some(games) = workers.receive(Duration::from_millis(20)).expect("no final failure") {
                 self.ledger.games.extend(games.iter().map(|game| (game.slot, game.game)));
             }
@@ -187,6 +215,19 @@ impl Thread {
     }
 }
 
+/// Waits until the stream of the run has entries and gets no further one for `time`, since all workers wait.
+fn wait_for_waiting_workers(redis: &Redis, run: &str, time: Duration) {
+    let stream = format!("{run}:games");
+    let mut before = redis::Value::Int(0);
+    wait_until("workers that wait", || {
+        thread::sleep(time);
+        let length = redis.command(&["XLEN", &stream]);
+        let is_full = length == before && length != redis::Value::Int(0);
+        before = length;
+        is_full
+    });
+}
+
 /// Takes the remaining games, and checks that all games of these workers have arrived.
 fn take_rest(learner: &mut Learner, ended: &[WorkDone]) {
     for round in 0.. {
@@ -242,7 +283,7 @@ fn games_count_once_after_any_failure() {
     }
     learner.work(500);
     // At least one chunk that is taken but not in a checkpoint must be sent again.
-    super::server::wait_until("repeated chunk", || {
+    wait_until("repeated chunk", || {
         learner.take(Duration::from_millis(300), End::Time);
         redis.command(&["FLUSHALL"]);
         learner.work(1);
@@ -269,7 +310,7 @@ fn a_worker_waits_for_an_unreachable_learner_and_its_games_are_not_lost() {
         other => panic!("{other:?}"),
     };
     let mut before = 0;
-    super::server::wait_until("worker that waits", || {
+    wait_until("worker that waits", || {
         thread::sleep(Duration::from_secs(1));
         let is_full = queued(&redis) > 60_000 && queued(&redis) == before;
         before = queued(&redis);
@@ -281,9 +322,7 @@ fn a_worker_waits_for_an_unreachable_learner_and_its_games_are_not_lost() {
     let ended = [worker.end()];
     take_rest(&mut learner, &ended);
     // All chunks are in a checkpoint, so the stream is empty.
-    super::server::wait_until("trimmed stream", || {
-        redis.command(&["XLEN", "away:games"]) == redis::Value::Int(0)
-    });
+    wait_until("trimmed stream", || redis.command(&["XLEN", "away:games"]) == redis::Value::Int(0));
 }
 
 #[test]
@@ -304,7 +343,7 @@ fn a_full_server_and_hostile_entries_lose_nothing() {
     }
     let max = redis.number("memory", "used_memory:") - 2_000_000;
     redis.command(&["CONFIG", "SET", "maxmemory", &max.to_string()]);
-    super::server::wait_until("full server", || redis.number("errorstats", "errorstat_OOM:count=") > 0);
+    wait_until("full server", || redis.number("errorstats", "errorstat_OOM:count=") > 0);
     learner.take_refused(40);
     learner.work(2_000);
     redis.command(&["CONFIG", "SET", "maxmemory", "0"]);
@@ -328,7 +367,7 @@ fn a_request_to_send_again_differs_from_those_before_the_last_checkpoint() {
     let gap = chunks.nth(1).expect("two chunks");
     let request = |learner: &mut Learner| {
         let mut found = None;
-        super::server::wait_until("request", || {
+        wait_until("request", || {
             redis.command_with(&["XADD", "gap:games", "*", "c"], &gap);
             learner.take(Duration::from_millis(20), End::Time);
             found = bytes_of(redis.command(&["HGET", "gap:resend", &process.field()]));
@@ -338,8 +377,99 @@ fn a_request_to_send_again_differs_from_those_before_the_last_checkpoint() {
     };
     let first = request(&mut learner);
     learner.checkpoint();
-    super::server::wait_until("publication", || {
+    wait_until("publication", || {
         bytes_of(redis.command(&["HGET", "gap:state", "version"])) == Some(b"2".to_vec())
     });
     assert_ne!(request(&mut learner), first);
+}
+
+#[test]
+fn a_failover_and_missing_replicas_end_neither_learner_nor_worker() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let mut learner = Learner::new(&redis, "failover");
+    let worker = Thread::start(redis.server("failover"));
+    learner.work(200);
+    let failures: [[&[&str]; 2]; 2] = [
+        [&["REPLICAOF", "127.0.0.1", "1"], &["REPLICAOF", "NO", "ONE"]],
+        [&["CONFIG", "SET", "min-replicas-to-write", "1"], &["CONFIG", "SET", "min-replicas-to-write", "0"]],
+    ];
+    for [begin, end] in failures {
+        redis.command(begin);
+        learner.take(Duration::from_secs(1), End::Time);
+        // The publication fails too.
+        learner.checkpoint();
+        learner.take(Duration::from_secs(1), End::Time);
+        redis.command(end);
+        learner.work(500);
+    }
+    let ended = [worker.end()];
+    take_rest(&mut learner, &ended);
+}
+
+/// A generation that a full server lacks is begun once: the learner reads on, up to the checkpoint that frees the server's memory.
+#[test]
+fn a_new_generation_on_a_full_server_is_read_to_its_end() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let mut learner = Learner::new(&redis, "full");
+    let version = || bytes_of(redis.command(&["HGET", "full:state", "version"]));
+    wait_until("publication", || version().is_some_and(|version| version == b"1"));
+    learner.workers = None;
+    // As an earlier learner has left it after its last checkpoint, with more chunks than a read takes.
+    redis.command(&["HSET", "full:state", "generation", "7"]);
+    let process = Incarnation(9);
+    let mut writer = learner.setting.writer(process);
+    for game in learner.setting.play(process, 40) {
+        writer.push(&game).expect("fits");
+        redis.command_with(&["XADD", "full:games", "*", "c"], &writer.finish(1).expect("compressed").1);
+    }
+    let max = redis.number("memory", "used_memory:") - 200_000;
+    redis.command(&["CONFIG", "SET", "maxmemory", &max.to_string()]);
+    learner.restart();
+    learner.work(40);
+    assert_eq!(learner.audit().values().sum::<u64>(), 40);
+    wait_until("trimmed stream", || redis.command(&["XLEN", "full:games"]) == redis::Value::Int(0));
+    redis.command(&["CONFIG", "SET", "maxmemory", "0"]);
+    let newest = learner.ledger.epoch.to_string().into_bytes();
+    wait_until("publication", || version().is_some_and(|version| version == newest));
+}
+
+/// Without a further chunk the learner sees no gap, and a worker whose window is full sends none.
+#[test]
+fn chunks_that_are_lost_while_all_workers_wait_are_sent_again() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let mut learner = Learner::with(&redis, "trimmed", TINY, Some(STALL));
+    let worker = Thread::start(redis.server("trimmed"));
+    learner.work(200);
+    learner.workers = None;
+    // More than the first window of a learner: half an epoch.
+    redis.command(&["HSET", "trimmed:state", "window", "200000"]);
+    wait_for_waiting_workers(&redis, "trimmed", Duration::from_millis(2500));
+    redis.command(&["XTRIM", "trimmed:games", "MAXLEN", "0"]);
+    learner.restart();
+    learner.work(500);
+    let ended = [worker.end()];
+    take_rest(&mut learner, &ended);
+}
+
+/// The worker has played as many polls ahead as it may, so no further one of it arrives.
+#[test]
+fn in_strict_order_lost_and_damaged_polls_are_sent_again() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let config = format!("{}order = 'strict'\n", TINY.replace("games = 16", "games = 64"));
+    let mut learner = Learner::with(&redis, "polls", &config, Some(STALL));
+    let worker = Thread::start(redis.server("polls"));
+    let games = learner.next_games(300);
+    learner.workers = None;
+    wait_for_waiting_workers(&redis, "polls", Duration::from_millis(500));
+    let entries = entries_of(redis.command(&["XRANGE", "polls:games", "-", "+"]));
+    assert!(entries.len() >= 2 * 16, "{} polls of two partitions", entries.len());
+    redis.command(&["XTRIM", "polls:games", "MAXLEN", "0"]);
+    for (_, mut chunk) in entries.into_iter().step_by(2) {
+        *chunk.last_mut().expect("bytes") ^= 1;
+        redis.command_with(&["XADD", "polls:games", "*", "c"], &chunk);
+    }
+    // A learner that begins the epoch again.
+    learner.restart();
+    assert!(learner.next_games(300) == games, "other games than before");
+    worker.end();
 }

@@ -137,6 +137,7 @@ fn changed_statuses_and_records_are_ignored_or_displayed_within_their_lines() {
         games_per_second: 2.5,
         samples_per_second: 35.0,
         shares,
+        max_silence: 40.0,
         has_left: false,
     };
     let counts = WorkerCounts { each: vec![WorkerShare::default()], ..WorkerCounts::default() };

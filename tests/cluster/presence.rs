@@ -1,8 +1,10 @@
 //! Workers and learners that come and go, and what both say about it.
 
-use super::server::{Redis, TinyRun, Vecaz, unbroken, wait_until};
+use super::server::{Redis, SLOW, TinyRun, Vecaz, unbroken, wait_until};
 use std::thread::sleep;
 use std::time::Duration;
+use vecaz::cluster::server::{bytes_of, list_of};
+use vecaz::cluster::status::WorkerStatus;
 
 fn texts(process: Vecaz) -> (Option<i32>, String, String) {
     let output = process.output();
@@ -97,6 +99,24 @@ fn killed_workers_are_named_as_gone_and_one_that_leaves_is_not() {
     assert_eq!(err.matches("worker killed is gone: it has sent no status for 10 s").count(), 1, "{err}");
     assert_eq!(err.matches("worker early is gone: it has sent no status for ").count(), 1, "{err}");
     assert!(!err.contains("leaving"), "{err}");
+}
+
+/// The thread that sends chunks repeats the worker's last status; a poll of this run takes minutes.
+#[test]
+fn a_worker_sends_its_status_during_a_long_poll() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let (url, run) = (redis.url("long"), TinyRun::of(SLOW));
+    let polls = ["--set", "selfplay.passes_per_poll=100000", "--set", "search.root_cache=0"];
+    let _learner = run.learner(&url, &[&["--play", "0", "--minutes", "5"][..], &polls].concat());
+    let _worker = Vecaz::spawn(&["work", &url, "--threads", "1"]);
+    let mut status = WorkerStatus::default();
+    wait_until("fifth status", || {
+        let last = list_of(redis.command(&["HVALS", "long:workers"])).and_then(|mut all| all.pop());
+        let last = last.and_then(bytes_of).and_then(|bytes| WorkerStatus::read(&bytes));
+        status = last.unwrap_or_default();
+        status.number >= 5
+    });
+    assert_eq!(status.games, 0, "the first poll has ended: {status:?}");
 }
 
 /// One line when the server fails, and one when it is back.

@@ -1,10 +1,12 @@
 //! Complete runs: a learner and its workers as processes.
 
-use super::server::{Redis, TinyRun, Vecaz, free_port, tiny, wait_until};
+use super::server::{Redis, SLOW, TinyRun, Vecaz, free_port, tiny, wait_until};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
 use std::time::Duration;
 use vecaz::cluster::overview::OverviewReader;
+use vecaz::run::CONFIG;
 
 fn metrics(run: &Path) -> Vec<serde_json::Value> {
     let text = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap_or_default();
@@ -253,6 +255,34 @@ fn an_overview_is_read_again_after_the_server_was_unreachable() {
         after.is_some()
     });
     assert_eq!(after.expect("read").version, before.version);
+}
+
+#[test]
+fn a_worker_that_is_stopped_while_it_builds_its_first_root_cache_ends() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let (url, run) = (redis.url("early"), TinyRun::of(SLOW));
+    let _learner = run.learner(&url, &["--play", "0", "--minutes", "5"]);
+    let worker = Vecaz::spawn(&["work", &url, "--threads", "1"]);
+    // The first status comes before the weights, and the root cache after them.
+    wait_until("status", || redis.command(&["HLEN", "early:workers"]) == redis::Value::Int(1));
+    sleep(Duration::from_secs(1));
+    let text = interrupted("worker", worker);
+    assert!(text.contains("0 games with 0 samples in 0 chunks"), "{text}");
+}
+
+/// A run can be resumed from its configuration, which it writes first.
+#[test]
+fn deployments_resume_a_run_that_was_killed_when_it_began() {
+    for (text, folder) in [
+        (include_str!("../../docs/deploy/compose.yaml"), "/data/run"),
+        (include_str!("../../docs/deploy/kubernetes.yaml"), "/data/run"),
+        (include_str!("../../docs/deploy/vecaz-learner.service"), "hex-9"),
+    ] {
+        let choice = format!(
+            "if [ -e {folder}/{CONFIG} ]; then set -- --resume {folder}; else set -- --game hex --out {folder}; fi;"
+        );
+        assert!(text.contains(&choice), "{choice:?} is not in {text}");
+    }
 }
 
 /// The page shows what `vecaz top` shows.

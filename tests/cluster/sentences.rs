@@ -61,10 +61,13 @@ fn servers_and_runs_that_do_not_fit_are_refused() {
     expect(&second, &["the name is used by another run, expected another name"]);
     assert!(!run.out.with_file_name("other").exists(), "nothing was begun");
     let few = ["run", "--cluster", &redis.url("few"), "--config", &config, "--out", &other];
-    expect(
-        &[&few[..], &["--set", "selfplay.samples_per_epoch=100000"]].concat(),
-        &["config key cluster.max_queued_bytes", "got 1048576, expected at least"],
-    );
+    for order in ["free", "strict"] {
+        let order = format!("cluster.order={order}");
+        expect(
+            &[&few[..], &["--set", "selfplay.samples_per_epoch=100000", "--set", &order]].concat(),
+            &["config key cluster.max_queued_bytes", "got 1048576, expected at least"],
+        );
+    }
 
     // As if the run went on.
     redis.command(&["HSET", "first:state", "over", "0"]);

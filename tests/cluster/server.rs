@@ -325,7 +325,25 @@ max_lag = 1000000
 "
 );
 
-/// A run of [`TINY`] over a server, in a folder of its own.
+/// A run of Connect Four with a network of about a millisecond, and a root cache of many seconds.
+pub const SLOW: &str = "
+[game]
+name = 'connect_four'
+[net]
+arch = 'resnet'
+blocks = 6
+channels = 96
+[search]
+algorithm = 'puct'
+root_cache = 100000
+[selfplay]
+games = 16
+samples_per_epoch = 400000
+[eval]
+every = 0
+";
+
+/// A run over a server, in a folder of its own.
 pub struct TinyRun {
     _folder: tempfile::TempDir,
     /// Its configuration.
@@ -335,10 +353,17 @@ pub struct TinyRun {
 }
 
 impl TinyRun {
+    /// A run of [`TINY`].
     pub fn new() -> Self {
+        Self::of(TINY)
+    }
+
+    /// A run of this configuration.
+    pub fn of(text: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let (config, out) = (tiny(&folder).display().to_string(), folder.path().join("run"));
-        Self { _folder: folder, config, out }
+        let (config, out) = (folder.path().join("run.toml"), folder.path().join("run"));
+        std::fs::write(&config, text).expect("written");
+        Self { _folder: folder, config: config.display().to_string(), out }
     }
 
     /// A learner with one thread that begins the run at `url`.

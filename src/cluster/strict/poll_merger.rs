@@ -21,8 +21,7 @@ pub enum Offered {
     Repeated,
     /// The poll has the weights of another epoch.
     OtherVersion,
-    /// The partition does not exist, the poll is further ahead than a worker plays or has more plies than a poll may have, or its worker
-    /// was refused in this epoch.
+    /// The partition does not exist, the poll has more plies than a poll may have, or its worker was refused in this epoch.
     Impossible,
 }
 
