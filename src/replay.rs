@@ -108,9 +108,12 @@ impl Replay {
         }
     }
 
+    /// Bytes per legal action of a sample: its number and its probability.
+    pub const ACTION_BYTES: usize = size_of::<u16>() + size_of::<f32>();
+
     /// Bytes per sample.
     pub fn sample_bytes(sizes: &Sizes, state_size: usize) -> usize {
-        state_size + 3 + sizes.max_legal * 6 + sizes.num_players * 4
+        state_size + 3 + sizes.max_legal * Self::ACTION_BYTES + sizes.num_players * 4
     }
 
     /// Number of samples in the buffer.

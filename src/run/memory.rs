@@ -91,7 +91,9 @@ impl MemoryPlan {
         let state_size = game.state_size();
         let sample = Replay::sample_bytes(&sizes, state_size) + targets.sample_bytes(state_size);
         let sample_held = sample + SAMPLE_OVERHEAD;
-        let slot = SLOT_COPIES * sizes.max_plies.div_ceil(2).min(SAMPLES_PER_SLOT) * sample_held;
+        // Half of the actions are legal in the mean, at most.
+        let in_slot = sample_held - sizes.max_legal * Replay::ACTION_BYTES / 2;
+        let slot = SLOT_COPIES * sizes.max_plies.div_ceil(2).min(SAMPLES_PER_SLOT) * in_slot;
         let held = match config.train.mode {
             TrainingMode::InTurns => 0,
             TrainingMode::Overlapped => config.selfplay.samples_per_epoch,
