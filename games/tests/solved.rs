@@ -34,7 +34,7 @@ fn lead(game: &DotsAndBoxes, state: &State, player: u8) -> i32 {
 struct Solver {
     game: DotsAndBoxes,
     /// [`Solver::margin`] of each set of free lines, as bits.
-    known: HashMap<u32, i32>,
+    solved: HashMap<u32, i32>,
 }
 
 impl Solver {
@@ -42,11 +42,11 @@ impl Solver {
     fn margin(&mut self, state: &State) -> i32 {
         let free = free_lines(&self.game, state);
         let set = free.iter().fold(0u32, |set, &line| set | 1 << line);
-        if let Some(&margin) = self.known.get(&set) {
+        if let Some(&margin) = self.solved.get(&set) {
             return margin;
         }
         let margin = free.iter().map(|&line| self.margin_by(state, line)).max().expect("a free line");
-        self.known.insert(set, margin);
+        self.solved.insert(set, margin);
         margin
     }
 
@@ -67,7 +67,7 @@ impl Solver {
 #[test]
 fn solved_positions_have_the_scores_of_an_exhaustive_search() {
     let game = DotsAndBoxes::default();
-    let mut solver = Solver { game: game.clone(), known: HashMap::new() };
+    let mut solver = Solver { game: game.clone(), solved: HashMap::new() };
     let (mut positions, mut solved) = (0, 0);
     for line in game.solved_positions().expect("positions of 3x3 boxes").lines() {
         positions += 1;

@@ -33,7 +33,7 @@ struct LastStatus {
     at: Instant,
     /// Time after which the worker is gone if its status is still this one.
     timeout: Duration,
-    /// True if the worker waits for the learner or the server most of the time.
+    /// True if the worker waits for the learner or the server for more than half of the time.
     is_waiting: bool,
     /// False after [`Change::Gone`]. The status may stay on the server for long.
     is_there: bool,
@@ -140,7 +140,7 @@ impl Presence {
         self.workers.values().filter(|last| last.is_there).count()
     }
 
-    /// True if there are workers, and all of them wait for the learner or the server most of the time.
+    /// True if there are workers, and all of them wait for the learner or the server for more than half of the time.
     pub(super) fn all_wait(&self) -> bool {
         self.count() > 0 && self.workers.values().all(|last| last.is_waiting || !last.is_there)
     }

@@ -154,7 +154,7 @@ impl WorkerStatus {
         text
     }
 
-    /// True if the worker waits for the learner or the server for most of its time. False in a first status.
+    /// True if the worker waits for the learner or the server for more than half of its time. False in a first status.
     pub fn is_waiting(&self) -> bool {
         let TimeShares { game, network, link, learner } = self.shares;
         link + learner > game + network

@@ -18,12 +18,12 @@ pub(super) fn history_keys_follow_the_position<G: Game>(game: &G, trail: &Trail)
         return Ok(());
     }
     // The first position of each key.
-    let mut known: HashMap<u64, G::State> = HashMap::new();
+    let mut first_states: HashMap<u64, G::State> = HashMap::new();
     let mut positions = 0;
     walk(game, trail, |position, _| {
         positions += 1;
         let (state, key) = (&position.state, game.history_key(&position.state));
-        let first = *known.entry(key).or_insert(*state);
+        let first = *first_states.entry(key).or_insert(*state);
         holds!(
             first == *state || board(game, &first) == board(game, state),
             "positions with different boards have one history_key, {key}; expected one key only where the \
@@ -35,7 +35,7 @@ pub(super) fn history_keys_follow_the_position<G: Game>(game: &G, trail: &Trail)
     })?;
     let games = num_games(game);
     holds!(
-        known.len() > 1,
+        first_states.len() > 1,
         "history_key is the same for all {positions} positions of {games} games; expected different keys of \
          different positions, since the rules know a position again by its key"
     );

@@ -98,7 +98,7 @@ fn written<G: Game>(
     }
 }
 
-/// Checks that the numbers of an image are those of the points that the symmetry moves there. Where actions do not tell how points move,
+/// Checks that the numbers of an image are those of the points that the symmetry moves there. Where no actions show how points move,
 /// the image must have the same numbers at some points.
 fn check_image<G: Game>(game: &G, sizes: &Sizes, symmetry: u64, found: &[f32], image: &[f32]) -> Law {
     let is_close = |a: f32, b: f32| (a - b).abs() <= ROUNDING;

@@ -17,7 +17,7 @@ impl TrainBatch {
             ("legal masks".to_string(), self.legal.len(), model.num_actions()),
         ];
         let learned = model.heads.iter().map(|head| (head.target.as_str(), model.target_len(head)));
-        // The error of the values is told whatever the value head learns.
+        // The metrics have the error of the values, whatever the value head learns.
         let targets = learned.chain([(VALUES, model.num_players)]).map(|(name, len)| {
             let found = self.targets.get(name).map_or(0, <[f32]>::len);
             (format!("targets called {name}"), found, len)

@@ -246,7 +246,7 @@ fn batches_of_wrong_lengths_are_refused() {
         assert!(error.contains(part) && !error.contains('\n'), "{error}");
     }
     assert!(trainer.step(&good).is_ok());
-    // The error of the values is told beside the loss of the outcomes.
+    // The metrics have the error of the values beside the loss of the outcomes.
     let spec = NetSpec { value_head: ValueHead::Wdl, ..spec };
     let mut trainer = Trainer::new(&spec, &config(), 3).expect("trainer");
     let mut short = batch(&spec, 20, 0);

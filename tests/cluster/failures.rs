@@ -24,7 +24,7 @@ use vecaz::run::workers::{Workers, WorkersSetup};
 use vecaz::stop::Stop;
 use vecaz::weights::NetFile;
 
-/// Time after which runs of these tests have stalled, in place of half a minute.
+/// Time after which runs of these tests have stalled; runs of users take half a minute.
 const STALL: Duration = Duration::from_secs(1);
 
 /// The data of a checkpoint.

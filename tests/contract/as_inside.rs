@@ -1,4 +1,29 @@
-//! The methods of a game that are those of the game inside it, for games of which one thing is broken.
+//! The methods of a game that are those of the game inside it, for games of which one thing is broken, and the check that it is found.
+
+use vecaz::contract::BrokenLaw;
+
+/// The broken law that was found. Fails unless it is `law`, with `part` in what it says.
+pub(crate) fn assert_broken(found: Result<(), Box<BrokenLaw>>, law: &str, part: &str) -> Box<BrokenLaw> {
+    let broken = found.expect_err(part);
+    assert_eq!(broken.law, law, "{broken}");
+    assert!(broken.what.contains(part), "{part}: {broken}");
+    broken
+}
+
+/// `Broken`, the game inside with one of the defects of the enum `Defect`, whose number is the constant.
+macro_rules! broken_inside {
+    ($inside:ty) => {
+        #[derive(Clone)]
+        struct Broken<const DEFECT: usize>($inside);
+
+        impl<const DEFECT: usize> Broken<DEFECT> {
+            fn has(&self, defect: Defect) -> bool {
+                DEFECT == defect as usize
+            }
+        }
+    };
+}
+pub(crate) use broken_inside;
 
 /// The rules of a game `struct Name(Inside)`, as they are inside; sizes, symmetries and the look are left to it.
 macro_rules! rules_as_inside {

@@ -1,5 +1,6 @@
 //! Nim with one method broken at a time: the contract names the law and the actions that lead to the defect.
 
+use crate::as_inside::broken_inside;
 use crate::nim::{Nim, State};
 use vecaz::Result;
 use vecaz::contract::{self, BrokenLaw};
@@ -58,15 +59,7 @@ enum Defect {
     StonesComeBack,
 }
 
-/// Nim with a defect, whose number is the constant.
-#[derive(Clone)]
-struct Broken<const DEFECT: usize>(Nim);
-
-impl<const DEFECT: usize> Broken<DEFECT> {
-    fn has(&self, defect: Defect) -> bool {
-        DEFECT == defect as usize
-    }
-}
+broken_inside!(Nim);
 
 impl<const DEFECT: usize> Game for Broken<DEFECT> {
     type State = State;

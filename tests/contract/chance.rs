@@ -4,7 +4,7 @@
 #[path = "../../src/cli/new/dice.rs"]
 mod dice;
 
-use crate::as_inside::play_as_inside;
+use crate::as_inside::{assert_broken, broken_inside, play_as_inside};
 use dice::{Rules, State};
 use vecaz::contract;
 use vecaz::game::{Game, Sizes, Turn};
@@ -20,15 +20,7 @@ enum Defect {
     NoReturnsAtHorizon,
 }
 
-/// The dice game with a defect, whose number is the constant.
-#[derive(Clone)]
-struct Broken<const DEFECT: usize>(Rules);
-
-impl<const DEFECT: usize> Broken<DEFECT> {
-    fn has(&self, defect: Defect) -> bool {
-        DEFECT == defect as usize
-    }
-}
+broken_inside!(Rules);
 
 impl<const DEFECT: usize> Game for Broken<DEFECT> {
     type State = State;
@@ -78,9 +70,7 @@ fn chance_without_a_distribution_and_horizons_without_returns_are_found() {
             "the returns at a horizon are [NaN, NaN], expected one in [-1, 1]",
         ),
     ] {
-        let broken = found.expect_err(part);
-        assert_eq!(broken.law, law, "{broken}");
-        assert!(broken.what.contains(part), "{part}: {broken}");
+        let broken = assert_broken(found, law, part);
         assert_eq!(broken.names.last().map(String::as_str), Some("roll"), "{broken}");
     }
 }

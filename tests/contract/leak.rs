@@ -4,7 +4,7 @@
 #[path = "../../src/cli/new/cards.rs"]
 mod cards;
 
-use crate::as_inside::rules_as_inside;
+use crate::as_inside::{assert_broken, broken_inside, rules_as_inside};
 use cards::{Rules, State};
 use vecaz::contract;
 use vecaz::game::view::{Spot, View, Viewer};
@@ -22,15 +22,7 @@ enum Defect {
     NothingIsDrawn,
 }
 
-/// The card game with a defect, whose number is the constant.
-#[derive(Clone)]
-struct Broken<const DEFECT: usize>(Rules);
-
-impl<const DEFECT: usize> Broken<DEFECT> {
-    fn has(&self, defect: Defect) -> bool {
-        DEFECT == defect as usize
-    }
-}
+broken_inside!(Rules);
 
 impl<const DEFECT: usize> Game for Broken<DEFECT> {
     type State = State;
@@ -83,8 +75,6 @@ fn a_view_of_another_hand_and_a_draw_of_the_own_hand_are_found() {
             "whether determinise changes states, against hidden_information: got false, expected true",
         ),
     ] {
-        let broken = found.expect_err(part);
-        assert_eq!(broken.law, law, "{broken}");
-        assert!(broken.what.contains(part), "{part}: {broken}");
+        assert_broken(found, law, part);
     }
 }

@@ -1,5 +1,6 @@
 //! A game in which positions recur more often than not: it keeps the laws of history, and each of its defects breaks one of them.
 
+use crate::as_inside::assert_broken;
 use bytemuck::{Pod, Zeroable};
 use vecaz::Result;
 use vecaz::config::keys::section;
@@ -18,7 +19,7 @@ enum Defect {
     NoKey,
     /// Only positions of the game as played count, not those of a search's path.
     PathIsIgnored,
-    /// The positions of the path count in place of those of the game as played, where there are any.
+    /// Where there is a path, its positions alone count, and not those of the game as played.
     PathReplacesPlayed,
 }
 
@@ -174,8 +175,6 @@ fn keys_that_do_not_tell_positions_apart_and_paths_that_do_not_count_are_found()
             "keys in `played` and the others in `path`",
         ),
     ] {
-        let broken = found.expect_err(part);
-        assert_eq!(broken.law, law, "{broken}");
-        assert!(broken.what.contains(part), "{part}: {broken}");
+        assert_broken(found, law, part);
     }
 }

@@ -1,6 +1,6 @@
 //! Tic-tac-toe with its symmetries broken, and with a target that does not follow them.
 
-use crate::as_inside::rules_as_inside;
+use crate::as_inside::{assert_broken, broken_inside, rules_as_inside};
 use vecaz::contract;
 use vecaz::game::tic_tac_toe::{State, TicTacToe};
 use vecaz::game::{Game, Sizes, Target, ownership};
@@ -18,15 +18,7 @@ enum Defect {
     TargetStays,
 }
 
-/// Tic-tac-toe with a defect, whose number is the constant.
-#[derive(Clone)]
-struct Broken<const DEFECT: usize>(TicTacToe);
-
-impl<const DEFECT: usize> Broken<DEFECT> {
-    fn has(&self, defect: Defect) -> bool {
-        DEFECT == defect as usize
-    }
-}
+broken_inside!(TicTacToe);
 
 impl<const DEFECT: usize> Game for Broken<DEFECT> {
     type State = State;
@@ -84,8 +76,6 @@ fn symmetries_of_another_game_are_found() {
             "target ownership of the position after 0 plies, symmetry 1: point ",
         ),
     ] {
-        let broken = found.expect_err(part);
-        assert_eq!(broken.law, law, "{broken}");
-        assert!(broken.what.contains(part), "{part}: {broken}");
+        assert_broken(found, law, part);
     }
 }

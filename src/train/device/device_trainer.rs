@@ -181,29 +181,14 @@ impl<D: Device> DeviceTrainer<D> {
                 expected: format!("at least {}, one for each device", self.replicas.len()),
             });
         }
-        let before = self.loss_scale;
-        let losses = self.update_at_some_scale(total_weight, part, sources, fill);
-        if losses.is_err() {
-            self.loss_scale = before;
-        }
-        losses
-    }
-
-    /// Attempts the update with ever smaller scales of the loss, while there are any, until its gradient is finite.
-    fn update_at_some_scale<S: Send>(
-        &mut self,
-        total_weight: f64,
-        part: usize,
-        sources: &mut [S],
-        fill: &Fill<'_, D, S>,
-    ) -> Result<Losses> {
+        // Of a refused update nothing is kept, the smaller scales neither.
+        let mut loss_scale = self.loss_scale;
         loop {
-            let settings =
-                Settings::new(&self.plan.config, self.updates, total_weight, self.loss_scale.scale);
+            let settings = Settings::new(&self.plan.config, self.updates, total_weight, loss_scale.scale);
             let report = self.attempt(&settings, part, sources, fill)?;
             let losses = self.losses(&report, total_weight)?;
-            if report.norm.is_finite() || !self.loss_scale.fail() {
-                return self.accept(&report, losses);
+            if report.norm.is_finite() || !loss_scale.fail() {
+                return self.accept(&report, losses, loss_scale);
             }
         }
     }
@@ -274,8 +259,8 @@ impl<D: Device> DeviceTrainer<D> {
         Losses::new((&self.plan.model, &self.plan.config), &sums, total_weight, report.norm, self.updates)
     }
 
-    /// Takes over the state after the update, if all of it is finite.
-    fn accept(&mut self, report: &UpdateReport, losses: Losses) -> Result<Losses> {
+    /// Takes over the state after the update, which was made with `loss_scale`, if all of it is finite.
+    fn accept(&mut self, report: &UpdateReport, losses: Losses, mut loss_scale: LossScale) -> Result<Losses> {
         let losses = losses.finite()?;
         let checks = [
             ("a running statistic of the network", report.bad_statistic),
@@ -287,7 +272,8 @@ impl<D: Device> DeviceTrainer<D> {
         }
         self.replicas.iter_mut().for_each(Replica::accept);
         self.updates += 1;
-        self.loss_scale.succeed();
+        loss_scale.succeed();
+        self.loss_scale = loss_scale;
         Ok(losses)
     }
 
