@@ -3,7 +3,8 @@
 
 use super::candle::BatchNormMode;
 use super::cpu::{CpuNet, available_isas};
-use super::{CandleNet, Network, SplitBatch, reference};
+use super::reference::{self, difference};
+use super::{CandleNet, Network, SplitBatch};
 use crate::config::{Arch, Precision, ValueHead};
 use crate::game::{ObsShape, PointActions, PointOrder, Target, TargetKind, TargetShape};
 use crate::model::{Array, HeadRole, LayerKind, Model, NetSpec, Tower, Weights};
@@ -121,22 +122,6 @@ impl Case {
             assert!(off < bound, "{what}, {:?}: off by {off}", self.spec);
         }
     }
-}
-
-/// Largest difference, as a share of 1 + the largest number; infinite where one of them is NaN.
-pub(crate) fn difference(a: &[f32], b: &[f32]) -> f32 {
-    assert_eq!(a.len(), b.len());
-    let scale = 1.0 + b.iter().fold(0.0, |m: f32, x| m.max(x.abs()));
-    let apart = a.iter().zip(b).map(|(a, b)| (a - b).abs());
-    apart.fold(0.0, |m: f32, d| m.max(if d.is_nan() { f32::INFINITY } else { d })) / scale
-}
-
-#[test]
-fn no_number_is_far_from_any() {
-    for (a, b) in [([1.0, f32::NAN], [1.0, 2.0]), ([f32::NAN, 1.0], [f32::NAN, 1.0])] {
-        assert_eq!(difference(&a, &b), f32::INFINITY);
-    }
-    assert_eq!(difference(&[1.0, 2.0], &[1.0, 3.0]), 0.25);
 }
 
 /// How far a number format's outputs may be from the reference's.

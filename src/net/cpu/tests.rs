@@ -8,8 +8,8 @@ use crate::error::Error;
 use crate::game::ObsShape;
 use crate::isa::Isa;
 use crate::model::{NetSpec, Weights};
-use crate::net::tests::difference;
-use crate::net::{Network, reference};
+use crate::net::Network;
+use crate::net::reference::{self, difference};
 use crate::rng::{Key, Purpose, RngStream};
 use proptest::prelude::*;
 
