@@ -29,7 +29,7 @@ Examples:
   vecaz eval runs/a --against runs/b --games 200 --sims 200
   vecaz eval runs/a --against rollouts:800
   vecaz eval runs/clique-1 --against rollouts:800 --set game.n=8
-  vecaz eval runs/hex --against 'exec:./my_player --level 3' --opening-plies 0
+  vecaz eval runs/hex --against 'exec:./my_player --level 3'
   vecaz eval runs/go --against 'gtp:gnugo --mode gtp' --record games.sgf
   vecaz eval runs/chess --against uci:stockfish --opponent-nodes 1000
   vecaz eval runs/b --against runs/a --sprt 0,20 --opening-plies 4
@@ -45,7 +45,8 @@ into a worse result; an exact error is an action whose score is not the best.
 A match alternates the seats and prints the fraction of games won and the Elo difference with 95 % intervals, and the mean
 raw score per game for games with points (backgammon's, Blob's, discs in Othello, the area in Go). Ctrl-C ends it with the result of the games that
 are over; a JSON file is written for whole matches only. It names the networks: {\"network\", \"against\", \"opponent_network\", ..};
-\"opponent_network\" is null for an opponent without a network.
+\"opponent_network\" is null for an opponent without a network. Games that repeat others ply by ply count once: \"games\" are those
+that count, \"repeated_games\" the others.
 
 exec:COMMAND starts one process of an external program per thread, without a shell. For each move it reads one line of
 JSON from stdin, {\"game\", \"options\", \"player\", \"actions\": all so far, \"names\": their names, \"legal\",
@@ -144,15 +145,7 @@ pub struct EvalArgs {
 /// [`Error::Stopped`] once `stop` is requested.
 pub fn execute(args: EvalArgs, registry: &Registry, verbosity: Verbosity, stop: &Stop) -> Result<()> {
     let threads = start_threads(args.threads as usize)?;
-    if let Some(target) = &args.json {
-        let against = args.against.as_deref().map(Path::new);
-        let inputs = [Some(args.run.as_path()), args.positions.as_deref(), against, args.openings.as_deref()];
-        target.check(&inputs.into_iter().flatten().collect::<Vec<_>>())?;
-    }
-    if let Some(target) = &args.record {
-        let inputs = [Some(args.run.as_path()), args.openings.as_deref()];
-        check_target(target, &inputs.into_iter().flatten().collect::<Vec<_>>())?;
-    }
+    check_targets(&args)?;
     if args.ladder {
         return ladder::execute(&args, registry, threads, stop, &mut Progress::new(verbosity));
     }
@@ -165,6 +158,23 @@ pub fn execute(args: EvalArgs, registry: &Registry, verbosity: Verbosity, stop: 
             in_match::execute(&args, (&source, opponent), registry, threads, stop, &mut progress)
         }
         _ => Err(Error::unsupported("vecaz eval", "give --positions, --against or --ladder")),
+    }
+}
+
+/// Checks that the results can be written, and that none would overwrite an input or another result.
+fn check_targets(args: &EvalArgs) -> Result<()> {
+    let against = args.against.as_deref().map(Path::new);
+    let inputs = [Some(args.run.as_path()), args.positions.as_deref(), against, args.openings.as_deref()];
+    let inputs: Vec<&Path> = inputs.into_iter().flatten().collect();
+    if let Some(target) = &args.json {
+        target.check(&inputs)?;
+    }
+    match (&args.record, &args.json) {
+        (Some(record), Some(JsonTarget::File(json))) if record == json => {
+            Err(Error::config("--record", record.display(), "another file than that of --json"))
+        }
+        (Some(record), _) => check_target(record, &inputs),
+        (None, _) => Ok(()),
     }
 }
 

@@ -37,12 +37,15 @@ impl Records {
         self.games.push((game.number, self.format.write_game(&game.play, &players)));
     }
 
-    /// Writes the first `games` of the match, as far as they were added, in their order.
+    /// Writes the first `games` of the match, as far as they were added, in their order; nothing where there are none.
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Unsupported`] for a game that the format does not have.
     pub fn write(mut self, games: usize) -> Result<()> {
         self.games.retain(|(number, _)| *number < games);
+        if self.games.is_empty() {
+            return Ok(());
+        }
         self.games.sort_by_key(|(number, _)| *number);
         let games: String = self.games.into_iter().map(|(_, text)| text).collect::<Result<_>>()?;
         write_atomic(&self.path, (self.format.head().to_string() + &games).as_bytes())

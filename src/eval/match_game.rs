@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::game::Turn;
 use crate::rng::{Key, Purpose};
 use crate::search::root::RowKey;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// A game of a match.
@@ -15,6 +16,12 @@ pub(super) struct MatchGame {
     /// Its number, from 0.
     pub number: usize,
     pub play: Playthrough,
+    /// The hash of the position after its opening.
+    opening: u64,
+    /// Actions of the opening.
+    opening_len: usize,
+    /// Chance outcomes after the opening.
+    dealt: u64,
     /// The seat that gave the game up.
     resigned: Option<u8>,
     /// The results that a judge has given it. `[P]`
@@ -46,14 +53,22 @@ pub(super) struct GameOutcome {
     pub score: f64,
     pub other_score: f64,
     pub own_return: f64,
+    /// False where the game ended before its end by the rules: its scores are returns.
+    pub is_scored: bool,
     pub plies: usize,
+    /// The hash of the position after the opening.
+    pub opening: u64,
+    /// The hash of the actions after it.
+    pub moves: u64,
 }
 
 impl MatchGame {
     /// The game after its opening.
     pub fn begin(game: &Arc<dyn AnyGame>, plan: MatchPlan<'_>, number: usize) -> Result<Self> {
         let group = number / group_size(game.as_ref());
-        Ok(Self { number, play: plan.opening(game, group as u64)?, resigned: None, adjudicated: None })
+        let play = plan.opening(game, group as u64)?;
+        let (opening, opening_len) = (hash_of((play.state(), play.history())), play.actions().len());
+        Ok(Self { number, play, opening, opening_len, dealt: 0, resigned: None, adjudicated: None })
     }
 
     /// The side that decides next; nobody once a player has given up or a judge has ended the game.
@@ -109,11 +124,12 @@ impl MatchGame {
         (self.number % group_size(self.play.game().as_ref())) as u8
     }
 
-    /// Deals one chance outcome: the same dice and cards in all games of a group, so that every seat has the same luck.
+    /// Deals one chance outcome: the same dice and cards in all games of a group, one after the other, so that every seat has the same luck
+    /// however many plies a turn has.
     pub fn deal_once(&mut self, seed: u64) -> Result<()> {
-        let ply = self.play.actions().len() as u64;
         let group = self.number / group_size(self.play.game().as_ref());
-        let key = Key::new(seed, Purpose::Chance).with(group as u64).with(ply);
+        let key = Key::new(seed, Purpose::Chance).with(group as u64).with(self.dealt);
+        self.dealt += 1;
         random_step(&mut self.play, &mut key.stream())
     }
 
@@ -129,11 +145,8 @@ impl GameOutcome {
     pub fn new(game: &MatchGame) -> Self {
         let (play, seat) = (&game.play, usize::from(game.seat()));
         let returns = game.returns();
-        let scores = match (&game.adjudicated, game.resigned) {
-            (None, None) => play.game().scores(play.state()),
-            // The position is not that of an end.
-            _ => returns.clone(),
-        };
+        let is_scored = game.adjudicated.is_none() && game.resigned.is_none();
+        let scores = if is_scored { play.game().scores(play.state()) } else { returns.clone() };
         let mover = (returns.len() == 1).then_some(seat);
         let own = if mover.is_some() { 0 } else { seat };
         let others = returns.iter().enumerate().filter(|(seat, _)| *seat != own).map(|(_, r)| r);
@@ -145,7 +158,16 @@ impl GameOutcome {
             score: f64::from(scores[own]),
             other_score: f64::from(total - scores[own]) / (returns.len() - 1).max(1) as f64,
             own_return: f64::from(returns[own]),
+            is_scored,
             plies: play.actions().len(),
+            opening: game.opening,
+            moves: hash_of(&play.actions()[game.opening_len..]),
         }
     }
+}
+
+fn hash_of(value: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }

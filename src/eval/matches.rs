@@ -4,7 +4,8 @@ use super::adjudicate::Adjudicator;
 use super::arena::{Contestant, ROWS};
 use super::elo::{MatchResult, Mean};
 use super::match_game::{GameOutcome, MatchGame};
-use super::sprt::SprtState;
+use super::repetitions::Repetitions;
+use super::sprt::{Sprt, SprtState};
 use crate::backend::AnyGame;
 use crate::batch::Playthrough;
 use crate::error::Result;
@@ -34,25 +35,38 @@ pub struct MatchOutcome {
     pub other_scores: Vec<f64>,
     /// The first contestant's return in each game.
     pub returns: Vec<f64>,
+    /// Consecutive entries of the lists with the same opening and chance; 0 if nothing is known of it.
+    pub group: usize,
+    /// Games that were played and are not counted, since they repeat others of the match ply by ply.
+    pub repeated: usize,
+    /// Games that ended before their end by the rules.
+    pub unscored: usize,
     /// The test of the match, if it had one. The outcome has the games that it counts.
     pub sprt: Option<SprtState>,
 }
 
 impl MatchOutcome {
-    /// The outcome of a match of these games, in their order.
-    fn of(games: &[GameOutcome]) -> Self {
-        let mut outcome = Self::default();
+    /// The outcome of a match of these games, in their order, which come in groups of so many.
+    fn of(games: &[GameOutcome], group: usize) -> Self {
+        let mut repetitions = Repetitions::default();
+        let counted: Vec<&[GameOutcome]> =
+            games.chunks(group).filter(|games| !repetitions.is_repetition(games)).collect();
+        let counted = counted.concat();
+        let unscored = counted.iter().filter(|game| !game.is_scored).count();
+        let mut outcome = Self { group, repeated: games.len() - counted.len(), unscored, ..Self::default() };
         if games.first().is_some_and(|game| game.mover.is_some()) {
-            outcome.is_for_one_player = true;
-            games.as_chunks::<2>().0.iter().for_each(|pair| outcome.add_pair(pair));
+            (outcome.is_for_one_player, outcome.group) = (true, 1);
+            counted.as_chunks::<2>().0.iter().for_each(|pair| outcome.add_pair(pair));
             return outcome;
         }
-        for game in games {
+        for game in &counted {
             outcome.result.add(game.margin);
             outcome.scores.push(game.score);
             outcome.other_scores.push(game.other_score);
             outcome.returns.push(game.own_return);
         }
+        let margins: Vec<f32> = counted.iter().map(|game| game.margin).collect();
+        outcome.result.learn_variance(&margins, group);
         outcome
     }
 
@@ -74,7 +88,7 @@ impl MatchOutcome {
     ) -> std::result::Result<Self, String> {
         let outcome = |(number, actions): (usize, &Vec<u16>)| replay(game, plan, number, actions);
         let outcomes: Vec<GameOutcome> = records.iter().enumerate().map(outcome).collect::<Result<_, _>>()?;
-        Ok(Self::of(&outcomes))
+        Ok(Self::of(&outcomes, group_size(game.as_ref())))
     }
 
     /// In a game for one player the pairs of games as if they were won, drawn or lost, by the higher score.
@@ -86,9 +100,10 @@ impl MatchOutcome {
     }
 
     /// The first contestant's mean raw score per game, for games whose scores differ from the returns ([`crate::game::Game::scores`]) and
-    /// for games for one player.
+    /// for games for one player. None where a game ended before its end by the rules, and so without a score.
     pub fn points(&self) -> Option<Mean> {
-        (self.is_for_one_player || self.scores != self.returns).then(|| Mean::of(&self.scores))
+        let has_points = self.unscored == 0 && (self.is_for_one_player || self.scores != self.returns);
+        has_points.then(|| Mean::of_groups(&self.scores, self.group))
     }
 
     /// The first contestant's mean raw score per game minus that of the other seats, for the games of [`Self::points`].
@@ -100,7 +115,7 @@ impl MatchOutcome {
     pub fn lead_in_scores(&self) -> Mean {
         let leads: Vec<f64> =
             self.scores.iter().zip(&self.other_scores).map(|(own, other)| own - other).collect();
-        Mean::of(&leads)
+        Mean::of_groups(&leads, self.group)
     }
 }
 
@@ -149,29 +164,47 @@ pub fn play_recorded_match(
     report: &mut dyn FnMut(MatchProgress),
 ) -> Result<MatchOutcome> {
     let mut outcomes: Vec<Option<GameOutcome>> = vec![None; plan.games];
-    let mut sprt = plan.sprt.map(SprtState::new);
+    let mut test = plan.sprt.map(PairTest::new);
     let mut keep = |over: &MatchGame, outcome| {
         outcomes[over.number] = Some(outcome);
         record(over.played());
-        sprt.as_mut().map_or(ControlFlow::Continue(None), |test| take_pairs(test, &outcomes))
+        test.as_mut().map_or(ControlFlow::Continue(None), |test| test.take_pairs(&outcomes))
     };
     play_games(game, a, b, plan, 0..plan.games, &mut keep, report)?;
-    let counted = sprt.map_or(plan.games, |test| 2 * test.num_pairs() as usize);
+    let counted = test.as_ref().map_or(plan.games, |test| 2 * test.taken);
     let counted: Vec<GameOutcome> = outcomes.into_iter().take(counted).flatten().collect();
-    Ok(MatchOutcome { sprt, ..MatchOutcome::of(&counted) })
+    let sprt = test.map(|test| test.state);
+    Ok(MatchOutcome { sprt, ..MatchOutcome::of(&counted, group_size(game.as_ref())) })
 }
 
-/// Adds the pairs of `outcomes` that follow those of `test` and are complete.
-fn take_pairs(test: &mut SprtState, outcomes: &[Option<GameOutcome>]) -> ControlFlow<(), Option<SprtState>> {
-    let (pairs, _) = outcomes.as_chunks::<2>();
-    for pair in &pairs[test.num_pairs() as usize..] {
-        let &[Some(first), Some(second)] = pair else { break };
-        test.add([first.margin, second.margin]);
-        if test.accepted.is_some() {
-            return ControlFlow::Break(());
-        }
+/// A test on the pairs of a match in the order of their numbers.
+struct PairTest {
+    state: SprtState,
+    /// Pairs that were looked at, those that repeat others among them.
+    taken: usize,
+    repetitions: Repetitions,
+}
+
+impl PairTest {
+    fn new(test: Sprt) -> Self {
+        Self { state: SprtState::new(test), taken: 0, repetitions: Repetitions::default() }
     }
-    ControlFlow::Continue(Some(*test))
+
+    /// Adds the pairs of `outcomes` that follow those taken and are complete.
+    fn take_pairs(&mut self, outcomes: &[Option<GameOutcome>]) -> ControlFlow<(), Option<SprtState>> {
+        let (pairs, _) = outcomes.as_chunks::<2>();
+        for pair in &pairs[self.taken..] {
+            let &[Some(first), Some(second)] = pair else { break };
+            self.taken += 1;
+            if !self.repetitions.is_repetition(&[first, second]) {
+                self.state.add([first.margin, second.margin]);
+            }
+            if self.state.accepted.is_some() {
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(Some(self.state))
+    }
 }
 
 /// Plays the games of a match that have these `numbers`, as [`play_match`] plays them, and returns the actions of each, chance outcomes
@@ -336,150 +369,4 @@ fn deal(playing: &mut [MatchGame], seed: u64) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::eval::sprt::{Hypothesis, Sprt};
-    use crate::registry::any_game;
-
-    fn random(game: &Arc<dyn AnyGame>) -> Contestant {
-        Contestant::named(game.as_ref(), "random", "opponent", 2).expect("known")
-    }
-
-    #[test]
-    fn a_match_does_not_depend_on_the_games_at_once_and_reports_every_game() {
-        let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
-        let play = |games: usize| {
-            let player = || random(&game);
-            let (mut reports, plan) = (Vec::new(), MatchPlan { games, seed: 7, ..MatchPlan::default() });
-            let outcome =
-                play_match(&game, &mut player(), &mut player(), plan, &mut |so_far| reports.push(so_far));
-            (outcome.expect("played"), reports)
-        };
-        let (small, _) = play(GAMES_AT_ONCE);
-        let (many, reports) = play(2 * GAMES_AT_ONCE + 5);
-        assert_eq!(many.scores[..GAMES_AT_ONCE], small.scores);
-        assert_eq!(many.result.games(), 2 * GAMES_AT_ONCE as u64 + 5);
-        let last = reports.last().expect("reports");
-        assert_eq!((last.result, last.fraction), (many.result, Some(1.0)));
-        assert_eq!(reports[0].fraction, None, "no game of tic-tac-toe is over after two plies");
-        assert!(reports.is_sorted_by_key(|report| report.result.games()));
-        let near = |report: &&MatchProgress| report.result.games() > many.result.games() / 2;
-        let middle = reports.iter().find(near).and_then(|report| report.fraction).expect("an estimate");
-        assert!((0.5..0.9).contains(&middle), "{middle}");
-    }
-
-    /// The first contestant has each hand once.
-    #[test]
-    fn all_games_of_a_group_have_the_same_cards() {
-        let game = any_game("blob", &"players = 3\ncards = 2".parse().expect("TOML")).expect("registered");
-        let plan = MatchPlan { games: 6, seed: 11, ..MatchPlan::default() };
-        let records = play_part(&game, &mut random(&game), &mut random(&game), plan, 0..6, &mut |_| ())
-            .expect("played");
-        let deals: Vec<&[u16]> = records.iter().map(|actions| &actions[..6]).collect();
-        assert!(deals[0] == deals[1] && deals[1] == deals[2] && deals[3] == deals[5], "{deals:?}");
-        assert_ne!(deals[2], deals[3]);
-        assert_ne!(records[0][6..], records[1][6..], "the seats differ");
-    }
-
-    /// Every opening is played once from each seat, in the order of the list, which begins again at its end.
-    #[test]
-    fn games_begin_with_the_openings_in_turn() {
-        let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
-        let opening = |actions: &[u16]| {
-            let mut play = Playthrough::new(game.clone());
-            actions.iter().for_each(|&action| play.step(action).expect("legal"));
-            play
-        };
-        let openings = [opening(&[4, 0]), opening(&[8]), opening(&[2, 4, 6])];
-        let plan = MatchPlan { games: 10, openings: &openings, seed: 3, ..MatchPlan::default() };
-        let play = |plan| {
-            play_part(&game, &mut random(&game), &mut random(&game), plan, 0..10, &mut |_| ())
-                .expect("played")
-        };
-        for (number, actions) in play(plan).iter().enumerate() {
-            assert!(actions.starts_with(openings[number / 2 % 3].actions()), "{number}: {actions:?}");
-        }
-        let further = play(MatchPlan { opening_plies: 2, ..plan });
-        let after = |number: usize| &further[number][..openings[number / 2 % 3].actions().len() + 2];
-        assert!((0..5).all(|group| after(2 * group) == after(2 * group + 1)), "{further:?}");
-        assert_ne!(after(0), after(6), "the plies after an opening are drawn for each pair");
-    }
-
-    /// Perfect play draws tic-tac-toe from its start, and wins with the centre against a border cell next to a corner.
-    #[test]
-    fn adjudicated_games_have_the_result_of_perfect_play() {
-        let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
-        let result = |openings: &[Playthrough], adjudicate_after| {
-            let plan = MatchPlan { games: 20, openings, adjudicate_after, seed: 3, ..MatchPlan::default() };
-            play_match(&game, &mut random(&game), &mut random(&game), plan, &mut |_| ())
-                .expect("played")
-                .result
-        };
-        assert_eq!(result(&[], Some(0)), MatchResult { wins: 0, draws: 20, losses: 0 });
-        assert!(result(&[], Some(9)) == result(&[], None) && result(&[], None).draws < 20);
-        let mut won = Playthrough::new(game.clone());
-        [0, 1, 4].into_iter().for_each(|action| won.step(action).expect("legal"));
-        assert_eq!(
-            result(&[won], Some(3)),
-            MatchResult { wins: 10, draws: 0, losses: 10 },
-            "the first seat wins"
-        );
-        let hex = any_game("hex", &toml::Table::new()).expect("registered");
-        let plan = MatchPlan { games: 2, adjudicate_after: Some(3), ..MatchPlan::default() };
-        let refused = play_match(&hex, &mut random(&hex), &mut random(&hex), plan, &mut |_| ());
-        let refused = refused.expect_err("no solver").to_string();
-        assert_eq!(refused, "--adjudicate: got 3, expected a game with an exact solver, which hex has not");
-    }
-
-    /// The decision is that of the pairs in their order, whatever is played at once, and the games beyond it do not count.
-    #[test]
-    fn a_test_ends_with_the_pair_that_decides() {
-        let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
-        let mut strong = Contestant::named(game.as_ref(), "rollouts:50", "opponent", 2).expect("known");
-        let sprt = Some(Sprt { elo0: 0.0, elo1: 100.0 });
-        let plan = MatchPlan { games: 400, opening_plies: 1, sprt, seed: 5, ..MatchPlan::default() };
-        let mut last = MatchProgress::default();
-        let found = play_match(&game, &mut strong, &mut random(&game), plan, &mut |so_far| last = so_far)
-            .expect("played");
-        let test = found.sprt.expect("a test");
-        assert_eq!(test.accepted, Some(Hypothesis::H1), "{test:?}");
-        assert_eq!(
-            (found.result.games(), found.scores.len() as u64),
-            (2 * test.num_pairs(), 2 * test.num_pairs())
-        );
-        assert!(test.num_pairs() < 200, "it ended early");
-        let whole = MatchPlan { sprt: None, games: 400, ..plan };
-        let whole = play_match(&game, &mut strong, &mut random(&game), whole, &mut |_| ()).expect("played");
-        let mut again = SprtState::new(test.test);
-        for pair in whole.scores.as_chunks::<2>().0 {
-            again.add(pair.map(|score| score as f32));
-        }
-        assert_eq!(again, test, "the test over the whole match in order");
-    }
-
-    #[test]
-    fn parts_of_a_match_are_the_match_and_changed_games_are_refused() {
-        for (name, options) in [("connect_four", ""), ("backgammon", ""), ("blob", "players = 3\ncards = 2")]
-        {
-            let game = any_game(name, &options.parse().expect("TOML")).expect("registered");
-            let plan = MatchPlan { games: 10, opening_plies: 3, seed: 11, ..MatchPlan::default() };
-            let whole =
-                play_match(&game, &mut random(&game), &mut random(&game), plan, &mut |_| ()).expect("played");
-            let part = |numbers| {
-                play_part(&game, &mut random(&game), &mut random(&game), plan, numbers, &mut |_| ())
-                    .expect("played")
-            };
-            let records = [part(0..3), part(3..4), part(4..10)].concat();
-            assert_eq!(MatchOutcome::of_records(&game, plan, &records), Ok(whole), "{name}");
-            for (number, record) in records.iter().enumerate() {
-                let refused = |actions: &[u16]| check_game(&game, plan, number, actions).expect_err(name);
-                assert!(refused(&record[..record.len() - 1]).ends_with("it is not over"), "{name}");
-                assert!(refused(&[record.as_slice(), &[0]].concat()).contains("not legal"), "{name}");
-                assert!(refused(&[u16::MAX]).contains("opening"), "{name}");
-            }
-            let other_seed = MatchPlan { seed: 12, ..plan };
-            let fits = (0..10).filter(|&i| check_game(&game, other_seed, i, &records[i]).is_ok());
-            assert_eq!(fits.count(), 0, "{name}: openings and dice are those of the seed");
-        }
-    }
-}
+mod tests;

@@ -19,5 +19,6 @@ mod process_tree;
 pub mod positions;
 pub mod program;
 pub mod ratings;
+mod repetitions;
 pub mod solver;
 pub mod sprt;

@@ -189,7 +189,7 @@ mod tests {
     use crate::rng::{Key, Purpose};
 
     fn result(wins: u64, draws: u64, losses: u64) -> MatchResult {
-        MatchResult { wins, draws, losses }
+        MatchResult { wins, draws, losses, ..MatchResult::default() }
     }
 
     fn pairing<T>(first: usize, second: usize, result: T) -> Pairing<T> {

@@ -77,7 +77,12 @@ fn malformed_tests_and_judges_without_a_solver_are_refused() {
     let (_, line) = refusal(&mut vecaz(&repeated));
     assert!(line.contains("--opening-plies: got 0, expected 1 or more, or --openings"), "{line}");
     let row = eval(&["--against", "random", "--adjudicate", "0", "--opening-plies", "0", "--games", "6"]);
-    assert_eq!((&row["draws"], &row["adjudicate"]), (&json!(6), &json!(0)), "perfect play draws");
+    assert_eq!((&row["draws"], &row["adjudicate"]), (&json!(2), &json!(0)), "perfect play draws");
+    assert_eq!(
+        (&row["games"], &row["repeated_games"]),
+        (&json!(2), &json!(4)),
+        "without a move all pairs are one"
+    );
 }
 
 #[test]

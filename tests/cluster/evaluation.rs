@@ -50,11 +50,13 @@ impl Setting {
         match measured {
             EvalResult::Games(records) => items.zip(records).all(|(number, actions)| {
                 let mut play = Playthrough::new(self.game.clone());
-                for (ply, &action) in actions.iter().enumerate() {
+                let mut deals = 0;
+                for &action in actions {
                     let legal = play.legal();
                     if play.turn() == Turn::Chance {
                         let key = Key::new(self.config.run.seed, Purpose::Chance);
-                        let mut rng = key.with(number as u64 / 2).with(ply as u64).stream();
+                        let mut rng = key.with(number as u64 / 2).with(deals).stream();
+                        deals += 1;
                         let dealt = rng.weighted(&self.game.chance_probs(play.state(), &legal));
                         if action != legal[dealt] {
                             return false;

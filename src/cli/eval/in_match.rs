@@ -52,13 +52,13 @@ pub fn execute(
     let (other, label) = opponent_named(args, registry, source, (opponent, plan.games), threads)?;
     let sides = Sides { args, source, opponent, label };
     let mut contestants = [searcher(args, source, threads)?.stopped_by(stop), other.stopped_by(stop)];
-    let outcome = sides.play(&mut contestants, plan, progress)?;
+    let (outcome, recorded) = sides.play(&mut contestants, plan, progress)?;
     let networks = match &sides.label {
         Some(label) => format!("network: {}\nopponent: {label}\n", source.label),
         None => format!("network: {}\n", source.label),
     };
     let row = sides.row(&outcome, &plan, threads);
-    publish(args, &networks, &sides.text(&outcome), &format!("{row}\n"))
+    publish(args, &networks, &sides.text(&outcome), &format!("{row}\n")).and(recorded)
 }
 
 /// The plan of the match.
@@ -156,13 +156,13 @@ struct Sides<'a> {
 }
 
 impl Sides<'_> {
-    /// Plays the match and writes its record.
+    /// Plays the match and writes its record. Returns the outcome, and whether the record was written.
     fn play(
         &self,
         [own, other]: &mut [Contestant; 2],
         plan: MatchPlan<'_>,
         progress: &mut Progress,
-    ) -> Result<MatchOutcome> {
+    ) -> Result<(MatchOutcome, Result<()>)> {
         let game = &self.source.game;
         progress.start("match", plan.games as u64, "games");
         let mut reached = MatchProgress::default();
@@ -177,7 +177,7 @@ impl Sides<'_> {
         progress.finish();
         // Games that were finished are kept, whatever ended the match. Those that a test does not count are not.
         let counted = match &played {
-            Ok(MatchOutcome { sprt: Some(test), .. }) => 2 * test.num_pairs() as usize,
+            Ok(outcome) if outcome.sprt.is_some() => outcome.scores.len() + outcome.repeated,
             _ => plan.games,
         };
         let recorded = records.map_or(Ok(()), |records| records.write(counted));
@@ -185,8 +185,7 @@ impl Sides<'_> {
             // Ctrl-C also ends the program that reads a pipe. A failed write is ignored, and the signal is reported.
             let _ = self.print_partial(reached, plan.games);
         }
-        let outcome = played?;
-        recorded.map(|()| outcome)
+        played.map(|outcome| (outcome, recorded))
     }
 
     /// The line of JSON.
@@ -206,6 +205,9 @@ impl Sides<'_> {
             "lead_per_game": lead.map(|lead| lead.mean), "lead_interval": lead.and_then(|lead| lead.interval()),
             "seed": args.seed, "opening_plies": plan.opening_plies,
         });
+        if outcome.repeated > 0 {
+            row["repeated_games"] = json!(outcome.repeated);
+        }
         if let Some(test) = outcome.sprt {
             row["sprt"] = json!(test);
             row["sprt"]["bounds"] = json!(Sprt::bounds());
@@ -233,6 +235,11 @@ impl Sides<'_> {
         }
         if let Some(test) = outcome.sprt {
             text += &format!("  SPRT      {}\n", decision(test));
+        }
+        if outcome.repeated > 0 {
+            let played = count(outcome.repeated + outcome.scores.len(), "game");
+            text +=
+                &format!("  {} of {played} repeat others ply by ply and are not counted\n", outcome.repeated);
         }
         text
     }

@@ -1,0 +1,198 @@
+//! Parts, groups, openings, tests and repetitions of matches.
+
+use super::*;
+use crate::config::Config;
+use crate::engine::Settings;
+use crate::eval::sprt::{Hypothesis, Sprt};
+use crate::net::{HashNet, IoShape};
+use crate::registry::any_game;
+
+fn random(game: &Arc<dyn AnyGame>) -> Contestant {
+    Contestant::named(game.as_ref(), "random", "opponent", 2).expect("known")
+}
+
+fn counts(result: MatchResult) -> [u64; 3] {
+    [result.wins, result.draws, result.losses]
+}
+
+#[test]
+fn a_match_does_not_depend_on_the_games_at_once_and_reports_every_game() {
+    let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+    let play = |games: usize| {
+        let player = || random(&game);
+        let (mut reports, plan) = (Vec::new(), MatchPlan { games, seed: 7, ..MatchPlan::default() });
+        let outcome =
+            play_match(&game, &mut player(), &mut player(), plan, &mut |so_far| reports.push(so_far));
+        (outcome.expect("played"), reports)
+    };
+    let (small, _) = play(GAMES_AT_ONCE);
+    let (many, reports) = play(2 * GAMES_AT_ONCE + 5);
+    assert_eq!(many.scores[..GAMES_AT_ONCE], small.scores);
+    assert_eq!(many.result.games(), 2 * GAMES_AT_ONCE as u64 + 5);
+    let last = reports.last().expect("reports");
+    assert_eq!((counts(last.result), last.fraction), (counts(many.result), Some(1.0)));
+    assert_eq!(reports[0].fraction, None, "no game of tic-tac-toe is over after two plies");
+    assert!(reports.is_sorted_by_key(|report| report.result.games()));
+    let near = |report: &&MatchProgress| report.result.games() > many.result.games() / 2;
+    let middle = reports.iter().find(near).and_then(|report| report.fraction).expect("an estimate");
+    assert!((0.5..0.9).contains(&middle), "{middle}");
+}
+
+/// The first contestant has each hand once.
+#[test]
+fn all_games_of_a_group_have_the_same_cards() {
+    let game = any_game("blob", &"players = 3\ncards = 2".parse().expect("TOML")).expect("registered");
+    let plan = MatchPlan { games: 6, seed: 11, ..MatchPlan::default() };
+    let records =
+        play_part(&game, &mut random(&game), &mut random(&game), plan, 0..6, &mut |_| ()).expect("played");
+    let deals: Vec<&[u16]> = records.iter().map(|actions| &actions[..6]).collect();
+    assert!(deals[0] == deals[1] && deals[1] == deals[2] && deals[3] == deals[5], "{deals:?}");
+    assert_ne!(deals[2], deals[3]);
+    assert_ne!(records[0][6..], records[1][6..], "the seats differ");
+}
+
+/// Every opening is played once from each seat, in the order of the list, which begins again at its end.
+#[test]
+fn games_begin_with_the_openings_in_turn() {
+    let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+    let opening = |actions: &[u16]| {
+        let mut play = Playthrough::new(game.clone());
+        actions.iter().for_each(|&action| play.step(action).expect("legal"));
+        play
+    };
+    let openings = [opening(&[4, 0]), opening(&[8]), opening(&[2, 4, 6])];
+    let plan = MatchPlan { games: 10, openings: &openings, seed: 3, ..MatchPlan::default() };
+    let play = |plan| {
+        play_part(&game, &mut random(&game), &mut random(&game), plan, 0..10, &mut |_| ()).expect("played")
+    };
+    for (number, actions) in play(plan).iter().enumerate() {
+        assert!(actions.starts_with(openings[number / 2 % 3].actions()), "{number}: {actions:?}");
+    }
+    let further = play(MatchPlan { opening_plies: 2, ..plan });
+    let after = |number: usize| &further[number][..openings[number / 2 % 3].actions().len() + 2];
+    assert!((0..5).all(|group| after(2 * group) == after(2 * group + 1)), "{further:?}");
+    assert_ne!(after(0), after(6), "the plies after an opening are drawn for each pair");
+}
+
+/// Perfect play draws tic-tac-toe from its start, and wins with the centre against a border cell next to a corner.
+#[test]
+fn adjudicated_games_have_the_result_of_perfect_play() {
+    let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+    let result = |openings: &[Playthrough], adjudicate_after| {
+        let plan = MatchPlan { games: 20, openings, adjudicate_after, seed: 3, ..MatchPlan::default() };
+        play_match(&game, &mut random(&game), &mut random(&game), plan, &mut |_| ()).expect("played").result
+    };
+    assert_eq!(counts(result(&[], Some(0))), [0, 2, 0], "ten pairs are one");
+    assert!(result(&[], Some(9)) == result(&[], None) && result(&[], None).draws < 20);
+    let mut won = Playthrough::new(game.clone());
+    [0, 1, 4].into_iter().for_each(|action| won.step(action).expect("legal"));
+    let seats = counts(result(&[won], Some(3)));
+    assert_eq!((seats[0], seats[1]), (seats[2], 0), "the first seat wins");
+    let hex = any_game("hex", &toml::Table::new()).expect("registered");
+    let plan = MatchPlan { games: 2, adjudicate_after: Some(3), ..MatchPlan::default() };
+    let refused = play_match(&hex, &mut random(&hex), &mut random(&hex), plan, &mut |_| ());
+    let refused = refused.expect_err("no solver").to_string();
+    assert_eq!(refused, "--adjudicate: got 3, expected a game with an exact solver, which hex has not");
+}
+
+/// The decision is that of the pairs in their order, whatever is played at once, and the games beyond it do not count.
+#[test]
+fn a_test_ends_with_the_pair_that_decides() {
+    let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+    let mut strong = Contestant::named(game.as_ref(), "rollouts:50", "opponent", 2).expect("known");
+    let sprt = Some(Sprt { elo0: 0.0, elo1: 100.0 });
+    let plan = MatchPlan { games: 400, opening_plies: 1, sprt, seed: 5, ..MatchPlan::default() };
+    let mut last = MatchProgress::default();
+    let found = play_match(&game, &mut strong, &mut random(&game), plan, &mut |so_far| last = so_far)
+        .expect("played");
+    let test = found.sprt.expect("a test");
+    assert_eq!(test.accepted, Some(Hypothesis::H1), "{test:?}");
+    assert_eq!(
+        (found.result.games(), found.scores.len() as u64),
+        (2 * test.num_pairs(), 2 * test.num_pairs())
+    );
+    assert!(test.num_pairs() < 200, "it ended early");
+    let whole = MatchPlan { sprt: None, games: 400, ..plan };
+    let whole = play_match(&game, &mut strong, &mut random(&game), whole, &mut |_| ()).expect("played");
+    let mut again = SprtState::new(test.test);
+    for pair in whole.scores.as_chunks::<2>().0 {
+        again.add(pair.map(|score| score as f32));
+    }
+    assert_eq!(again, test, "the test over the whole match in order");
+}
+
+#[test]
+fn parts_of_a_match_are_the_match_and_changed_games_are_refused() {
+    for (name, options) in [("connect_four", ""), ("backgammon", ""), ("blob", "players = 3\ncards = 2")] {
+        let game = any_game(name, &options.parse().expect("TOML")).expect("registered");
+        let plan = MatchPlan { games: 10, opening_plies: 3, seed: 11, ..MatchPlan::default() };
+        let whole =
+            play_match(&game, &mut random(&game), &mut random(&game), plan, &mut |_| ()).expect("played");
+        let part = |numbers| {
+            play_part(&game, &mut random(&game), &mut random(&game), plan, numbers, &mut |_| ())
+                .expect("played")
+        };
+        let records = [part(0..3), part(3..4), part(4..10)].concat();
+        assert_eq!(MatchOutcome::of_records(&game, plan, &records), Ok(whole), "{name}");
+        for (number, record) in records.iter().enumerate() {
+            let refused = |actions: &[u16]| check_game(&game, plan, number, actions).expect_err(name);
+            assert!(refused(&record[..record.len() - 1]).ends_with("it is not over"), "{name}");
+            assert!(refused(&[record.as_slice(), &[0]].concat()).contains("not legal"), "{name}");
+            assert!(refused(&[u16::MAX]).contains("opening"), "{name}");
+        }
+        let other_seed = MatchPlan { seed: 12, ..plan };
+        let fits = (0..10).filter(|&i| check_game(&game, other_seed, i, &records[i]).is_ok());
+        assert_eq!(fits.count(), 0, "{name}: openings and dice are those of the seed");
+    }
+}
+
+/// Two searches without noise play every pair from the start alike: one of them counts, also in a test.
+#[test]
+fn repeated_games_count_once() {
+    let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+    let sizes = game.sizes();
+    let shape =
+        IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
+    let player = || {
+        let settings = Settings { threads: 1, ..Settings::new(&Config::default(), &sizes) };
+        Contestant::search(game.as_ref(), &HashNet(shape), settings).expect("it fits")
+    };
+    let play = |plan: MatchPlan<'_>, other: &mut Contestant| {
+        play_match(&game, &mut player(), other, plan, &mut |_| ()).expect("played")
+    };
+    let plan = MatchPlan { games: 21, seed: 3, ..MatchPlan::default() };
+    let outcome = play(plan, &mut player());
+    assert_eq!((outcome.scores.len(), outcome.result.games(), outcome.repeated), (2, 2, 19));
+    let sprt = Some(Sprt { elo0: 0.0, elo1: 20.0 });
+    let test = play(MatchPlan { games: 20, sprt, ..plan }, &mut player()).sprt.expect("a test");
+    assert_eq!((test.num_pairs(), test.accepted), (1, None));
+    assert_eq!(play(plan, &mut random(&game)).repeated, 0, "random play varies");
+    let openings = play(MatchPlan { games: 40, opening_plies: 1, ..plan }, &mut player());
+    assert!((6..=18).contains(&openings.scores.len()), "nine ways of one ply: {openings:?}");
+    assert_eq!(openings.scores.len() + openings.repeated, 40);
+}
+
+/// A turn of backgammon is one to four plies, or none; the n-th roll is the same in both games of a pair.
+#[test]
+fn all_dice_of_a_pair_are_the_same() {
+    let game = any_game("backgammon", &toml::Table::new()).expect("registered");
+    let plan = MatchPlan { games: 4, seed: 5, ..MatchPlan::default() };
+    let records =
+        play_part(&game, &mut random(&game), &mut random(&game), plan, 0..4, &mut |_| ()).expect("played");
+    let dice = |actions: &Vec<u16>| -> Vec<u16> {
+        let mut play = Playthrough::new(game.clone());
+        let mut dealt = Vec::new();
+        for &action in actions {
+            dealt.extend((play.turn() == Turn::Chance).then_some(action));
+            play.step(action).expect("legal");
+        }
+        dealt
+    };
+    let dice: Vec<Vec<u16>> = records.iter().map(dice).collect();
+    let common = |a: usize, b: usize| dice[a].iter().zip(&dice[b]).take_while(|(a, b)| a == b).count();
+    for pair in [0, 2] {
+        assert_eq!(common(pair, pair + 1), dice[pair].len().min(dice[pair + 1].len()));
+        assert!(common(pair, pair + 1) > 10);
+    }
+    assert!(common(0, 2) < 10, "pairs have dice of their own");
+}

@@ -1,0 +1,34 @@
+//! Groups of games that repeat earlier ones: two players without chance play a position alike each time, and a game that is counted twice
+//! shows no more than once.
+
+use super::match_game::GameOutcome;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+/// The groups of a match so far, in the order of their numbers.
+#[derive(Default)]
+pub(super) struct Repetitions {
+    /// The games of each opening's first group, by their hashes.
+    first: HashMap<u64, Vec<u64>>,
+    /// True once an opening was played in two ways: the players or the rules have chance, and equal games are accidents.
+    varies: bool,
+}
+
+impl Repetitions {
+    /// True for a group with the opening and the games of an earlier one, in a match in which each opening has been played alike so far. The
+    /// last group may be incomplete.
+    pub fn is_repetition(&mut self, group: &[GameOutcome]) -> bool {
+        let Some(first) = group.first().filter(|_| !self.varies) else { return false };
+        let moves: Vec<u64> = group.iter().map(|game| game.moves).collect();
+        match self.first.entry(first.opening) {
+            Entry::Vacant(entry) => {
+                entry.insert(moves);
+                false
+            }
+            Entry::Occupied(entry) => {
+                self.varies = !entry.get().starts_with(&moves);
+                !self.varies
+            }
+        }
+    }
+}
