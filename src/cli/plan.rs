@@ -2,16 +2,16 @@
 
 use super::threads::start_threads;
 use super::{Base, ConfigArgs};
-use crate::config::Config;
+use crate::config::{Config, EvalConfig};
 use crate::error::{Error, Result};
 use crate::files::read_whole;
 use crate::registry::Registry;
 use crate::report::layout::{sentence_width, wrap};
-use crate::report::metrics::read_records;
+use crate::report::metrics::{EpochRecord, read_records};
 use crate::report::plan::{RunSpeed, duration, rounded};
 use crate::report::progress::{Progress, Verbosity, print};
 use crate::report::scaling_plot::ScalingRow;
-use crate::run::epoch_size::sized;
+use crate::run::epoch_size::{first_update, sized};
 use crate::run::factory::DefaultFactory;
 use crate::run::memory::MemoryPlan;
 use crate::run::{GAMES, Run};
@@ -32,6 +32,7 @@ Examples:
 Makes a run of this configuration for some seconds in a temporary folder (or takes the last epochs of --run) and says what
 it needs and what a day of it gives: memory, samples, games, stored bytes, and the hours and the cost to a number of games.
 The network of so short a run is nearly random; games of a trained one may be longer or shorter, which --run accounts for.
+The short run measures no strength: measurements count with the most time that eval.share allows them.
 --rates takes rows of `vecaz bench-scaling --json` of other machines: self-play alone, since they have no training.";
 
 /// The arguments of `vecaz plan`.
@@ -65,6 +66,8 @@ struct Measured {
     /// Bytes of stored games for each game.
     game_bytes: Option<f64>,
     how: String,
+    /// What the rates do not count, as lines.
+    left_out: String,
 }
 
 /// Measures and prints the forecast.
@@ -87,7 +90,7 @@ pub fn execute(args: PlanArgs, registry: &Registry, stop: &Stop) -> Result<()> {
             let rates = RunSpeed::of(&records).ok_or_else(|| Error::format(dir, "it has no epochs yet"))?;
             let how = format!("the last {:.0} s of {}", rates.seconds, dir.display());
             let game_bytes = game_bytes(dir, records.iter().map(|record| record.games).sum());
-            (source.config, Measured { rates, game_bytes, how })
+            (source.config, Measured { rates, game_bytes, how, left_out: String::new() })
         }
         None => {
             let config = args.config.resolve(registry, Base::BuiltIn, &[])?;
@@ -106,10 +109,12 @@ pub fn execute(args: PlanArgs, registry: &Registry, stop: &Stop) -> Result<()> {
     print(&wrap(&text, sentence_width()))
 }
 
-/// A run of `config` for `seconds` in a temporary folder.
-fn measure(config: &Config, seconds: f64, registry: &Registry, stop: &Stop) -> Result<Measured> {
-    let mut config = config.clone();
+/// A run of the configuration `planned` for `seconds` in a temporary folder.
+fn measure(planned: &Config, seconds: f64, registry: &Registry, stop: &Stop) -> Result<Measured> {
+    let mut config = planned.clone();
     (config.run.epochs, config.run.minutes) = (0, seconds / 60.0);
+    // The first and the last measurement of strength are made whatever they cost: they would be most of so short a run.
+    config.eval.every = 0;
     let threads = start_threads(config.run.threads)?;
     let folder = tempfile::tempdir().map_err(|e| Error::io("creating", "a temporary folder", e))?;
     let dir = folder.path().join("run");
@@ -123,7 +128,48 @@ fn measure(config: &Config, seconds: f64, registry: &Registry, stop: &Stop) -> R
     let games = records.iter().map(|record| record.games).sum();
     let how =
         format!("a run of {seconds:.0} s on {}, with a nearly random network", count(threads, "thread"));
-    Ok(Measured { rates, game_bytes: game_bytes(&dir, games), how })
+    let left_out = left_out(planned, &records);
+    let rates = with_measurements(&rates, &planned.eval);
+    Ok(Measured { rates, game_bytes: game_bytes(&dir, games), how, left_out })
+}
+
+/// The `rates` of a run without measurements of strength, as they are with those of `eval`.
+fn with_measurements(rates: &RunSpeed, eval: &EvalConfig) -> RunSpeed {
+    let share = if eval.every == 0 { 0.0 } else { eval.share };
+    // A measurement takes at most `share` of the time since the one before.
+    let longer = 1.0 + share;
+    let [play, train, _] = rates.shares;
+    RunSpeed {
+        games: rates.games.map(|games| games / longer),
+        samples: rates.samples / longer,
+        shares: [play, train, share].map(|part| part / longer),
+        ..rates.clone()
+    }
+}
+
+/// What the rates of a short run of `config` with these `records` do not count, as lines.
+fn left_out(config: &Config, records: &[EpochRecord]) -> String {
+    let mut text = String::new();
+    if config.eval.every > 0 && config.eval.share == 0.0 {
+        text += "evaluation is not counted, since eval.share = 0 does not limit its time\n";
+    }
+    let end = records.last().map_or(0.0, |record| record.seconds);
+    // The epochs of which `RunSpeed::of` takes the rates.
+    let mut counted = records.iter().filter(|record| record.seconds > end / 2.0);
+    let Some(needed) = first_update(config) else { return text };
+    if counted.any(|record| record.losses.is_some()) {
+        return text;
+    }
+    let samples: u64 = records.iter().map(|record| record.samples).sum();
+    let why = match samples < needed {
+        true => format!(
+            "{} played, and the first update needs {needed} (train.min_samples, train.replay_ratio)",
+            count(samples, "sample")
+        ),
+        false => "no update was made in the later half of the time".into(),
+    };
+    let _ = writeln!(text, "training is not counted: {why}; set more --seconds");
+    text
 }
 
 /// Bytes of each of the `games` that are stored in the run's folder; None if there is none.
@@ -149,10 +195,12 @@ fn read_rows(path: &Path) -> Result<Vec<ScalingRow>> {
 fn forecast(measured: &Measured, args: &PlanArgs) -> String {
     let rates = &measured.rates;
     let [play, train, eval] = rates.shares.map(|share| 100.0 * share);
-    let mut text = format!(
-        "time: {play:.0} % self-play, {train:.0} % training, {eval:.0} % evaluation\nself-play: {} simulations/s\n",
-        rounded(rates.simulations)
-    );
+    // A run that is there has measured its evaluation; of a short one only the limit is known.
+    let bound = if args.run.is_none() && eval > 0.0 { "up to " } else { "" };
+    let mut text =
+        format!("time: {play:.0} % self-play, {train:.0} % training, {bound}{eval:.0} % evaluation\n");
+    text += &measured.left_out;
+    let _ = writeln!(text, "self-play: {} simulations/s", rounded(rates.simulations));
     let Some((games, length)) = rates.games_a_day().zip(rates.game_length) else {
         let _ = writeln!(text, "a day: {} samples", rounded(rates.samples_a_day()));
         return text + "no game has ended, so there is no forecast of games; set more --seconds\n";
@@ -194,5 +242,55 @@ fn other_machine(row: &ScalingRow, args: &PlanArgs) -> String {
             format!("{what}; self-play alone of {}", to_total(Some(hours), args))
         }
         _ => format!("{what}; no game ended in its measurement\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::metrics::EpochLosses;
+
+    #[test]
+    fn measurements_take_a_run_their_share_of_the_time() {
+        let without = RunSpeed {
+            seconds: 8.0,
+            games: Some(2.5),
+            samples: 125.0,
+            simulations: 1000.0,
+            game_length: Some(60.0),
+            shares: [0.5, 0.25, 0.001],
+        };
+        let with =
+            |every, share| with_measurements(&without, &EvalConfig { every, share, ..EvalConfig::default() });
+        let quarter = with(2, 0.25);
+        assert_eq!((quarter.games, quarter.samples, quarter.shares), (Some(2.0), 100.0, [0.4, 0.2, 0.2]));
+        assert_eq!((quarter.simulations, quarter.game_length), (1000.0, Some(60.0)));
+        assert_eq!(with(1, 1.0).games, Some(1.25), "half of the time at most");
+        for (every, share) in [(0, 0.25), (1, 0.0)] {
+            assert_eq!(with(every, share), RunSpeed { shares: [0.5, 0.25, 0.0], ..without.clone() });
+        }
+    }
+
+    #[test]
+    fn what_a_short_run_does_not_show_is_said() {
+        let mut config = Config::default();
+        let epoch =
+            |seconds, samples, losses| EpochRecord { seconds, samples, losses, ..EpochRecord::default() };
+        let trained = |seconds| epoch(seconds, 1000, Some(EpochLosses::default()));
+        assert_eq!(left_out(&config, &[trained(3.0), trained(9.0)]), "");
+        (config.train.min_samples, config.eval.share) = (500, 0.0);
+        assert_eq!(
+            left_out(&config, &[epoch(1.0, 20, None), epoch(2.0, 1, None)]),
+            "evaluation is not counted, since eval.share = 0 does not limit its time\n\
+             training is not counted: 21 samples played, and the first update needs 500 (train.min_samples, \
+             train.replay_ratio); set more --seconds\n"
+        );
+        config.eval.every = 0;
+        assert_eq!(
+            left_out(&config, &[trained(3.0), epoch(9.0, 10, None)]),
+            "training is not counted: no update was made in the later half of the time; set more --seconds\n"
+        );
+        config.train.replay_ratio = 0.0;
+        assert_eq!(left_out(&config, &[epoch(9.0, 10, None)]), "");
     }
 }

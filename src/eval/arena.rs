@@ -10,7 +10,9 @@ use crate::net::Network;
 use crate::rng::Purpose;
 use crate::search::root::RowKey;
 use crate::stop::Stop;
+use crate::threads;
 use rayon::prelude::*;
+use std::thread::scope;
 use std::time::Duration;
 
 /// Number of positions that an evaluation searches at once.
@@ -93,5 +95,64 @@ impl Contestant {
                 Ok(found.iter().map(|root| Decision::Play(root.actions[root.best])).collect())
             }
         }
+    }
+}
+
+impl Drop for Contestant {
+    /// Ends all players at once: an external program may take seconds to exit after its stdin is closed.
+    fn drop(&mut self) {
+        let Self::Plain(players) = self else { return };
+        scope(|scope| {
+            for player in players.drain(..) {
+                // Without a thread the player ends here.
+                let _ = threads::start(scope, "the end of a player", || drop(player));
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Key;
+    use std::sync::{Arc, Condvar, Mutex};
+
+    /// How far the ends of some players are.
+    struct Ends {
+        /// Players whose end has not begun.
+        to_begin: usize,
+        /// True once a player has waited for the others in vain.
+        is_stuck: bool,
+    }
+
+    /// A player whose end waits until that of all others has begun.
+    struct Lingering(Arc<(Mutex<Ends>, Condvar)>);
+
+    impl Player for Lingering {
+        fn choose(&mut self, position: &Playthrough, key: Key) -> Result<u16> {
+            RandomPlayer.choose(position, key)
+        }
+    }
+
+    impl Drop for Lingering {
+        fn drop(&mut self) {
+            let (ends, changed) = &*self.0;
+            let mut ends = ends.lock().expect("no panic");
+            ends.to_begin -= 1;
+            changed.notify_all();
+            let is_waiting = |ends: &mut Ends| ends.to_begin > 0 && !ends.is_stuck;
+            let waited = changed.wait_timeout_while(ends, Duration::from_secs(60), is_waiting);
+            let (mut ends, time) = waited.expect("no panic");
+            ends.is_stuck |= time.timed_out();
+        }
+    }
+
+    #[test]
+    fn the_ends_of_players_do_not_wait_for_each_other() {
+        let ends = Arc::new((Mutex::new(Ends { to_begin: 4, is_stuck: false }), Condvar::new()));
+        let player = |_| Box::new(Lingering(ends.clone())) as Box<dyn Player>;
+        drop(Contestant::Plain((0..4).map(player).collect()));
+        let ends = ends.0.lock().expect("no panic");
+        assert_eq!((ends.to_begin, ends.is_stuck), (0, false));
     }
 }

@@ -35,7 +35,14 @@ fn the_tuned_configuration_is_one_of_those_tried_and_a_run_takes_it() {
 fn a_plan_follows_from_a_short_run_or_from_a_run_that_is_there() {
     let args = ["plan", "--game", "tic_tac_toe", "--seconds", "1", "--total-games", "1000", "--price", "36"];
     let text = stdout(&mut vecaz(&args));
-    for part in ["tic_tac_toe: a run of 1 s on ", "memory: ", "% self-play", "a day: ", "1000 games: "] {
+    for part in [
+        "tic_tac_toe: a run of 1 s on ",
+        "memory: ",
+        "% self-play",
+        " training, up to 9 % evaluation\n",
+        "a day: ",
+        "1000 games: ",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let text = stdout(&mut vecaz(&["plan", "--run", &run()]));
@@ -55,4 +62,26 @@ fn a_plan_follows_from_a_short_run_or_from_a_run_that_is_there() {
         let (got, line) = refusal(&mut vecaz(&arguments));
         assert!(got == code && line.contains(part), "{got}: {line}");
     }
+}
+
+#[test]
+fn a_plan_names_what_it_does_not_count() {
+    let plan = |settings: &[&str]| {
+        let mut command = vecaz(&["plan", "--game", "tic_tac_toe", "--seconds", "1"]);
+        settings.iter().for_each(|setting| {
+            command.args(["--set", setting]);
+        });
+        stdout(&mut command).replace("\n  ", " ")
+    };
+    let text = plan(&["search.simulations=800", "train.min_samples=40000", "eval.share=0"]);
+    for part in [
+        " % self-play, 0 % training, 0 % evaluation\n",
+        "\nevaluation is not counted, since eval.share = 0 does not limit its time\n",
+        "\ntraining is not counted: ",
+        " played, and the first update needs 40000 (train.min_samples, train.replay_ratio); set more --seconds\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let text = plan(&["train.replay_ratio=0", "eval.every=0"]);
+    assert!(text.contains(" 0 % training, 0 % evaluation\n") && !text.contains("not counted"), "{text}");
 }
