@@ -22,7 +22,7 @@ mod san;
 mod tests;
 
 pub use moves::{OTHER_LONG, OTHER_SHORT, OWN_LONG, OWN_SHORT, State};
-pub use notation::START_FEN;
+pub use notation::{START_FEN, without_clock};
 
 use super::set_up::SetUp;
 use super::view::{Spot, View, Viewer};

@@ -4,7 +4,7 @@ use super::players::Players;
 use crate::batch::{ErasedRules, Playthrough};
 use crate::error::{Error, Result};
 use crate::game::Turn;
-use crate::game::chess::START_FEN;
+use crate::game::chess::{START_FEN, without_clock};
 use crate::registry::Registry;
 use std::fmt::Write;
 
@@ -12,6 +12,8 @@ use std::fmt::Write;
 const CHESS: &str = "chess";
 /// The most characters of a line of moves.
 const WIDTH: usize = 79;
+/// The highest limit of plies that the rules have.
+const MAX_PLIES: usize = 10_000;
 
 /// True for chess.
 pub fn has_format(game: &dyn ErasedRules) -> bool {
@@ -131,17 +133,16 @@ pub fn is_moves(text: &str) -> bool {
 /// # Errors
 /// [`Error::Config`] for a wrong one.
 pub fn read_fen(text: &str, registry: &Registry) -> Result<Playthrough> {
-    let mut options = toml::Table::new();
-    options.insert("fen".into(), text.split_whitespace().collect::<Vec<_>>().join(" ").into());
-    Ok(Playthrough::new(registry.game(CHESS, &options)?))
+    begun(Some(text), 0, registry)
 }
 
-/// Reads the first game of a file.
+/// Reads the first game of a file. One that went on after a draw by repetition or fifty moves, which nobody claimed, is read up to that
+/// draw.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for tags of other variants and comments without an end, [`Error::IllegalAction`].
+/// [`Error::Unsupported`] for tags of other variants, comments without an end, and moves after another end of the game;
+/// [`Error::IllegalAction`].
 pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
-    let wrong = |what: String| Error::unsupported("reading this file as PGN", what);
     let mut rest = text.trim_start();
     let mut fen = None;
     while let Some(tag) = rest.strip_prefix('[') {
@@ -169,28 +170,63 @@ pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
             _ => {}
         }
     }
-    let mut play = match fen {
-        Some(fen) => read_fen(&fen, registry)?,
-        None => Playthrough::new(registry.game(CHESS, &toml::Table::new())?),
-    };
-    for word in words(rest).ok_or_else(|| wrong("a comment or variation without its end".into()))? {
-        if ["1-0", "0-1", "1/2-1/2", "*"].contains(&word.as_str()) {
-            break;
-        }
-        let name = word.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches('.');
+    let words = words(rest).ok_or_else(|| wrong("a comment or variation without its end".into()))?;
+    let names = move_names(&words);
+    played(begun(fen.as_deref(), names.len(), registry)?, &names, registry)
+}
+
+fn wrong(what: String) -> Error {
+    Error::unsupported("reading this file as PGN", what)
+}
+
+/// The moves among `words`, up to the result.
+fn move_names(words: &[String]) -> Vec<&str> {
+    let words = words.iter().map(String::as_str);
+    let names = words.take_while(|word| !["1-0", "0-1", "1/2-1/2", "*"].contains(word)).map(|word| {
         // What begins with a digit is castling with zeros, or a number alone.
-        let name = if word.starts_with("0-0") { word.as_str() } else { name };
-        // Marks may stand apart from their move.
-        if name.is_empty() || name.chars().all(|c| "!?".contains(c)) || name == "e.p." {
-            continue;
-        }
-        if play.turn() == Turn::Over {
-            let plies = play.actions().len();
-            return Err(wrong(format!("the game is over by the rules after ply {plies}, before {name}")));
-        }
-        play.step_text(name)?;
+        let without_number = word.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches('.');
+        if word.starts_with("0-0") { word } else { without_number }
+    });
+    // Marks may stand apart from their move.
+    names.filter(|name| !name.chars().all(|c| "!?".contains(c)) && *name != "e.p.").collect()
+}
+
+/// The start of a game of `plies` so far, or more: no file tells after how many its game is drawn.
+fn begun(fen: Option<&str>, plies: usize, registry: &Registry) -> Result<Playthrough> {
+    let mut options = toml::Table::new();
+    if let Some(fen) = fen {
+        options.insert("fen".into(), fen.split_whitespace().collect::<Vec<_>>().join(" ").into());
     }
-    Ok(play)
+    let mut game = registry.game(CHESS, &options)?;
+    if plies > game.sizes().max_plies {
+        options.insert("max_plies".into(), ((2 * plies).min(MAX_PLIES) as i64).into());
+        game = registry.game(CHESS, &options)?;
+    }
+    Ok(Playthrough::new(game))
+}
+
+/// The game of the moves `names` from `play` on, up to a draw that nobody has claimed. What follows that draw is played too, as a check.
+fn played(mut play: Playthrough, names: &[&str], registry: &Registry) -> Result<Playthrough> {
+    let mut drawn = None;
+    for (ply, name) in names.iter().enumerate() {
+        if play.turn() == Turn::Over {
+            let over = || wrong(format!("the game is over by the rules after ply {ply}, before {name}"));
+            let resumed = resumed(&play, registry).ok_or_else(over)?;
+            let ended = std::mem::replace(&mut play, resumed);
+            drawn = drawn.or(Some(ended));
+        }
+        play.step_text(name).map_err(|error| match error {
+            Error::IllegalAction { action, legal, .. } => Error::IllegalAction { ply, action, legal },
+            other => other,
+        })?;
+    }
+    Ok(drawn.unwrap_or(play))
+}
+
+/// The board of `play` as the start of a game, if `play` was drawn by repetition, by fifty moves or for its length.
+fn resumed(play: &Playthrough, registry: &Registry) -> Option<Playthrough> {
+    let (_, fen) = play.game().notation(play.state())?;
+    read_fen(&without_clock(&fen), registry).ok()
 }
 
 /// The words of the moves, without comments, variations and marks; None if one of them does not end.
@@ -284,9 +320,6 @@ mod tests {
         let marks =
             "[Event \"a [rated] \\\"x\\\" game\"]\n[Variant \"From Position\"]\n\n1. e4 ! e5 ?! 2. Nf3";
         assert_eq!(read(marks, &Registry::built_in()).expect("a game").actions().len(), 3);
-        let repeated = "1. Nf3 Nf6 2. Ng1 Ng8 3. Nf3 Nf6 4. Ng1 Ng8 5. e4";
-        let error = read(repeated, &Registry::built_in()).err().expect("a third time").to_string();
-        assert!(error.contains("the game is over by the rules after ply 8, before e4"), "{error}");
         let castled =
             read("1. Nf3 Nf6 2. g3 g6 3. Bg2 Bg7 4. 0-0 O-O", &Registry::built_in()).expect("a game");
         assert_eq!(castled.names()[6..], ["e1g1", "e8g8"]);
@@ -294,6 +327,51 @@ mod tests {
         assert!(is_fen(fen));
         let position = read_fen(fen, &Registry::built_in()).expect("a position");
         assert_eq!(super::fen(&position).expect("FEN").trim(), fen);
+    }
+
+    /// Whoever does not claim a draw plays on: what the rules count is read, and the rest must be legal.
+    #[test]
+    fn a_game_with_an_unclaimed_draw_is_read_up_to_it() {
+        let registry = Registry::built_in();
+        let tour = "Nf3 Nf6 Ng1 Ng8 ";
+        let play = read(&format!("1. {} e4 e5 1-0", tour.repeat(5)), &registry).expect("a game");
+        assert_eq!((play.actions().len(), play.turn()), (8, Turn::Over));
+        assert!(write(&play, &Players::default()).ends_with(" 1/2-1/2\n"));
+        let fifty = "[FEN \"6k1/8/8/8/8/8/8/K6R w - - 98 90\"]\n1. Kb1 Kg7 2. Kb2 Kg6 *";
+        assert_eq!(read(fifty, &registry).expect("a game").names(), ["a1b1", "g8g7"]);
+        let refused = |text: &str| read(text, &registry).err().expect(text).to_string();
+        let illegal = refused(&format!("1. {} e5", tour.repeat(2)));
+        assert!(illegal.contains("ply 8"), "{illegal}");
+        let mated = refused("1. f3 e5 2. g4 Qh4# 3. a3");
+        assert!(mated.contains("the game is over by the rules after ply 4, before a3"), "{mated}");
+    }
+
+    /// A random game of 600 plies, or of fewer if it ends before: captures are avoided, and a pawn moves every 15 plies.
+    fn long_game(seed: u64, registry: &Registry) -> Playthrough {
+        let options = "max_plies = 1000".parse().expect("TOML");
+        let mut play = Playthrough::new(registry.game(CHESS, &options).expect("valid"));
+        while play.turn() != Turn::Over && play.actions().len() < 600 {
+            let mut rng = Key::new(seed, Purpose::Evaluation).with(play.actions().len() as u64).stream();
+            let is_pawns_turn = play.actions().len().is_multiple_of(15);
+            let is_wanted = |&action: &u16| {
+                let name = play.game().record_name(play.state(), action);
+                !name.contains('x') && name.starts_with(|c: char| c.is_ascii_lowercase()) == is_pawns_turn
+            };
+            let legal = play.legal();
+            let wanted: Vec<u16> = legal.iter().copied().filter(is_wanted).collect();
+            let moves = if wanted.is_empty() { legal } else { wanted };
+            play.step(moves[rng.below(moves.len())]).expect("legal");
+        }
+        play
+    }
+
+    #[test]
+    fn a_game_that_is_longer_than_usual_is_read() {
+        let registry = Registry::built_in();
+        let mut games = (0..100).map(|seed| long_game(seed, &registry));
+        let play = games.find(|play| play.actions().len() == 600).expect("a long one");
+        let again = read(&write(&play, &Players::default()), &registry).expect("read");
+        assert_eq!((again.actions(), again.turn()), (play.actions(), play.turn()));
     }
 
     #[test]

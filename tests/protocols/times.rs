@@ -90,6 +90,7 @@ fn clocks_of_gtp_and_gomocup_are_kept() {
 #[test]
 fn movetime_is_used_and_kept() {
     let mut client = Client::start(Uci, parts("chess", ""));
+    client.send("setoption name Move Overhead value 0");
     client.send("position startpos");
     for ms in [20, 150, 300] {
         let start = Instant::now();

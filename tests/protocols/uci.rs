@@ -137,6 +137,36 @@ fn play_goes_on_where_a_draw_was_not_claimed() {
     assert_ne!(best_moves(&lines), ["(none)"], "{lines:?}");
 }
 
+/// FENs that other programs write. Only what the rules refuse is changed, and told.
+#[test]
+fn fens_of_other_programs_are_read() {
+    let part = "info string castling rights KQkq in the FEN, read as K";
+    for (fen, told) in [
+        ("4k3/7p/8/8/8/8/P7/4K2R w KQkq - 0 1", &[part][..]),
+        ("4k3/7p/8/8/8/8/P7/4K2R w K - 120 0", &["info string halfmove clock 120", "info string full move"]),
+        ("4k3/7p/8/8/8/8/P7/4K2R w K - 100 9999", &["info string halfmove clock 100 in the FEN, read as 0"]),
+        ("4k3/7p/8/8/8/8/P7/4K2R w K - 99 1", &[]),
+    ] {
+        let lines = say(&format!("position fen {fen} moves e1g1\ngo nodes 5\n"));
+        let notes: Vec<&String> = lines.iter().filter(|line| line.starts_with("info string")).collect();
+        assert_eq!(notes.len(), told.len(), "{fen}: {lines:?}");
+        assert!(notes.iter().zip(told).all(|(note, told)| note.starts_with(told)), "{fen}: {lines:?}");
+        assert_ne!(best_moves(&lines), ["(none)"], "{fen}: {lines:?}");
+    }
+}
+
+/// A win is seen where the rules of the network's run would have drawn the game.
+#[test]
+fn no_limit_of_plies_is_near() {
+    let position = "position fen k7/7p/1KP5/8/8/8/8/8 b - - 0 1 moves h7h6 b6a6 h6h5 a6b6 h5h4";
+    for options in ["max_plies = 6", "max_plies = 5", ""] {
+        let script = format!("{position}\ngo nodes 3000 searchmoves c6c7\n");
+        let text = talk(Uci, parts("chess", options), &script);
+        let last = text.lines().rev().find(|line| line.starts_with("info depth ")).expect("a line");
+        assert!(last.contains(" score mate 2 "), "{options}: {last}");
+    }
+}
+
 #[test]
 fn a_mate_that_is_proven_is_told() {
     let lines = say("position fen 7k/8/5KQ1/8/8/8/8/8 w - - 0 1\ngo nodes 3000\n");

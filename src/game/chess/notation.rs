@@ -22,6 +22,15 @@ const KINDS: [(&str, Shape); 6] = [
     ("king", Shape::King),
 ];
 
+/// `fen` with its halfmove clock at 0: where a game goes on after a draw by repetition or fifty moves that nobody has claimed.
+pub fn without_clock(fen: &str) -> String {
+    let mut fields: Vec<&str> = fen.split(' ').collect();
+    if let Some(clock) = fields.get_mut(4) {
+        *clock = "0";
+    }
+    fields.join(" ")
+}
+
 /// A defect of a FEN.
 #[derive(Debug, PartialEq)]
 pub struct Defect {

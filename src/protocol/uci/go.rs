@@ -96,7 +96,9 @@ impl Go {
             goal = dialogue.goal_by(player, clock);
         }
         if let Some(time) = self.move_time {
-            goal.time = Some(goal.time.map_or(time, |budget| budget.min(time)));
+            let within = goal_within(dialogue, time);
+            let time = [goal.time, within.time].into_iter().flatten().min();
+            goal = Goal { time, simulations: within.simulations, ..goal };
         }
         let by_depth =
             self.depth.and_then(|depth| Some(own.simulations?.saturating_mul(depth.clamp(1, MAX_DEPTH))));
@@ -121,6 +123,13 @@ impl Go {
     }
 }
 
+/// The goal of a move of at most `time`, of which the overhead is kept back: at most half, since a time below the overhead cannot be kept.
+fn goal_within(dialogue: &Dialogue, time: Duration) -> Goal {
+    let goal = dialogue.goal_within(time);
+    let half = dialogue.pace.time.map_or(time / 2, |own| own.min(time / 2));
+    Goal { time: goal.time.max(Some(half)), ..goal }
+}
+
 fn is_move(word: &str) -> bool {
     let bytes = word.as_bytes();
     let is_square = |at: usize| {
@@ -132,6 +141,12 @@ fn is_move(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
+    use crate::engine::Settings;
+    use crate::net::{HashNet, IoShape};
+    use crate::protocol::dialogue::{Pace, Parts, Ponder, converse};
+    use crate::protocol::uci::Uci;
+    use crate::registry::Registry;
 
     fn read(text: &str) -> Go {
         Go::read(&text.split_whitespace().collect::<Vec<_>>())
@@ -155,5 +170,48 @@ mod tests {
             "a number is missing"
         );
         assert_eq!(read("ponder nodes 5").after_ponderhit().answer, Answer::AtEnd);
+    }
+
+    /// A dialogue about chess with an overhead of 100 ms and moves of at most `longest`.
+    fn parts(longest: Option<Duration>) -> Parts {
+        let registry = Registry::built_in();
+        let game = registry.game("chess", &toml::Table::new()).expect("registered");
+        let sizes = game.sizes();
+        let (obs_len, num_actions) = (sizes.obs.len(), sizes.num_actions);
+        let network = Box::new(HashNet(IoShape { obs_len, num_actions, num_players: sizes.num_players }));
+        let settings = Settings { threads: 1, leaves: 1, ..Settings::new(&Config::default(), &sizes) };
+        let overhead = Duration::from_millis(100);
+        let pace = Pace {
+            simulations: Some(20),
+            time: longest,
+            most_simulations: None,
+            overhead,
+            ponder: Ponder::Never,
+        };
+        Parts { game, registry, network, settings, pace }
+    }
+
+    #[test]
+    fn the_time_of_a_move_keeps_the_overhead_back() {
+        let ms = Duration::from_millis;
+        for (text, longest, expected) in [
+            ("movetime 1000", None, Some(ms(900))),
+            ("movetime 150", None, Some(ms(75))),
+            ("movetime 20 nodes 5", None, Some(ms(10))),
+            ("movetime 0", None, Some(ms(0))),
+            ("movetime 1000", Some(ms(300)), Some(ms(300))),
+            ("movetime 100", Some(ms(10)), Some(ms(10))),
+            ("movetime 1000 wtime 1300", None, Some(ms(1000) / 30)),
+            ("movetime 100 wtime 100000", None, Some(ms(50))),
+            ("nodes 5", None, None),
+        ] {
+            let mut time = None;
+            converse(parts(longest), std::io::empty(), Box::new(std::io::sink()), |dialogue| {
+                time = read(text).goal(dialogue, 0).time;
+                Ok(Box::new(Uci::new(dialogue)?))
+            })
+            .expect("a dialogue");
+            assert_eq!(time, expected, "{text} within {longest:?}");
+        }
     }
 }

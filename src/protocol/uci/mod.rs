@@ -1,5 +1,6 @@
 //! UCI, the Universal Chess Interface.
 
+mod fen; // FENs as other programs write them
 mod go; // limits of a search
 mod info; // what a search found
 mod opponent; // another program, played against

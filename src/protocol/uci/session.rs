@@ -1,12 +1,15 @@
 //! The commands of UCI.
 
+use super::fen::normalised;
 use super::go::{Answer, Go};
 use super::info::{ShowWdl, best_move, lines};
+use crate::backend::AnyGame;
 use crate::engine::Analysis;
 use crate::error::{Error, Result};
-use crate::game::chess::START_FEN;
+use crate::game::chess::{START_FEN, without_clock};
 use crate::protocol::dialogue::{Dialogue, LineOutcome, Protocol, Reading};
 use crate::protocol::position::Position;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The commands.
@@ -31,6 +34,8 @@ const MIN_HASH: usize = 64;
 const MAX_HASH: usize = 1 << 20;
 /// The most legal moves of a position.
 const MAX_LINES: usize = 218;
+/// The highest limit of plies that the rules have.
+const MAX_PLIES: usize = 10_000;
 
 /// The search of a `go`.
 struct Task {
@@ -42,6 +47,8 @@ struct Task {
 
 /// The engine's side of UCI.
 pub struct Uci {
+    /// The plies after which games are drawn by the rules of the network.
+    own_plies: usize,
     /// The number of best moves that are reported.
     num_lines: usize,
     show_wdl: ShowWdl,
@@ -62,8 +69,18 @@ impl Uci {
         if name != "chess" {
             return Err(Error::unsupported(format!("UCI for {name}"), "it is for chess"));
         }
+        let own_plies = dialogue.position.game().sizes().max_plies;
         dialogue.position = Position::new(&dialogue.game_with("fen", START_FEN)?);
-        Ok(Self { num_lines: 1, show_wdl: ShowWdl::No, is_refused: false, task: None, held: None })
+        let (num_lines, show_wdl, is_refused) = (1, ShowWdl::No, false);
+        Ok(Self { own_plies, num_lines, show_wdl, is_refused, task: None, held: None })
+    }
+
+    /// The rules of a game from `fen` with `plies` moves so far. The position of the dialogue is replaced on the way, since
+    /// [`Dialogue::game_with`] changes one setting of its rules.
+    fn rules(&self, dialogue: &mut Dialogue, fen: &str, plies: usize) -> Result<Arc<dyn AnyGame>> {
+        let limit = limit(self.own_plies, plies) as i64;
+        dialogue.position = Position::new(&dialogue.game_with("max_plies", limit)?);
+        dialogue.game_with("fen", fen)
     }
 
     fn introduce(&self, dialogue: &mut Dialogue) -> Result<()> {
@@ -124,16 +141,42 @@ impl Uci {
     fn set_position(&mut self, dialogue: &mut Dialogue, words: &[&str]) -> Result<()> {
         let at = words.iter().position(|&word| word == "moves").unwrap_or(words.len());
         let (start, moves) = (&words[..at], words.get(at + 1..).unwrap_or_default());
-        match position(dialogue, start, moves) {
+        let (fen, notes) = match start {
+            ["startpos"] => (START_FEN.to_string(), Vec::new()),
+            ["fen", fields @ ..] => normalised(fields),
+            _ => return self.refuse(dialogue, "expected position startpos or position fen FEN"),
+        };
+        notes.iter().try_for_each(|note| dialogue.say(&format!("info string {note}")))?;
+        match self.position(dialogue, &fen, moves) {
             Ok(position) => {
                 (dialogue.position, self.is_refused) = (position, false);
                 Ok(())
             }
-            Err(what) => {
-                self.is_refused = true;
-                dialogue.say(&format!("info string {what}"))
-            }
+            Err(what) => self.refuse(dialogue, &what),
         }
+    }
+
+    /// The position after `moves` from `fen`.
+    fn position(
+        &self,
+        dialogue: &mut Dialogue,
+        fen: &str,
+        moves: &[&str],
+    ) -> std::result::Result<Position, String> {
+        let game = self.rules(dialogue, fen, moves.len()).map_err(|e| e.to_string())?;
+        let mut position = Position::new(&game);
+        for name in moves {
+            let illegal = || format!("move {name} is not legal after {}", position.actions().len());
+            position = resumed(dialogue, &position).ok_or_else(illegal)?;
+            let action = find(&position, name).ok_or_else(|| format!("move {name} is not legal here"))?;
+            position.step(action).map_err(|e| e.to_string())?;
+        }
+        Ok(position)
+    }
+
+    fn refuse(&mut self, dialogue: &mut Dialogue, what: &str) -> Result<()> {
+        self.is_refused = true;
+        dialogue.say(&format!("info string {what}"))
     }
 
     fn go(&mut self, dialogue: &mut Dialogue, words: &[&str]) -> Result<()> {
@@ -174,22 +217,15 @@ impl Uci {
     }
 }
 
-/// The position of the words after `position`.
-fn position(dialogue: &Dialogue, start: &[&str], moves: &[&str]) -> std::result::Result<Position, String> {
-    let fen = match start {
-        ["startpos"] => START_FEN.to_string(),
-        ["fen", fields @ ..] => fields.join(" "),
-        _ => return Err("expected position startpos or position fen FEN".into()),
-    };
-    let game = dialogue.game_with("fen", fen).map_err(|e| e.to_string())?;
-    let mut position = Position::new(&game);
-    for name in moves {
-        let illegal = || format!("move {name} is not legal after {}", position.actions().len());
-        position = resumed(dialogue, &position).ok_or_else(illegal)?;
-        let action = find(&position, name).ok_or_else(|| format!("move {name} is not legal here"))?;
-        position.step(action).map_err(|e| e.to_string())?;
+/// The limit of a game of `plies` so far: `own`, doubled until less than half of it is played. No client knows of a limit, so none may be
+/// near. The network observes the share of the limit that is played: this way it meets shares from the first half of its own games, where
+/// plenty of plies are left. By the highest limit all shares would be near 0, which it knows of openings only.
+fn limit(own: usize, plies: usize) -> usize {
+    let mut limit = own;
+    while limit <= 2 * plies && limit < MAX_PLIES {
+        limit *= 2;
     }
-    Ok(position)
+    limit.min(MAX_PLIES)
 }
 
 /// The legal move with this name.
@@ -204,10 +240,8 @@ fn resumed(dialogue: &Dialogue, position: &Position) -> Option<Position> {
         return Some(position.clone());
     }
     let (_, fen) = position.game().notation(position.play().state())?;
-    let mut fields: Vec<&str> = fen.split(' ').collect();
-    *fields.get_mut(4)? = "0";
     // Refused where the game is over by mate, stalemate or want of material.
-    dialogue.game_with("fen", fields.join(" ")).ok().map(|game| Position::new(&game))
+    dialogue.game_with("fen", without_clock(&fen)).ok().map(|game| Position::new(&game))
 }
 
 impl Protocol for Uci {
@@ -228,7 +262,8 @@ impl Protocol for Uci {
             "isready" => dialogue.say("readyok")?,
             "setoption" => self.set_option(dialogue, rest)?,
             "ucinewgame" => {
-                dialogue.begin_game(Position::new(&dialogue.game_with("fen", START_FEN)?));
+                let game = self.rules(dialogue, START_FEN, 0)?;
+                dialogue.begin_game(Position::new(&game));
                 self.is_refused = false;
             }
             "position" => self.set_position(dialogue, rest)?,
@@ -278,5 +313,21 @@ impl Protocol for Uci {
         }
         self.held = Some(line);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_is_never_near() {
+        for (plies, expected) in
+            [(0, 256), (127, 256), (128, 512), (255, 512), (256, 1024), (2047, 4096), (6000, MAX_PLIES)]
+        {
+            assert_eq!(limit(256, plies), expected, "{plies}");
+        }
+        assert_eq!([0, 1, 2].map(|plies| limit(1, plies)), [1, 4, 8]);
+        assert_eq!(limit(MAX_PLIES, MAX_PLIES), MAX_PLIES);
     }
 }
