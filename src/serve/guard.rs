@@ -18,7 +18,8 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 /// The rules of who is answered.
 pub struct Guard {
-    /// The valid values of the header `Host`; None where the token alone decides, since a machine has many names.
+    /// The valid values of the header `Host`; None where the token alone decides: a machine and a proxy before it have many names, and a page of
+    /// another site that leads to this address has no token.
     hosts: Option<Vec<String>>,
     /// What every request must have.
     token: Option<String>,
@@ -38,7 +39,7 @@ impl Guard {
             hosts.extend(names);
         }
         let cookie = format!("vecaz_token_{port}");
-        Self { hosts: address.ip().is_loopback().then_some(hosts), token, cookie }
+        Self { hosts: token.is_none().then_some(hosts), token, cookie }
     }
 
     /// Refuses what is not answered. The token comes back if the query had it, to be kept as a cookie.
@@ -121,4 +122,62 @@ fn with_headers(mut response: Response) -> Response {
     headers.insert(resources, HeaderValue::from_static("same-origin"));
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::Body;
+
+    /// The status of a request for the tables; 200 if it is let through.
+    fn status(guard: &Guard, headers: &[(HeaderName, &str)]) -> u16 {
+        let mut request = Request::new(Body::empty());
+        *request.uri_mut() = "/api/tables".parse().expect("a path");
+        for (name, value) in headers {
+            request.headers_mut().append(name, HeaderValue::from_str(value).expect("a value"));
+        }
+        guard.check(&request).map_or_else(|refusal| refusal.status.as_u16(), |_| 200)
+    }
+
+    fn guard(address: &str, token: Option<&str>) -> Guard {
+        Guard::new(address.parse().expect("an address"), token.map(str::to_string))
+    }
+
+    #[test]
+    fn without_a_token_the_host_is_an_own_address() {
+        let guard = guard("127.0.0.1:8000", None);
+        for host in ["127.0.0.1:8000", "localhost:8000", "[::1]:8000"] {
+            assert_eq!(status(&guard, &[(HOST, host)]), 200, "{host}");
+        }
+        for host in ["play.example", "127.0.0.1:8001", "localhost"] {
+            assert_eq!(status(&guard, &[(HOST, host)]), 403, "{host}");
+        }
+    }
+
+    /// A proxy on this machine passes the name on under which it is known.
+    #[test]
+    fn with_a_token_every_host_is_answered() {
+        for address in ["127.0.0.1:8000", "[::1]:8000", "0.0.0.0:8000"] {
+            let guard = guard(address, Some("secret"));
+            let host = (HOST, "play.example");
+            assert_eq!(status(&guard, &[host.clone(), (AUTHORIZATION, "Bearer secret")]), 200, "{address}");
+            assert_eq!(status(&guard, std::slice::from_ref(&host)), 401, "{address}");
+            assert_eq!(status(&guard, &[host, (AUTHORIZATION, "Bearer secreT")]), 401, "{address}");
+        }
+    }
+
+    /// A token does not let pages of other sites in: a browser may send its cookie with their requests.
+    #[test]
+    fn the_origin_is_the_host() {
+        let guard = guard("127.0.0.1:8000", Some("secret"));
+        let with = |origin: &str| {
+            status(&guard, &[(HOST, "play.example"), (ORIGIN, origin), (COOKIE, "vecaz_token_8000=secret")])
+        };
+        for origin in ["https://play.example", "http://Play.example"] {
+            assert_eq!(with(origin), 200, "{origin}");
+        }
+        for origin in ["https://evil.example", "null", "https://play.example:81", "http://127.0.0.1:8000"] {
+            assert_eq!(with(origin), 403, "{origin}");
+        }
+    }
 }

@@ -165,6 +165,20 @@ impl Table {
         }
     }
 
+    /// Lets `claim` change what all at the table share: with hidden hands, only who sits there. Without people nobody does, and all may.
+    ///
+    /// # Errors
+    /// 403, while something is hidden from people at the table, without a seat; those of [`Table::viewer`].
+    pub fn admit(&self, claim: Claim<'_>) -> Served<()> {
+        self.viewer(claim)?;
+        if self.has_secrets() && claim.seat.is_none() && self.seats.iter().any(|seat| seat.key().is_some()) {
+            return Err(Refusal::forbidden(
+                "with hidden hands only who sits at the table may do this: it needs a seat and its key",
+            ));
+        }
+        Ok(())
+    }
+
     /// True if `key` is the key of this seat. Seats of engines have none.
     fn holds_key(&self, seat: u8, key: Option<&str>) -> bool {
         let own = self.seats[usize::from(seat)].key();
@@ -209,17 +223,12 @@ impl Table {
     /// Returns to the last decision of `claim`'s seat, without one to that of any person.
     ///
     /// # Errors
-    /// 409 if there is none, or if the game showed its hidden information at its end; those of [`Table::viewer`].
+    /// 409 if there is none, or if the game showed its hidden information at its end; those of [`Table::admit`].
     pub fn undo(&mut self, claim: Claim<'_>) -> Served<()> {
-        self.viewer(claim)?;
+        self.admit(claim)?;
         if self.game.sizes().hidden_information && self.is_over() {
             return Err(Refusal::conflict(
                 "the game is over and its hidden information shown: nothing is taken back",
-            ));
-        }
-        if self.has_secrets() && claim.seat.is_none() {
-            return Err(Refusal::forbidden(
-                "only who sits at the table takes back: this needs a seat and its key",
             ));
         }
         let is_wanted = |turn: &Turn| match (turn, claim.seat) {

@@ -91,8 +91,9 @@ pub fn show(site: &Arc<Site>, call: &Call) -> Served<Reply> {
 /// `DELETE /api/tables/ID`.
 ///
 /// # Errors
-/// 404.
+/// 404; those of [`Table::admit`].
 pub fn delete(site: &Arc<Site>, call: &Call) -> Served<Reply> {
+    site.tables.get(call.part("id"))?.peek().admit(call.claim()?)?;
     site.tables.remove(call.part("id"))?;
     site.engines.forget(call.part("id"));
     Ok(Reply::Done)
@@ -161,10 +162,10 @@ pub fn position(site: &Arc<Site>, call: &Call) -> Served<Reply> {
 /// `POST /api/tables/ID/pause`.
 ///
 /// # Errors
-/// 400 without the field.
+/// 400 without the field; those of [`Table::admit`].
 pub fn pause(site: &Arc<Site>, call: &Call) -> Served<Reply> {
     changed(site, call, |table, request| {
-        table.viewer(request.claim())?;
+        table.admit(request.claim())?;
         table.pause(needed(request.pause(), "paused, true or false")?);
         Ok(())
     })
@@ -173,7 +174,7 @@ pub fn pause(site: &Arc<Site>, call: &Call) -> Served<Reply> {
 /// `POST /api/tables/ID/seats`.
 ///
 /// # Errors
-/// Those of [`make_seats`] and [`Table::set_seats`].
+/// Those of [`make_seats`], [`Table::admit`] and [`Table::set_seats`].
 pub fn seats(site: &Arc<Site>, call: &Call) -> Served<Reply> {
     let seated = site.tables.get(call.part("id"))?;
     let request: Request = call.json()?;
@@ -181,7 +182,7 @@ pub fn seats(site: &Arc<Site>, call: &Call) -> Served<Reply> {
     let game = seated.lock().game().clone();
     let seats = make_seats(site, &game, wanted)?;
     seated.change(|table| {
-        table.viewer(request.claim())?;
+        table.admit(request.claim())?;
         table.set_seats(seats)
     })?;
     site.engines.forget(&seated.id);

@@ -48,14 +48,25 @@ fn a_query_has_the_fields_of_katago() {
 
 #[test]
 fn winning_chances_are_told_from_the_side_that_is_asked_for() {
-    let query = |viewpoint: &str| json!({"id": viewpoint, "moves": ["C3"], "overrideSettings": {"reportAnalysisWinratesAs": viewpoint}});
-    let replies =
-        say(parts("go", "size = 5"), &[query("SIDETOMOVE"), query("BLACK"), query("WHITE"), query("GREEN")]);
-    let utility = |id: usize| {
-        replies.iter().find(|reply| reply["id"] == ["SIDETOMOVE", "BLACK", "WHITE"][id]).expect("a reply")["rootInfo"]["utility"].as_f64().expect("a number")
-    };
-    assert!(utility(0) == utility(2) && utility(1) == -utility(0) && utility(0) != 0.0);
-    assert!(replies.iter().any(|reply| reply["field"] == "overrideSettings" && reply["error"].is_string()));
+    // The second player is to move: black in chess, where white begins.
+    for (game, options, first, to_move, other) in [
+        ("go", "size = 5", "C3", "WHITE", "BLACK"),
+        ("chess", "", "e2e4", "BLACK", "WHITE"),
+        ("connect_four", "", "3", "WHITE", "BLACK"),
+    ] {
+        let query = |viewpoint: &str| json!({"id": viewpoint, "moves": [first], "overrideSettings": {"reportAnalysisWinratesAs": viewpoint}});
+        let queries = ["SIDETOMOVE", "BLACK", "WHITE", "GREEN"].map(query);
+        let replies = say(parts(game, options), &queries);
+        let utility = |id: &str| {
+            let reply = replies.iter().find(|reply| reply["id"] == id).expect("a reply");
+            reply["rootInfo"]["utility"].as_f64().expect("a number")
+        };
+        let own = utility("SIDETOMOVE");
+        assert!(own == utility(to_move) && own == -utility(other) && own != 0.0, "{game}: {replies:?}");
+        assert!(
+            replies.iter().any(|reply| reply["field"] == "overrideSettings" && reply["error"].is_string())
+        );
+    }
 }
 
 #[test]
@@ -198,7 +209,7 @@ fn wrong_queries_are_answered_with_the_field() {
         (json!({"id": "x"}), "moves", "missing"),
         (json!({"id": "x", "moves": 3}), "moves", "a list"),
         (json!({"id": "x", "moves": ["e9"]}), "moves", "move 0: ply 0: action e9 is not legal"),
-        (json!({"id": "x", "moves": [["W", "C3"]]}), "moves", "\"W\" is not to move"),
+        (json!({"id": "x", "moves": [["green", "C3"]]}), "moves", "\"green\" is not to move"),
         (json!({"id": "x", "moves": [["B", "C3", 1]]}), "moves", "a pair"),
         (json!({"id": "x", "moves": [null]}), "moves", "got null"),
         (json!({"id": "x", "moves": [], "analyzeTurns": [1]}), "analyzeTurns", "from 0 to 0"),
@@ -209,11 +220,32 @@ fn wrong_queries_are_answered_with_the_field() {
         (json!({"id": "x", "moves": [], "includePolicy": 1}), "includePolicy", "true or false"),
         (json!({"id": "x", "moves": [], "priority": 0.5}), "priority", "whole"),
         (json!({"id": "x", "moves": [], "initialPlayer": "W"}), "initialPlayer", "another player"),
-        (json!({"id": "x", "moves": [], "initialStones": [["B", "C3"]]}), "initialStones", "as moves"),
+        (json!({"id": "x", "moves": [], "initialStones": 3}), "initialStones", "a list of pairs"),
+        (
+            json!({"id": "x", "moves": [], "initialStones": ["C3"]}),
+            "initialStones",
+            "stone 0: expected a pair",
+        ),
+        (json!({"id": "x", "moves": [], "initialStones": [["B", "pass"]]}), "initialStones", "stone 0"),
+        (
+            json!({"id": "x", "moves": [], "initialStones": [["B", "C3"], ["B", "C3"]]}),
+            "initialStones",
+            "stone 1",
+        ),
+        (
+            json!({"id": "x", "moves": [], "initialStones": [["B", "A1"], ["W", "A2"], ["W", "B1"]]}),
+            "initialStones",
+            "without a liberty",
+        ),
+        (
+            json!({"id": "x", "moves": [], "initialStones": [["B", "C3"]], "initialPlayer": "green"}),
+            "initialPlayer",
+            "not to move",
+        ),
         (json!({"id": "x", "moves": [], "boardXSize": 19}), "boardXSize", "expected 5"),
         (json!({"id": "x", "moves": [], "komi": "a"}), "komi", "a number"),
         (json!({"id": "x", "moves": [], "komi": 1000}), "komi", "game.komi"),
-        (json!({"id": "x", "moves": ["pass", "pass"]}), "analyzeTurns", "the game is over"),
+        (json!({"id": "x", "moves": ["pass", "pass", "C3"]}), "moves", "the game is over"),
         (json!({"id": "x", "action": "fly"}), "action", "expected query_version"),
         (json!({"id": "x", "action": "terminate"}), "terminateId", "missing"),
         (json!({"id": 5, "moves": []}), "id", "a text"),
@@ -223,6 +255,14 @@ fn wrong_queries_are_answered_with_the_field() {
         let error = replies[0]["error"].as_str().unwrap_or_else(|| panic!("{query}: {replies:?}"));
         assert!(replies[0]["field"] == field && error.contains(part), "{query}: {replies:?}");
         assert_eq!(replies.len(), 1, "{replies:?}");
+    }
+    for (query, field, part) in [
+        (json!({"id": "x", "moves": [["1", "c3"]]}), "moves", "\"1\" is not to move"),
+        (json!({"id": "x", "moves": [], "initialStones": [["0", "c3"]]}), "initialStones", "as moves"),
+    ] {
+        let replies = say(parts("hex", "size = 5"), std::slice::from_ref(&query));
+        let error = replies[0]["error"].as_str().unwrap_or_else(|| panic!("{query}: {replies:?}"));
+        assert!(replies[0]["field"] == field && error.contains(part), "{query}: {replies:?}");
     }
     // Games without an option `size`.
     for (game, field, part) in [
@@ -241,6 +281,57 @@ fn wrong_queries_are_answered_with_the_field() {
         replies[0]["error"].as_str().is_some_and(|error| error.contains("chance decides")),
         "{replies:?}"
     );
+}
+
+/// Nobody need claim a draw by repetition, and play goes on after it. The end of a game has no results; the turns before it have.
+#[test]
+fn a_turn_at_the_end_has_no_results() {
+    let dance = ["g1f3", "g8f6", "f3g1", "f6g8"];
+    let moves = [dance, dance, ["f2f3", "e7e5", "g2g4", "d8h4"]].concat();
+    for (game, options, moves, turns, last) in [
+        ("chess", "", json!(moves), json!([8, 9, 12]), 12),
+        ("go", "size = 5", json!(["C3", "pass", "pass"]), json!([0, 2, 3]), 3),
+    ] {
+        let query = json!({"id": "a", "moves": moves, "analyzeTurns": turns, "maxVisits": 5});
+        let replies = say(parts(game, options), &[query]);
+        let end = json!({"id": "a", "turnNumber": last, "isDuringSearch": false, "noResults": true});
+        assert_eq!(replies[0], end, "{game}");
+        let found: Vec<&Value> = replies[1..].iter().map(|reply| &reply["turnNumber"]).collect();
+        assert_eq!(json!(found), json!(turns.as_array().expect("a list")[..2]), "{game}: {replies:?}");
+        let is_analysed = |reply: &Value| reply["rootInfo"]["visits"].as_u64() > Some(0);
+        assert!(replies[1..].iter().all(is_analysed), "{game}: {replies:?}");
+    }
+}
+
+/// A handicap of Go: stones, or moves of one colour between which the other one passes.
+#[test]
+fn handicaps_of_go_are_placed() {
+    let stones = json!([["B", "C3"], ["B", "G7"]]);
+    let queries = [
+        json!({"id": "stones", "moves": [["W", "C7"]], "initialStones": stones, "analyzeTurns": [0, 1]}),
+        json!({"id": "moves", "moves": [["B", "C3"], ["B", "G7"], ["W", "C7"]], "analyzeTurns": [2, 3]}),
+        json!({"id": "white", "moves": [], "initialStones": stones, "initialPlayer": "W"}),
+        json!({"id": "black", "moves": [], "initialStones": stones}),
+        json!({"id": "none", "moves": [], "initialStones": []}),
+    ];
+    let replies = say(parts("go", "size = 9"), &queries);
+    let found: Vec<Value> = replies
+        .iter()
+        .map(|reply| {
+            let moves = reply["moveInfos"].as_array().map(Vec::len);
+            json!([reply["id"], reply["turnNumber"], reply["rootInfo"]["currentPlayer"], moves])
+        })
+        .collect();
+    let expected = json!([
+        ["stones", 0, "W", 80],
+        ["stones", 1, "B", 79],
+        ["moves", 2, "W", 80],
+        ["moves", 3, "B", 79],
+        ["white", 0, "W", 80],
+        ["black", 0, "B", 80],
+        ["none", 0, "B", 82],
+    ]);
+    assert_eq!(json!(found), expected, "{replies:?}");
 }
 
 #[test]

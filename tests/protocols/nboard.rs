@@ -70,6 +70,20 @@ fn the_moves_are_those_of_the_game() {
     );
 }
 
+/// A game that is refused leaves no position: nothing is answered for the one before it.
+#[test]
+fn a_refused_game_leaves_no_position() {
+    let lines = say(&format!(
+        "set game {GAME}\nset game {}\ngo\nhint 2\nmove D6\nanalyze\nping 1\n",
+        GAME.replace("BO[8 -", "BO[8 *")
+    ));
+    let none = "status the last set game was refused: there is no position";
+    let refused = "status set game: the board is not that of the start of a game";
+    assert_eq!(lines, [refused, none, none, none, none, "pong 1"]);
+    let lines = say(&format!("set game (;GM[Go];)\nset game {GAME}\ngo\n"));
+    assert_eq!(with_start(&lines, "=== ").len(), 1, "{lines:?}");
+}
+
 #[test]
 fn an_analysis_goes_from_the_end_to_the_start() {
     let lines = say(&format!("set game {GAME}\nanalyze\n"));

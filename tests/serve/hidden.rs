@@ -98,6 +98,7 @@ fn look_everywhere(server: &Server, at: &str, claim: &str, state: &Value, seen: 
         ("/position", json!({ "actions": "", "seat": 0, "key": key })),
         ("/seats", json!({ "seats": [], "seat": 0, "key": key })),
         ("/undo", json!({})),
+        ("/pause", json!({ "paused": true })),
         ("/hint", json!({})),
         ("/play", json!({ "action": state["view"]["actions"][0]["action"] })),
         ("/play", json!({ "action": 0, "seat": 0 })),
@@ -137,4 +138,49 @@ fn two_people_see_their_own_hands_only() {
     };
     let hands: BTreeSet<String> = (0..3).map(hand).collect();
     assert_eq!(hands.len(), 3);
+}
+
+/// Who does not sit at the table cannot pause it, change its engines or remove it.
+#[test]
+fn a_table_obeys_who_sits_at_it() {
+    let server = Server::start(&["--threads", "1"]);
+    let engine =
+        |simulations: u64| json!({ "kind": "engine", "network": "uniform", "simulations": simulations });
+    let options = json!({ "players": 3, "cards": 4 });
+    let made = |seats: Value| {
+        server.post("/api/tables", &json!({ "game": "blob", "options": options, "seats": seats }))
+    };
+    let created = made(json!([{ "kind": "human" }, engine(4), engine(4)]));
+    let at = format!("/api/tables/{}", created["id"].as_str().expect("an id"));
+    let key = created["keys"][0].as_str().expect("a key");
+    let changes = [
+        ("/pause", json!({ "paused": true })),
+        ("/seats", json!({ "seats": [{ "kind": "human" }, engine(5), engine(4)] })),
+    ];
+    let strangers =
+        [json!({}), json!({ "seat": 0 }), json!({ "seat": 0, "key": "0" }), json!({ "seat": 1, "key": key })];
+    for claim in &strangers {
+        for (path, body) in &changes {
+            let (status, sentence) = server.refused("POST", &format!("{at}{path}"), &joined(body, claim));
+            assert_eq!(status, 403, "{path} {claim}: {sentence}");
+        }
+    }
+    for query in ["".to_string(), "?seat=0".into(), "?seat=0&key=0".into(), format!("?seat=1&key={key}")] {
+        assert_eq!(server.refused("DELETE", &format!("{at}{query}"), &Value::Null).0, 403, "{query}");
+    }
+    let own = json!({ "seat": 0, "key": key });
+    for (path, body) in &changes {
+        assert_eq!(server.post(&format!("{at}{path}"), &joined(body, &own))["paused"], true, "{path}");
+    }
+    assert_eq!(server.call("DELETE", &format!("{at}?seat=0&key={key}"), "").0, 204);
+    // Nobody sits at a table of engines.
+    let created = made(json!([engine(4), engine(4), engine(4)]));
+    let at = format!("/api/tables/{}", created["id"].as_str().expect("an id"));
+    assert_eq!(server.post(&format!("{at}/pause"), &json!({ "paused": true }))["paused"], true);
+    assert_eq!(server.call("DELETE", &at, "").0, 204);
+}
+
+/// The fields of both objects.
+fn joined(a: &Value, b: &Value) -> Value {
+    [a, b].into_iter().flat_map(|part| part.as_object().expect("an object").clone()).collect()
 }

@@ -24,6 +24,11 @@ pub fn player_name(position: &Position, player: u8) -> String {
     if black_first == (player == 0) { "B".into() } else { "W".into() }
 }
 
+/// The player whom a client calls `name`, B or W: the first and the second in games without such names.
+pub fn player_of(position: &Position, name: &str) -> u8 {
+    (0..2).find(|&player| player_name(position, player) == name).unwrap_or(u8::from(name == "W"))
+}
+
 /// True if `name` is one of the player's.
 pub fn is_player(position: &Position, name: &Value, player: u8) -> bool {
     match name {

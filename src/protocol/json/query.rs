@@ -1,18 +1,21 @@
 //! Queries: a line of JSON -> positions to analyse.
 
-use super::field::{Defect, defect, is_player};
+use super::field::{Defect, defect, is_player, player_of};
+use super::moves::{place, resumed, step};
 use super::restrictions;
 use crate::game::Turn;
 use crate::protocol::dialogue::Dialogue;
 use crate::protocol::position::Position;
+use crate::protocol::restriction::Restriction;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
 /// Fields that are read.
-const KNOWN: [&str; 16] = [
+const KNOWN: [&str; 17] = [
     "id",
     "moves",
     "initialPlayer",
+    "initialStones",
     "maxVisits",
     "maxTime",
     "analyzeTurns",
@@ -36,10 +39,8 @@ const MAX_TURNS: usize = 10_000;
 pub enum Viewpoint {
     /// Those of the player to move.
     ToMove,
-    /// Those of the first player of two, whom KataGo calls black.
-    First,
-    /// Those of the second.
-    Second,
+    /// Those of this player of two.
+    Player(u8),
 }
 
 /// What is to be reported about each turn.
@@ -89,6 +90,8 @@ pub struct Query {
     pub wishes: Wishes,
     /// The turns, in the order in which they are analysed.
     pub turns: Vec<WantedTurn>,
+    /// The turns in which the game is over, by the number of moves before them.
+    pub ended: Vec<usize>,
     /// Warnings about fields that are not read.
     pub warnings: Vec<Value>,
 }
@@ -110,44 +113,27 @@ impl Query {
         {
             return defect("initialPlayer", "another player begins by the rules");
         }
-        let turns = wanted_turns(fields, moves.len())?;
+        let numbers = wanted_turns(fields, moves.len())?;
         let restrictions = restrictions::read(&start, fields)?;
         let mut position = start;
         let mut found: Vec<(usize, Position)> = Vec::new();
         for number in 0..=moves.len() {
-            if turns.contains(&number) {
-                found.push((number, position.clone()));
+            if numbers.contains(&number) {
+                found.push((number, resumed(dialogue, &position).unwrap_or_else(|| position.clone())));
             }
             if let Some(text) = moves.get(number) {
-                step(&mut position, text)
+                step(dialogue, &mut position, text)
                     .or_else(|what| defect("moves", format!("move {number}: {what}")))?;
             }
         }
-        for (number, position) in &found {
-            match position.play().turn() {
-                Turn::Player(_) => {}
-                Turn::Chance => {
-                    return defect(
-                        "analyzeTurns",
-                        format!("turn {number}: chance decides, play its outcome first"),
-                    );
-                }
-                Turn::Over => return defect("analyzeTurns", format!("turn {number}: the game is over")),
-            }
-        }
-        let wanted = |turn: usize| {
-            let (number, position) = found.iter().find(|(number, _)| *number == turn)?;
-            let moves = restrictions::moves(position, *number, &restrictions);
-            Some(moves.map(|moves| WantedTurn { number: *number, position: position.clone(), moves }))
-        };
-        let turns = turns.into_iter().filter_map(wanted).collect::<Result<_, _>>()?;
-        let wishes = wishes(id, fields)?;
+        let (turns, ended) = parted(&numbers, &found, &restrictions)?;
+        let wishes = wishes(id, fields, &position)?;
         let sizes = dialogue.position.game().sizes();
         if wishes.viewpoint != Viewpoint::ToMove && !sizes.is_zero_sum_pair() {
             let expected = "reportAnalysisWinratesAs SIDETOMOVE in a game other than of two opponents; values has all players";
             return defect("overrideSettings", format!("expected {expected}"));
         }
-        Ok(Self { wishes, turns, warnings: warnings(id, fields) })
+        Ok(Self { wishes, turns, ended, warnings: warnings(id, fields) })
     }
 }
 
@@ -172,10 +158,33 @@ fn start(dialogue: &Dialogue, fields: &Map<String, Value>) -> Result<Position, D
             dialogue.game_with("komi", komi).or_else(|e| defect("komi", e.to_string()))?
         }
     };
-    if fields.get("initialStones").and_then(Value::as_array).is_some_and(|stones| !stones.is_empty()) {
-        return defect("initialStones", "games begin at their start; give all stones as moves");
+    let mut position = Position::new(&game);
+    place(&mut position, fields)?;
+    Ok(position)
+}
+
+/// The turns to analyse, and the numbers of those in which the game is over. `found` has the position of each.
+fn parted(
+    numbers: &[usize],
+    found: &[(usize, Position)],
+    restrictions: &[Restriction],
+) -> Result<(Vec<WantedTurn>, Vec<usize>), Defect> {
+    let (mut turns, mut ended) = (Vec::new(), Vec::new());
+    for &number in numbers {
+        let Some((_, position)) = found.iter().find(|(other, _)| *other == number) else { continue };
+        match position.play().turn() {
+            Turn::Player(_) => {
+                let moves = restrictions::moves(position, number, restrictions)?;
+                turns.push(WantedTurn { number, position: position.clone(), moves });
+            }
+            Turn::Chance => {
+                let what = format!("turn {number}: chance decides, play its outcome first");
+                return defect("analyzeTurns", what);
+            }
+            Turn::Over => ended.push(number),
+        }
     }
-    Ok(Position::new(&game))
+    Ok((turns, ended))
 }
 
 /// The turns to analyse: by default that after all moves.
@@ -193,31 +202,7 @@ fn wanted_turns(fields: &Map<String, Value>, moves: usize) -> Result<Vec<usize>,
     numbers.map_or_else(|| defect("analyzeTurns", format!("expected numbers from 0 to {moves}")), Ok)
 }
 
-/// Plays a move: a name or a number, or a pair of a player and a move.
-fn step(position: &mut Position, text: &Value) -> Result<(), String> {
-    let text = match text.as_array().map(Vec::as_slice) {
-        None => text,
-        Some([player, text]) => {
-            if position.player().is_some_and(|to_move| !is_player(position, player, to_move)) {
-                return Err(format!("{player} is not to move"));
-            }
-            text
-        }
-        Some(_) => return Err("expected a move, or a pair of a player and a move".into()),
-    };
-    let name = match text {
-        Value::String(name) => name.clone(),
-        Value::Number(number) => number.to_string(),
-        _ => return Err(format!("got {text}, expected a name or a number")),
-    };
-    let play = position.play();
-    match play.find(&name) {
-        Some(action) => position.step(action).map_err(|e| e.to_string()),
-        None => Err(play.illegal(&name).to_string()),
-    }
-}
-
-fn wishes(id: &Value, fields: &Map<String, Value>) -> Result<Wishes, Defect> {
+fn wishes(id: &Value, fields: &Map<String, Value>, position: &Position) -> Result<Wishes, Defect> {
     let number = |field: &'static str| match fields.get(field) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => match value.as_f64().filter(|number| *number >= 0.0) {
@@ -254,20 +239,20 @@ fn wishes(id: &Value, fields: &Map<String, Value>) -> Result<Wishes, Defect> {
         policy,
         max_moves: number("maxMoves")?.map_or(usize::MAX, |moves| moves as usize),
         priority,
-        viewpoint: viewpoint(fields)?,
+        viewpoint: viewpoint(fields, position)?,
     })
 }
 
 /// `overrideSettings.reportAnalysisWinratesAs`.
-fn viewpoint(fields: &Map<String, Value>) -> Result<Viewpoint, Defect> {
+fn viewpoint(fields: &Map<String, Value>, position: &Position) -> Result<Viewpoint, Defect> {
     let settings =
         fields.get("overrideSettings").and_then(|settings| settings.get("reportAnalysisWinratesAs"));
     match settings {
         None => Ok(Viewpoint::ToMove),
         Some(name) => match name.as_str().map(str::to_ascii_uppercase).as_deref() {
             Some("SIDETOMOVE") => Ok(Viewpoint::ToMove),
-            Some("BLACK") => Ok(Viewpoint::First),
-            Some("WHITE") => Ok(Viewpoint::Second),
+            Some("BLACK") => Ok(Viewpoint::Player(player_of(position, "B"))),
+            Some("WHITE") => Ok(Viewpoint::Player(player_of(position, "W"))),
             _ => defect("overrideSettings", "expected reportAnalysisWinratesAs SIDETOMOVE, BLACK or WHITE"),
         },
     }

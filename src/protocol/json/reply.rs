@@ -19,8 +19,7 @@ pub enum State {
 pub fn result(wishes: &Wishes, turn: usize, position: &Position, found: &Analysis, state: State) -> Value {
     // With two players the viewpoint of a value for the player to move is a sign.
     let sign = match wishes.viewpoint {
-        Viewpoint::First if found.player != 0 => -1.0,
-        Viewpoint::Second if found.player != 1 => -1.0,
+        Viewpoint::Player(player) if found.player != player => -1.0,
         _ => 1.0,
     };
     let names =

@@ -61,7 +61,8 @@ impl Json {
             return say(dialogue, &json!({"id": id, "error": what}));
         }
         query.warnings.iter().try_for_each(|warning| say(dialogue, warning))?;
-        let Query { wishes, turns, .. } = query;
+        let Query { wishes, turns, ended, .. } = query;
+        ended.into_iter().try_for_each(|number| say(dialogue, &no_results(&wishes, number)))?;
         self.waiting.extend(turns.into_iter().map(|wanted| Turn { wishes: wishes.clone(), wanted }));
         self.next(dialogue);
         Ok(())
@@ -109,15 +110,15 @@ impl Json {
             dialogue.stop();
         }
         for turn in self.waiting.extract_if(.., |turn| is_meant(turn)) {
-            say(dialogue, &no_results(&turn))?;
+            say(dialogue, &no_results(&turn.wishes, turn.wanted.number))?;
         }
         Ok(())
     }
 }
 
-/// The reply for a turn that was not analysed.
-fn no_results(turn: &Turn) -> Value {
-    json!({"id": turn.wishes.id, "turnNumber": turn.wanted.number, "isDuringSearch": false, "noResults": true})
+/// The reply for a turn that was not analysed: the query was ended before it, or the game.
+fn no_results(wishes: &Wishes, number: usize) -> Value {
+    json!({"id": wishes.id, "turnNumber": number, "isDuringSearch": false, "noResults": true})
 }
 
 fn say(dialogue: &mut Dialogue, value: &Value) -> Result<()> {

@@ -13,6 +13,8 @@ const MAX_DEPTH: u32 = 20;
 const INTERVAL: Duration = Duration::from_millis(250);
 /// Simulations of each position of `analyze`, as a share of those of a move.
 const SHARE_OF_ANALYSIS: u64 = 4;
+/// The answer to commands about a position where there is none.
+const NO_POSITION: &str = "status the last set game was refused: there is no position";
 /// Discs of a value of 1: those of the whole board.
 const DISCS: f32 = 64.0;
 
@@ -38,6 +40,8 @@ pub struct NBoard {
     /// Simulations by `set depth`.
     simulations: Option<u64>,
     task: Option<Task>,
+    /// True after a game that was refused, until one is accepted.
+    is_refused: bool,
     /// The player for whom it moved last: while the other one thinks, it may ponder.
     own: Option<u8>,
 }
@@ -70,17 +74,23 @@ impl NBoard {
             }
             "game" => match game(dialogue, value) {
                 Ok(position) => {
-                    (dialogue.position, self.own) = (position, None);
+                    (dialogue.position, self.own, self.is_refused) = (position, None, false);
                     Ok(())
                 }
-                Err(what) => dialogue.say(&format!("status set game: {what}")),
+                Err(what) => {
+                    (self.own, self.is_refused) = (None, true);
+                    dialogue.say(&format!("status set game: {what}"))
+                }
             },
             // `set contempt` and what comes later mean nothing to this engine.
             _ => Ok(()),
         }
     }
 
-    fn play(dialogue: &mut Dialogue, text: &str) -> Result<()> {
+    fn play(&self, dialogue: &mut Dialogue, text: &str) -> Result<()> {
+        if self.is_refused {
+            return dialogue.say(NO_POSITION);
+        }
         let name = name_of_move(text);
         let play = dialogue.position.play();
         match play.legal().into_iter().find(|&action| dialogue.position.name(action) == name) {
@@ -106,6 +116,9 @@ impl NBoard {
     }
 
     fn begin(&mut self, dialogue: &mut Dialogue, purpose: Purpose) -> Result<()> {
+        if self.is_refused {
+            return dialogue.say(NO_POSITION);
+        }
         if dialogue.position.is_over() {
             return dialogue.say("status the game is over");
         }
@@ -117,6 +130,9 @@ impl NBoard {
 
     /// Analyses the positions of the game from its end to its start.
     fn analyse(&mut self, dialogue: &mut Dialogue) -> Result<()> {
+        if self.is_refused {
+            return dialogue.say(NO_POSITION);
+        }
         let plies = dialogue.position.actions().len();
         let positions = (0..=plies).map(|back| dialogue.position.back(plies - back));
         let positions: Vec<Position> = positions.filter(|position| !position.is_over()).collect();
@@ -181,7 +197,7 @@ impl Protocol for NBoard {
                 self.set(dialogue, what, value)?;
             }
             "move" => {
-                Self::play(dialogue, rest)?;
+                self.play(dialogue, rest)?;
                 self.ponder(dialogue);
             }
             "hint" => {

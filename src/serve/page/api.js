@@ -83,6 +83,13 @@ export function keepKeys({ id, keys, hidden_information: isHidden, turn }) {
 /** The keys of a table's seats, with null for seats that are not ours. */
 export const keysOf = (id) => (readSetting("keys") ?? []).find((entry) => entry.id === id)?.keys ?? [];
 
+/** Removes a table that was made here. */
+export function removeTable({ id, keys }) {
+  const seat = keys.findIndex(Boolean);
+  const claim = seat < 0 ? {} : { seat, key: keys[seat] };
+  return request("DELETE", withQuery(`/api/tables/${encodeURIComponent(id)}`, claim));
+}
+
 let info = null;
 
 /** Games, networks and runs. Read once, and again with `fresh`. */

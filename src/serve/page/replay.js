@@ -1,6 +1,6 @@
 // Self-play games of a run, replayed on a small board.
 
-import { createTable, fullView, request } from "./api.js";
+import { createTable, fullView, removeTable, request } from "./api.js";
 import { Board } from "./board.js";
 import { button, html, setText } from "./dom.js";
 import { attempt } from "./messages.js";
@@ -53,7 +53,7 @@ export class Replay {
   /** Gives the table of the game that was shown back. */
   leave() {
     clearTimeout(this.timer);
-    if (this.table) request("DELETE", `/api/tables/${encodeURIComponent(this.table.id)}`).catch(() => {});
+    if (this.table) removeTable(this.table).catch(() => {});
     this.table = null;
   }
 
@@ -101,7 +101,7 @@ export class Replay {
     const table = await attempt(() => createTable({ stored: { run: run.id, epoch, slot, game } }));
     if (!table) return;
     if (this.closed || run !== this.run) {
-      request("DELETE", `/api/tables/${encodeURIComponent(table.id)}`).catch(() => {});
+      removeTable(table).catch(() => {});
       return;
     }
     this.games.value = String(index);

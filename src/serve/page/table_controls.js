@@ -109,11 +109,13 @@ export class TableControls {
     setDisabled(this.back, shown.ply === 0);
     setDisabled(this.next, ply === null);
     setDisabled(this.last, ply === null);
-    this.undo.hidden = !people;
+    // With hidden hands a table obeys those who sit at it.
+    const isStranger = live.hidden_information && !over && people && this.table.seat === null;
+    this.undo.hidden = !people || isStranger;
     setDisabled(this.undo, live.plies === 0);
     this.hint.hidden = !people;
     setDisabled(this.hint, this.table.mode() !== "play");
-    this.pause.hidden = !engines || over;
+    this.pause.hidden = !engines || over || isStranger;
     this.pause.textContent = live.paused ? "Go on" : "Pause";
     this.hand.hidden = !this.table.handsOver();
     if (!this.hand.hidden) this.hand.textContent = `Show the hand of ${playerName(live, live.turn.player)}`;
