@@ -73,7 +73,7 @@ impl MatchResult {
         self.group_variance.unwrap_or(wins + 0.25 * draws - mean * mean)
     }
 
-    /// Takes the variance from groups of `group` consecutive games, where there are at least [`LEAST_GROUPS`], by the first player's returns
+    /// Takes the variance from groups of `group` consecutive games, where there are at least ten, by the first player's returns
     /// in all games: that of the groups' mean points, for one game. One more group of fair games keeps it above 0.
     pub fn learn_variance(&mut self, returns: &[f32], group: usize) {
         let means: Vec<f64> = returns
@@ -252,7 +252,7 @@ impl Mean {
     }
 
     /// The mean of `values`, of which groups of `group` consecutive ones had the same opening and chance. The interval is that of the groups'
-    /// means, where there are at least [`LEAST_GROUPS`].
+    /// means, where there are at least ten.
     pub fn of_groups(values: &[f64], group: usize) -> Self {
         let groups = values.chunks_exact(group.max(1));
         let means: Vec<f64> = groups.map(|values| values.iter().sum::<f64>() / values.len() as f64).collect();
