@@ -8,7 +8,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}"
 copy=$(mktemp -d)
-trap 'rm -rf "$copy"' EXIT
+# The program of the copy goes too: it is slow, and nobody shall take it for that of the repository.
+trap 'rm -rf "$copy" "$CARGO_TARGET_DIR/release/vecaz"' EXIT
 git ls-files -z | tar --null -T - -cf - | tar -xf - -C "$copy"
 cd "$copy"
 
