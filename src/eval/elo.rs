@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 /// The two-sided 95 % point of the standard normal distribution.
 pub(super) const Z95: f64 = 1.959_963_984_540_054;
 
-/// The least number of groups of games whose spread tells that of all.
-const LEAST_GROUPS: usize = 10;
+/// Minimum number of groups of games from which the spread of all is estimated.
+const MIN_GROUPS: usize = 10;
 
 /// Results of a match between two players, from the first one's side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -66,7 +66,7 @@ impl MatchResult {
         share_interval(self.score(), games * mean * (1.0 - mean) / self.variance())
     }
 
-    /// The variance of one game's points: that of groups where it is known, else with half a game of each result added (Jeffreys's prior).
+    /// The variance of one game's points: that of groups where there is one, else with half a game of each result added (Jeffreys's prior).
     pub fn variance(&self) -> f64 {
         let [_, draws, wins] = self.shares_with_prior();
         let mean = self.mean_with_prior();
@@ -80,7 +80,7 @@ impl MatchResult {
             .chunks_exact(group.max(1))
             .map(|games| games.iter().map(|&game| points(game)).sum::<f64>() / games.len() as f64)
             .collect();
-        if means.len() < LEAST_GROUPS {
+        if means.len() < MIN_GROUPS {
             return;
         }
         let (size, groups) = (group.max(1) as f64, means.len() as f64 + 1.0);
@@ -256,7 +256,7 @@ impl Mean {
     pub fn of_groups(values: &[f64], group: usize) -> Self {
         let groups = values.chunks_exact(group.max(1));
         let means: Vec<f64> = groups.map(|values| values.iter().sum::<f64>() / values.len() as f64).collect();
-        match means.len() < LEAST_GROUPS {
+        match means.len() < MIN_GROUPS {
             true => Self::of(values),
             false => Self { half_width: Self::of(&means).half_width, ..Self::of(values) },
         }

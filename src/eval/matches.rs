@@ -35,7 +35,7 @@ pub struct MatchOutcome {
     pub other_scores: Vec<f64>,
     /// The first contestant's return in each game.
     pub returns: Vec<f64>,
-    /// Consecutive entries of the lists with the same opening and chance; 0 if nothing is known of it.
+    /// Consecutive entries of the lists with the same opening and chance; 0 without groups.
     pub group: usize,
     /// Games that were played and are not counted, since they repeat others of the match ply by ply.
     pub repeated: usize,
