@@ -63,6 +63,13 @@ export async function ask(method, path, body) {
   return text ? JSON.parse(text) : undefined;
 }
 
+/** Removes a table, as one who sits there if anybody does. */
+export async function removeTable({ id, keys }) {
+  const seat = keys.findIndex(Boolean);
+  const claim = seat < 0 ? "" : `?seat=${seat}&key=${encodeURIComponent(keys[seat])}`;
+  await ask("DELETE", `/api/tables/${id}${claim}`);
+}
+
 /** Goes to a table and waits for its board. */
 export async function openTable(page, id, parameters = "") {
   await page.goto(`${ADDRESS}/#/table/${id}${parameters}`);

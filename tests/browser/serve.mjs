@@ -12,6 +12,7 @@ import {
   openPage,
   openTable,
   playToEnd,
+  removeTable,
   typeOne,
   waitForTurn,
 } from "./page.mjs";
@@ -83,7 +84,7 @@ async function playAll(chooseOne, seed) {
     const { returns, plies } = await ask("GET", `/api/tables/${table.id}`);
     assert.ok(returns && plies > 0, `${setting.game} has an end`);
     await checkAccess(page, setting.game);
-    await ask("DELETE", `/api/tables/${table.id}`);
+    await removeTable(table);
   }
 }
 
@@ -242,7 +243,7 @@ await step("every screen fits 360 px and has names for everything", async () => 
     await openTable(page, table.id, "?analysis=1");
     await waitForTurn(page);
     await checkAccess(page, setting.game);
-    await ask("DELETE", `/api/tables/${table.id}`);
+    await removeTable(table);
   }
 });
 
