@@ -32,7 +32,7 @@ Examples:
 Makes a run of this configuration for some seconds in a temporary folder (or takes the last epochs of --run) and says what
 it needs and what a day of it gives: memory, samples, games, stored bytes, and the hours and the cost to a number of games.
 The network of so short a run is nearly random; games of a trained one may be longer or shorter, which --run accounts for.
-The short run measures no strength: measurements count with the most time that eval.share allows them.
+The short run measures no strength: measurements count with the maximum time that eval.share allows.
 --rates takes rows of `vecaz bench-scaling --json` of other machines: self-play alone, since they have no training.";
 
 /// The arguments of `vecaz plan`.
@@ -113,7 +113,7 @@ pub fn execute(args: PlanArgs, registry: &Registry, stop: &Stop) -> Result<()> {
 fn measure(planned: &Config, seconds: f64, registry: &Registry, stop: &Stop) -> Result<Measured> {
     let mut config = planned.clone();
     (config.run.epochs, config.run.minutes) = (0, seconds / 60.0);
-    // The first and the last measurement of strength are made whatever they cost: they would be most of so short a run.
+    // The first and the last measurement of strength are made whatever they cost, which would dominate so short a run.
     config.eval.every = 0;
     let threads = start_threads(config.run.threads)?;
     let folder = tempfile::tempdir().map_err(|e| Error::io("creating", "a temporary folder", e))?;
@@ -195,7 +195,7 @@ fn read_rows(path: &Path) -> Result<Vec<ScalingRow>> {
 fn forecast(measured: &Measured, args: &PlanArgs) -> String {
     let rates = &measured.rates;
     let [play, train, eval] = rates.shares.map(|share| 100.0 * share);
-    // A run that is there has measured its evaluation; of a short one only the limit is known.
+    // The records of a run have the time of its measurements; for a short run there is only the limit.
     let bound = if args.run.is_none() && eval > 0.0 { "up to " } else { "" };
     let mut text =
         format!("time: {play:.0} % self-play, {train:.0} % training, {bound}{eval:.0} % evaluation\n");
@@ -262,9 +262,12 @@ mod tests {
         };
         let with =
             |every, share| with_measurements(&without, &EvalConfig { every, share, ..EvalConfig::default() });
-        let quarter = with(2, 0.25);
-        assert_eq!((quarter.games, quarter.samples, quarter.shares), (Some(2.0), 100.0, [0.4, 0.2, 0.2]));
-        assert_eq!((quarter.simulations, quarter.game_length), (1000.0, Some(60.0)));
+        let with_share = with(2, 0.25);
+        assert_eq!(
+            (with_share.games, with_share.samples, with_share.shares),
+            (Some(2.0), 100.0, [0.4, 0.2, 0.2])
+        );
+        assert_eq!((with_share.simulations, with_share.game_length), (1000.0, Some(60.0)));
         assert_eq!(with(1, 1.0).games, Some(1.25), "half of the time at most");
         for (every, share) in [(0, 0.25), (1, 0.0)] {
             assert_eq!(with(every, share), RunSpeed { shares: [0.5, 0.25, 0.0], ..without.clone() });

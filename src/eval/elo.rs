@@ -73,9 +73,10 @@ impl MatchResult {
         self.group_variance.unwrap_or(wins + 0.25 * draws - mean * mean)
     }
 
-    /// Takes the variance from groups of `group` consecutive games, where there are at least ten, by the first player's returns
-    /// in all games: that of the groups' mean points, for one game. One more group of fair games keeps it above 0.
-    pub fn learn_variance(&mut self, returns: &[f32], group: usize) {
+    /// Sets the variance of one game's points from the first player's returns in all games, which come in groups of `group` consecutive games: the
+    /// variance of the groups' mean points, times `group`. Does nothing with fewer than ten groups. A group of independent fair games is added
+    /// (a prior), so that the variance is above 0.
+    pub fn set_group_variance(&mut self, returns: &[f32], group: usize) {
         let means: Vec<f64> = returns
             .chunks_exact(group.max(1))
             .map(|games| games.iter().map(|&game| points(game)).sum::<f64>() / games.len() as f64)
@@ -407,8 +408,8 @@ mod tests {
         }
     }
 
-    /// Pairs in which the seat decides say more than as many games, pairs that go to one side less; the interval contains the truth in about 95
-    /// of 100 trials either way.
+    /// Pairs whose games go to one seat have a narrower interval than as many single games, pairs that go to one player a wider one. The interval
+    /// contains the true score in about 95 of 100 trials of both kinds.
     #[test]
     fn pairs_have_the_width_of_their_spread() {
         use crate::rng::{Key, Purpose};
@@ -426,7 +427,7 @@ mod tests {
                 let mut result = MatchResult::default();
                 returns.iter().for_each(|&game| result.add(game));
                 let by_games = width(result);
-                result.learn_variance(&returns, 2);
+                result.set_group_variance(&returns, 2);
                 assert!((width(result) < by_games) == narrower, "{both_alike}");
                 let [low, high] = result.score_interval();
                 covered += u32::from(low <= 0.5 && 0.5 <= high);
@@ -434,11 +435,11 @@ mod tests {
             assert!((1860..=1960).contains(&covered), "{both_alike}: {covered} of 2000");
         }
         let mut seats = result(40, 0, 40);
-        seats.learn_variance(&[1.0, -1.0].repeat(40), 2);
+        seats.set_group_variance(&[1.0, -1.0].repeat(40), 2);
         assert!((0.005..0.05).contains(&width(seats)), "{}", width(seats));
-        let mut few = result(9, 0, 9);
-        few.learn_variance(&[1.0, -1.0].repeat(9), 2);
-        assert_eq!(few.group_variance, None, "nine pairs do not tell");
+        let mut nine_pairs = result(9, 0, 9);
+        nine_pairs.set_group_variance(&[1.0, -1.0].repeat(9), 2);
+        assert_eq!(nine_pairs.group_variance, None, "too small a sample");
     }
 
     #[test]
@@ -447,6 +448,6 @@ mod tests {
         let (by_value, by_group) = (Mean::of(&values), Mean::of_groups(&values, 2));
         assert_eq!((by_value.mean, by_value.count), (by_group.mean, by_group.count));
         assert!(by_group.half_width.unwrap() < 0.3 * by_value.half_width.unwrap());
-        assert_eq!(Mean::of_groups(&values[..18], 2), Mean::of(&values[..18]), "nine groups do not tell");
+        assert_eq!(Mean::of_groups(&values[..18], 2), Mean::of(&values[..18]), "too small a sample");
     }
 }

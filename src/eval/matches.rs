@@ -66,7 +66,7 @@ impl MatchOutcome {
             outcome.returns.push(game.own_return);
         }
         let margins: Vec<f32> = counted.iter().map(|game| game.margin).collect();
-        outcome.result.learn_variance(&margins, group);
+        outcome.result.set_group_variance(&margins, group);
         outcome
     }
 

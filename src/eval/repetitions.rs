@@ -1,5 +1,5 @@
-//! Groups of games that repeat earlier ones: two players without chance play a position alike each time, and a game that is counted twice
-//! shows no more than once.
+//! Groups of games that repeat earlier ones. Two deterministic players play a position alike each time, so a second game from it is no further
+//! evidence of strength.
 
 use super::match_game::GameOutcome;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::collections::hash_map::Entry;
 pub(super) struct Repetitions {
     /// The games of each opening's first group, by their hashes.
     first: HashMap<u64, Vec<u64>>,
-    /// True once an opening was played in two ways: the players or the rules have chance, and equal games are accidents.
+    /// True once an opening was played in two ways: players or rules are random, and equal games are independent samples.
     varies: bool,
 }
 

@@ -57,13 +57,16 @@ device_enum! {
     }
 }
 
+/// Maximum of the setting `max_plies`.
+pub const MAX_PLIES: usize = 10_000;
+
 section! {
     /// The settings of chess.
     Options {
         /// The position that every game starts from, in Forsyth-Edwards Notation.
         fen: String = START_FEN.to_string(),
         /// Plies after which a game is drawn; 512 as in AlphaZero and pgx.
-        max_plies: u16 [1..=10_000] = 512,
+        max_plies: u16 [1..=MAX_PLIES as u16] = 512,
     }
 }
 

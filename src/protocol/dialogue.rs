@@ -7,6 +7,7 @@ use super::position::Position;
 use crate::backend::AnyGame;
 use crate::engine::{Analysis, Settings};
 use crate::error::{Error, Result};
+use crate::game::chess::without_clock;
 use crate::net::Network;
 use crate::registry::Registry;
 use std::collections::VecDeque;
@@ -415,6 +416,18 @@ impl Dialogue {
         let mut options = game.options();
         options.insert(key.into(), value.into());
         self.registry.game(game.name(), &options)
+    }
+
+    /// The position in which play goes on: `position`, or in chess after a draw that a client need not claim the same board with its clock at 0
+    /// and without its earlier positions. None where the game is over in any case.
+    pub fn resumed(&self, position: &Position) -> Option<Position> {
+        if !position.is_over() {
+            return Some(position.clone());
+        }
+        let game = position.game();
+        let (key, fen) = game.notation(position.play().state()).filter(|_| game.name() == "chess")?;
+        // Refused where the game is over by mate, stalemate or want of material.
+        self.game_with(key, without_clock(&fen)).ok().map(|game| Position::new(&game))
     }
 
     /// Replaces the settings of the engine by [`Self::settings`].

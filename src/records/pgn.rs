@@ -4,7 +4,7 @@ use super::players::Players;
 use crate::batch::{ErasedRules, Playthrough};
 use crate::error::{Error, Result};
 use crate::game::Turn;
-use crate::game::chess::{START_FEN, without_clock};
+use crate::game::chess::{MAX_PLIES, START_FEN, without_clock};
 use crate::registry::Registry;
 use std::fmt::Write;
 
@@ -12,8 +12,6 @@ use std::fmt::Write;
 const CHESS: &str = "chess";
 /// The most characters of a line of moves.
 const WIDTH: usize = 79;
-/// The highest limit of plies that the rules have.
-const MAX_PLIES: usize = 10_000;
 
 /// True for chess.
 pub fn has_format(game: &dyn ErasedRules) -> bool {
@@ -329,7 +327,7 @@ mod tests {
         assert_eq!(super::fen(&position).expect("FEN").trim(), fen);
     }
 
-    /// Whoever does not claim a draw plays on: what the rules count is read, and the rest must be legal.
+    /// Players who do not claim a draw play on: moves up to the draw are read, and later ones must be legal.
     #[test]
     fn a_game_with_an_unclaimed_draw_is_read_up_to_it() {
         let registry = Registry::built_in();

@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    /// A proxy on this machine passes the name on under which it is known.
+    /// A proxy on this machine passes on its own public name.
     #[test]
     fn with_a_token_every_host_is_answered() {
         for address in ["127.0.0.1:8000", "[::1]:8000", "0.0.0.0:8000"] {

@@ -229,3 +229,24 @@ fn a_closed_stdout_ends_the_program_quietly() {
     let output = child.wait_with_output().expect("ends");
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(141), b"".as_slice()));
 }
+
+/// A record replaces neither the opponent nor the result in JSON.
+#[test]
+fn records_over_other_files_of_the_match_are_refused() {
+    let opponent = RUNS.path().join("opponent.safetensors");
+    std::fs::copy(RUNS.path().join("chess").join("final.safetensors"), &opponent).expect("copied");
+    let before = std::fs::read(&opponent).expect("read");
+    let path = opponent.to_str().expect("UTF-8");
+    let refused = |args: &[&str]| {
+        let output = eval("chess", path, args);
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let line = refused(&["--games", "2", "--record", path]);
+    assert!(line.contains("the output path is also an input"), "{line}");
+    let both = RUNS.path().join("both");
+    let both = both.to_str().expect("UTF-8");
+    let line = refused(&["--games", "2", "--record", both, "--json", both]);
+    assert!(line.contains("expected another file than that of --json"), "{line}");
+    assert_eq!(std::fs::read(&opponent).expect("read"), before);
+}

@@ -137,11 +137,11 @@ fn play_goes_on_where_a_draw_was_not_claimed() {
     assert_ne!(best_moves(&lines), ["(none)"], "{lines:?}");
 }
 
-/// FENs that other programs write. Only what the rules refuse is changed, and told.
+/// FENs that other programs write. Fields that the rules refuse are changed, each with an `info string`.
 #[test]
 fn fens_of_other_programs_are_read() {
     let part = "info string castling rights KQkq in the FEN, read as K";
-    for (fen, told) in [
+    for (fen, expected) in [
         ("4k3/7p/8/8/8/8/P7/4K2R w KQkq - 0 1", &[part][..]),
         ("4k3/7p/8/8/8/8/P7/4K2R w K - 120 0", &["info string halfmove clock 120", "info string full move"]),
         ("4k3/7p/8/8/8/8/P7/4K2R w K - 100 9999", &["info string halfmove clock 100 in the FEN, read as 0"]),
@@ -149,8 +149,8 @@ fn fens_of_other_programs_are_read() {
     ] {
         let lines = say(&format!("position fen {fen} moves e1g1\ngo nodes 5\n"));
         let notes: Vec<&String> = lines.iter().filter(|line| line.starts_with("info string")).collect();
-        assert_eq!(notes.len(), told.len(), "{fen}: {lines:?}");
-        assert!(notes.iter().zip(told).all(|(note, told)| note.starts_with(told)), "{fen}: {lines:?}");
+        assert_eq!(notes.len(), expected.len(), "{fen}: {lines:?}");
+        assert!(notes.iter().zip(expected).all(|(note, start)| note.starts_with(start)), "{fen}: {lines:?}");
         assert_ne!(best_moves(&lines), ["(none)"], "{fen}: {lines:?}");
     }
 }

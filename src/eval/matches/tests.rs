@@ -1,6 +1,7 @@
 //! Parts, groups, openings, tests and repetitions of matches.
 
 use super::*;
+use crate::batch::rollouts::Decision;
 use crate::config::Config;
 use crate::engine::Settings;
 use crate::eval::sprt::{Hypothesis, Sprt};
@@ -195,4 +196,20 @@ fn all_dice_of_a_pair_are_the_same() {
         assert!(common(pair, pair + 1) > 10);
     }
     assert!(common(0, 2) < 10, "pairs have dice of their own");
+}
+
+/// The score of a game that was given up is no score: Go's area at that time is not that of an end.
+#[test]
+fn matches_with_resigned_games_have_no_points() {
+    let game = any_game("go", &"size = 5".parse().expect("TOML")).expect("registered");
+    let pass = Decision::Play((game.sizes().num_actions - 1) as u16);
+    let outcome = |last| {
+        let mut over = MatchGame::begin(&game, MatchPlan::default(), 0).expect("a game");
+        over.take(pass).and_then(|()| over.take(last)).expect("legal");
+        GameOutcome::new(&over)
+    };
+    let (scored, resigned) = (outcome(pass), outcome(Decision::Resign));
+    let points = |games: &[GameOutcome]| MatchOutcome::of(games, 2).points();
+    assert!(points(&[scored; 4]).is_some());
+    assert_eq!(points(&[scored, scored, resigned, scored]), None);
 }

@@ -1,7 +1,6 @@
 //! The stones and the moves of a query: texts -> positions.
 
 use super::field::{Defect, defect, is_player};
-use crate::game::chess::without_clock;
 use crate::game::view::{Board, Viewer};
 use crate::protocol::dialogue::Dialogue;
 use crate::protocol::position::Position;
@@ -13,7 +12,9 @@ use serde_json::{Map, Value, json};
 /// # Errors
 /// The defect in a sentence.
 pub fn step(dialogue: &Dialogue, position: &mut Position, text: &Value) -> Result<(), String> {
-    if let Some(resumed) = resumed(dialogue, position) {
+    if position.is_over()
+        && let Some(resumed) = dialogue.resumed(position)
+    {
         *position = resumed;
     }
     let text = match text.as_array().map(Vec::as_slice) {
@@ -37,17 +38,6 @@ fn play(position: &mut Position, name: &str) -> Result<(), String> {
         Some(action) => position.step(action).map_err(|e| e.to_string()),
         None => Err(play.illegal(name).to_string()),
     }
-}
-
-/// Where a draw was declared in chess that a client need not claim: the same board with its clock at 0 and without its earlier positions, as
-/// in UCI. None in other games, and where the game goes on or is over in any case.
-pub fn resumed(dialogue: &Dialogue, position: &Position) -> Option<Position> {
-    if !position.is_over() || position.game().name() != "chess" {
-        return None;
-    }
-    let (key, fen) = position.game().notation(position.play().state())?;
-    // Refused where the game is over by mate, stalemate or want of material.
-    dialogue.game_with(key, without_clock(&fen)).ok().map(|game| Position::new(&game))
 }
 
 /// Gives the turn to the player called `name`. In Go the other one passes, or a pass is taken back; after the two passes of the end play goes
@@ -87,7 +77,7 @@ fn give_turn(position: &mut Position, name: &Value) -> Result<(), String> {
 ///
 /// # Errors
 /// The field and its defect.
-pub fn place(position: &mut Position, fields: &Map<String, Value>) -> Result<(), Defect> {
+pub fn set_stones(position: &mut Position, fields: &Map<String, Value>) -> Result<(), Defect> {
     const FIELD: &str = "initialStones";
     let stones = match fields.get(FIELD) {
         None | Some(Value::Null) => return Ok(()),

@@ -1,7 +1,7 @@
 //! Queries: a line of JSON -> positions to analyse.
 
 use super::field::{Defect, defect, is_player, player_of};
-use super::moves::{place, resumed, step};
+use super::moves::{set_stones, step};
 use super::restrictions;
 use crate::game::Turn;
 use crate::protocol::dialogue::Dialogue;
@@ -119,7 +119,7 @@ impl Query {
         let mut found: Vec<(usize, Position)> = Vec::new();
         for number in 0..=moves.len() {
             if numbers.contains(&number) {
-                found.push((number, resumed(dialogue, &position).unwrap_or_else(|| position.clone())));
+                found.push((number, dialogue.resumed(&position).unwrap_or_else(|| position.clone())));
             }
             if let Some(text) = moves.get(number) {
                 step(dialogue, &mut position, text)
@@ -159,7 +159,7 @@ fn start(dialogue: &Dialogue, fields: &Map<String, Value>) -> Result<Position, D
         }
     };
     let mut position = Position::new(&game);
-    place(&mut position, fields)?;
+    set_stones(&mut position, fields)?;
     Ok(position)
 }
 

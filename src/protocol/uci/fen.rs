@@ -38,7 +38,7 @@ fn rights(board: &str, text: &str) -> String {
     if kept.is_empty() { "-".into() } else { kept }
 }
 
-/// The squares of a rank: letters of pieces, and blanks.
+/// The squares of a rank: piece letters, and blanks.
 fn squares(rank: &str) -> Vec<char> {
     let square = |letter: char| match letter.to_digit(9) {
         Some(empty) => std::iter::repeat_n(' ', empty as usize),
@@ -83,11 +83,11 @@ mod tests {
             ("r2k4/8/8/8/8/8/8/R4K2 w Qq - 4 10000", "r2k4/8/8/8/8/8/8/R4K2 w - - 4 9999", 2),
             ("4k2R/8/8/8/8/8/8/4K2r w Kk - 0 1", "4k2R/8/8/8/8/8/8/4K2r w - - 0 1", 1),
         ] {
-            let (read, told) = read(fen);
-            assert_eq!((read.as_str(), told.len()), (expected, notes), "{fen}: {told:?}");
+            let (read, changes) = read(fen);
+            assert_eq!((read.as_str(), changes.len()), (expected, notes), "{fen}: {changes:?}");
         }
-        let (_, told) = read("4k3/8/8/8/8/8/8/4K2R w KQ - 0 1");
-        assert_eq!(told, ["castling rights KQ in the FEN, read as K"]);
+        let (_, changes) = read("4k3/8/8/8/8/8/8/4K2R w KQ - 0 1");
+        assert_eq!(changes, ["castling rights KQ in the FEN, read as K"]);
     }
 
     #[test]

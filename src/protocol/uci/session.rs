@@ -6,7 +6,7 @@ use super::info::{ShowWdl, best_move, lines};
 use crate::backend::AnyGame;
 use crate::engine::Analysis;
 use crate::error::{Error, Result};
-use crate::game::chess::{START_FEN, without_clock};
+use crate::game::chess::{MAX_PLIES, START_FEN};
 use crate::protocol::dialogue::{Dialogue, LineOutcome, Protocol, Reading};
 use crate::protocol::position::Position;
 use std::sync::Arc;
@@ -34,8 +34,6 @@ const MIN_HASH: usize = 64;
 const MAX_HASH: usize = 1 << 20;
 /// The most legal moves of a position.
 const MAX_LINES: usize = 218;
-/// The highest limit of plies that the rules have.
-const MAX_PLIES: usize = 10_000;
 
 /// The search of a `go`.
 struct Task {
@@ -167,7 +165,7 @@ impl Uci {
         let mut position = Position::new(&game);
         for name in moves {
             let illegal = || format!("move {name} is not legal after {}", position.actions().len());
-            position = resumed(dialogue, &position).ok_or_else(illegal)?;
+            position = dialogue.resumed(&position).ok_or_else(illegal)?;
             let action = find(&position, name).ok_or_else(|| format!("move {name} is not legal here"))?;
             position.step(action).map_err(|e| e.to_string())?;
         }
@@ -181,7 +179,7 @@ impl Uci {
 
     fn go(&mut self, dialogue: &mut Dialogue, words: &[&str]) -> Result<()> {
         let go = Go::read(words);
-        let position = match resumed(dialogue, &dialogue.position) {
+        let position = match dialogue.resumed(&dialogue.position) {
             Some(position) if !self.is_refused => position,
             _ if go.answer == Answer::AtEnd => return dialogue.say(NO_MOVE),
             _ => {
@@ -231,17 +229,6 @@ fn limit(own: usize, plies: usize) -> usize {
 /// The legal move with this name.
 fn find(position: &Position, name: &str) -> Option<u16> {
     position.play().legal().into_iter().find(|&action| position.name(action).eq_ignore_ascii_case(name))
-}
-
-/// `position`, or if a draw was declared in it that a client need not claim, the same board with its clock at 0 and without its earlier
-/// positions. None where the game is over in any case.
-fn resumed(dialogue: &Dialogue, position: &Position) -> Option<Position> {
-    if !position.is_over() {
-        return Some(position.clone());
-    }
-    let (_, fen) = position.game().notation(position.play().state())?;
-    // Refused where the game is over by mate, stalemate or want of material.
-    dialogue.game_with("fen", without_clock(&fen)).ok().map(|game| Position::new(&game))
 }
 
 impl Protocol for Uci {
