@@ -234,8 +234,8 @@ fn a_closed_stdout_ends_the_program_quietly() {
 #[test]
 fn records_over_other_files_of_the_match_are_refused() {
     let opponent = RUNS.path().join("opponent.safetensors");
-    std::fs::copy(RUNS.path().join("chess").join("final.safetensors"), &opponent).expect("copied");
-    let before = std::fs::read(&opponent).expect("read");
+    // Outputs are checked before any network is read.
+    std::fs::write(&opponent, "a network").expect("written");
     let path = opponent.to_str().expect("UTF-8");
     let refused = |args: &[&str]| {
         let output = eval("chess", path, args);
@@ -248,5 +248,5 @@ fn records_over_other_files_of_the_match_are_refused() {
     let both = both.to_str().expect("UTF-8");
     let line = refused(&["--games", "2", "--record", both, "--json", both]);
     assert!(line.contains("expected another file than that of --json"), "{line}");
-    assert_eq!(std::fs::read(&opponent).expect("read"), before);
+    assert_eq!(std::fs::read(&opponent).expect("read"), b"a network");
 }
