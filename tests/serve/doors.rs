@@ -1,11 +1,14 @@
 //! Who is answered, where the server listens, and how it ends.
 
 use super::client::Server;
-#[cfg(unix)]
 use serde_json::json;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::Command;
-#[cfg(unix)]
 use std::time::{Duration, Instant};
+
+/// More than the time that the server gives the headers of a request.
+const HEADER_PATIENCE: Duration = Duration::from_secs(20);
 
 #[test]
 fn requests_of_other_sites_are_not_obeyed() {
@@ -117,6 +120,41 @@ fn other_machines_need_the_token() {
     assert!(reply.contains(&format!("{cookie}={token}; Path=/; HttpOnly; SameSite=Strict")), "{reply}");
 }
 
+/// A client that never finishes the headers of its request does not hold a descriptor of the server for ever. Connections in use stay open:
+/// a stream of events that is silent for longer, and one that is kept for a second request.
+#[test]
+fn connections_with_unfinished_headers_are_closed() {
+    let server = Server::start(&["--threads", "1"]);
+    let table = server.post("/api/tables", &json!({ "game": "tic_tac_toe" }));
+    let at = format!("/api/tables/{}", table["id"].as_str().expect("an id"));
+    let mut states = server.events(&format!("{at}/events"));
+    states.next().expect("a state");
+    let half = format!("GET /api/info HTTP/1.1\r\nHost: {}\r\nConnection:", server.address);
+    let unfinished = ["", "P", "GET /api", half.as_str()];
+    let begin = |number: usize| {
+        let mut stream = server.connect();
+        stream.write_all(unfinished[number % unfinished.len()].as_bytes()).expect("sent");
+        stream
+    };
+    let streams: Vec<TcpStream> = (0..40).map(begin).collect();
+    let start = Instant::now();
+    for mut stream in streams {
+        let left = HEADER_PATIENCE.saturating_sub(start.elapsed()).max(Duration::from_millis(1));
+        stream.set_read_timeout(Some(left)).expect("a timeout");
+        let mut reply = Vec::new();
+        let read = stream.read_to_end(&mut reply);
+        assert!(read.is_ok(), "the connection is still open: {read:?}");
+    }
+    let action = &table["view"]["actions"][0]["action"];
+    server.post(&format!("{at}/play"), &json!({ "action": action }));
+    let (name, state) = states.next().expect("the stream is still open");
+    assert_eq!((name.as_str(), &state["plies"]), ("state", &json!(1)));
+    let request = |end: &str| format!("GET /main.js HTTP/1.1\r\nHost: {}\r\n{end}\r\n", server.address);
+    let both = request("") + &request("Connection: close\r\n");
+    let (_, replies) = server.raw(both.as_bytes()).expect("replies");
+    assert_eq!(replies.matches("HTTP/1.1 200 OK\r\n").count(), 2, "{replies}");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_signal_ends_searches_and_streams() {
@@ -156,7 +194,7 @@ fn a_page_that_nothing_opens_is_served_all_the_same() {
     server.child.kill().expect("it runs");
     let mut warning = String::new();
     let stderr = server.child.stderr.as_mut().expect("a pipe");
-    std::io::Read::read_to_string(stderr, &mut warning).expect("read");
+    stderr.read_to_string(&mut warning).expect("read");
     assert!(warning.contains("xdg-open") && warning.contains(&server.address), "{warning}");
 }
 
