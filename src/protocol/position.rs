@@ -4,6 +4,7 @@ use crate::backend::AnyGame;
 use crate::batch::Playthrough;
 use crate::error::Result;
 use crate::game::Turn;
+use crate::game::set_up::PlacedPieces;
 use std::sync::Arc;
 
 /// A position, the moves that led to it, and the rules.
@@ -17,6 +18,14 @@ impl Position {
     /// The start of `game`.
     pub fn new(game: &Arc<dyn AnyGame>) -> Self {
         Self { game: game.clone(), play: Playthrough::new(game.clone()) }
+    }
+
+    /// The position of `game` in which the pieces are placed so.
+    ///
+    /// # Errors
+    /// Those of [`crate::game::Game::set_up`].
+    pub fn set_up(game: &Arc<dyn AnyGame>, placed: &PlacedPieces) -> Result<Self> {
+        Ok(Self { game: game.clone(), play: Playthrough::set_up(game.clone(), placed)? })
     }
 
     /// The position after `actions`.

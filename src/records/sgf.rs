@@ -14,6 +14,9 @@ use std::fmt::Write;
 const GAMES: [(&str, &str); 4] = [("go", "1"), ("othello", "2"), ("gomoku", "4"), ("hex", "11")];
 /// The options of a game that a record has: all others must be those of the standard rules.
 const WRITTEN: [&str; 4] = ["size", "komi", "max_plies", "swap"];
+/// The property of vecaz's own with the option `max_plies` of Go, without which a game that ended by it would be one in progress. Programs that
+/// read two letters of a name (GNU Go) know none of these two.
+const MAX_PLIES: &str = "VZPLIES";
 /// Values of a move of Hex that takes the first stone over.
 const SWAPS: [&str; 3] = ["swap-pieces", "swap-sides", "swap"];
 /// The properties that set up a position, with the letters of their stones in [`PlacedPieces`].
@@ -41,6 +44,9 @@ pub fn write(play: &Playthrough, players: &Players) -> Result<String> {
         if let Some(found) = game.keys().iter().find(|found| found.name == key) {
             let _ = write!(text, "{property}[{}]", found.value);
         }
+    }
+    if let Some(limit) = game.keys().iter().find(|key| key.name == "max_plies" && key.value != key.default) {
+        let _ = write!(text, "{MAX_PLIES}[{}]", limit.value);
     }
     for (name, property) in players.names.iter().zip(["PB", "PW"]) {
         let _ = write!(text, "{property}[{}]", escaped(name));
@@ -206,8 +212,8 @@ pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
     let is_move = |node: &&Node| ["B", "W"].iter().any(|colour| node.value(colour).is_some());
     let (moves, size) = (nodes.iter().filter(is_move).count() as i64, options.get("size"));
     let points = size.and_then(toml::Value::as_integer).map_or(0, |size| size.saturating_mul(size));
-    if *name == "go" && moves > points.saturating_mul(2) {
-        // The file does not tell after how many plies its game was to end.
+    if *name == "go" && moves > points.saturating_mul(2) && !options.contains_key("max_plies") {
+        // Files of other programs do not tell after how many plies their games were to end.
         options.insert("max_plies".into(), moves.into());
     }
     let mut game = registry.game(name, &options)?;
@@ -242,6 +248,10 @@ fn options(name: &str, root: &Node) -> Result<toml::Table> {
     if let (Some(komi), "go") = (root.value("KM"), name) {
         let number: f64 = komi.parse().map_err(|_| wrong("KM", komi))?;
         options.insert("komi".into(), number.into());
+    }
+    if let (Some(limit), "go") = (root.value(MAX_PLIES), name) {
+        let number: i64 = limit.parse().map_err(|_| wrong(MAX_PLIES, limit))?;
+        options.insert("max_plies".into(), number.into());
     }
     if (root.value("SZ"), name) == (None, "go") {
         // The default of the format, not of vecaz.
@@ -318,6 +328,33 @@ mod tests {
                 assert_eq!(again.state(), play.state());
             }
         }
+    }
+
+    /// A game of Go may end by its option `max_plies`, also one that was set up with white to move.
+    #[test]
+    fn games_that_were_cut_off_are_over_when_they_are_read() {
+        let registry = Registry::built_in();
+        let placed = "0.1......................";
+        for (limit, cells, player) in [(4, None, 0), (60, None, 0), (5, Some(placed), 1)] {
+            let options = format!("size = 5\nmax_plies = {limit}").parse().expect("TOML");
+            let game = registry.game("go", &options).expect("valid");
+            let mut play = match cells {
+                None => Playthrough::new(game),
+                Some(cells) => {
+                    let placed = PlacedPieces { cells: cells.into(), player };
+                    Playthrough::set_up(game, &placed).unwrap_or_else(|e| panic!("{e}"))
+                }
+            };
+            ["C3", "D4", "E5", "A1"].iter().for_each(|name| play.step_text(name).expect("legal"));
+            assert_eq!(play.turn() == Turn::Over, limit < 60);
+            let text = write(&play, &Players::default()).expect("a record");
+            let again = read(&text, &registry).unwrap_or_else(|e| panic!("{e}: {text}"));
+            assert_eq!((again.actions(), again.state()), (play.actions(), play.state()), "{text}");
+            assert_eq!(again.turn(), play.turn(), "{text}");
+            assert_eq!(write(&again, &Players::default()).expect("a record"), text);
+        }
+        let usual = registry.game("go", &toml::toml! { size = 5 }).expect("valid");
+        assert!(!write(&Playthrough::new(usual), &Players::default()).expect("a record").contains(MAX_PLIES));
     }
 
     #[test]
@@ -413,6 +450,9 @@ mod tests {
             ("(;SZ[5]AB[ba][ab]AW[aa])", "have no liberty"),
             ("(;SZ[x])", "SZ"),
             ("(;SZ[99])", "size"),
+            ("(;VZPLIES[x])", "VZPLIES"),
+            ("(;VZPLIES[-1])", "max_plies"),
+            ("(;SZ[5]VZPLIES[1];B[aa];W[bb])", "not to move"),
             ("(;GM[11];W[swap])", "not to move"),
             ("(;W[aa])", "not to move"),
             ("(;SZ[9];B[zz])", "zz"),

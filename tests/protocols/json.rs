@@ -219,7 +219,7 @@ fn wrong_queries_are_answered_with_the_field() {
         (json!({"id": "x", "moves": [], "maxTime": 1e300}), "maxTime", "more seconds"),
         (json!({"id": "x", "moves": [], "includePolicy": 1}), "includePolicy", "true or false"),
         (json!({"id": "x", "moves": [], "priority": 0.5}), "priority", "whole"),
-        (json!({"id": "x", "moves": [], "initialPlayer": "W"}), "initialPlayer", "another player"),
+        (json!({"id": "x", "moves": [], "initialPlayer": "green"}), "initialPlayer", "\"green\" is not to"),
         (json!({"id": "x", "moves": [], "initialStones": 3}), "initialStones", "a list of pairs"),
         (
             json!({"id": "x", "moves": [], "initialStones": ["C3"]}),
@@ -235,7 +235,7 @@ fn wrong_queries_are_answered_with_the_field() {
         (
             json!({"id": "x", "moves": [], "initialStones": [["B", "A1"], ["W", "A2"], ["W", "B1"]]}),
             "initialStones",
-            "without a liberty",
+            "the stones around A1 have no liberty",
         ),
         (
             json!({"id": "x", "moves": [], "initialStones": [["B", "C3"]], "initialPlayer": "green"}),
@@ -259,6 +259,11 @@ fn wrong_queries_are_answered_with_the_field() {
     for (query, field, part) in [
         (json!({"id": "x", "moves": [["1", "c3"]]}), "moves", "\"1\" is not to move"),
         (json!({"id": "x", "moves": [], "initialStones": [["0", "c3"]]}), "initialStones", "as moves"),
+        (
+            json!({"id": "x", "moves": [], "initialPlayer": "W"}),
+            "initialPlayer",
+            "got \"W\", and player 0 begins by the rules of hex",
+        ),
     ] {
         let replies = say(parts("hex", "size = 5"), std::slice::from_ref(&query));
         let error = replies[0]["error"].as_str().unwrap_or_else(|| panic!("{query}: {replies:?}"));
@@ -332,6 +337,64 @@ fn handicaps_of_go_are_placed() {
         ["none", 0, "B", 82],
     ]);
     assert_eq!(json!(found), expected, "{replies:?}");
+}
+
+/// White may move first in Go, on an empty board as well: by `initialPlayer`, else by the first move. No pass of black's comes before it, so
+/// that a pass of white's does not end the game.
+#[test]
+fn white_may_move_first() {
+    let queries = [
+        json!({"id": "named", "moves": [], "initialPlayer": "W"}),
+        json!({"id": "moves", "moves": [["W", "C3"], ["B", "D4"]], "initialPlayer": "w", "analyzeTurns": [0, 1, 2]}),
+        json!({"id": "first", "moves": [["W", "C3"]], "analyzeTurns": [0, 1]}),
+        json!({"id": "black", "moves": [["B", "C3"]], "initialPlayer": "W", "analyzeTurns": [0, 1]}),
+        json!({"id": "null", "moves": [], "initialPlayer": null, "initialStones": null}),
+        json!({"id": "pass", "moves": [["W", "pass"], ["B", "C3"]], "initialPlayer": "W", "analyzeTurns": [1, 2]}),
+    ];
+    let replies = say(parts("go", "size = 5"), &queries);
+    let found: Vec<Value> = replies
+        .iter()
+        .map(|reply| json!([reply["id"], reply["turnNumber"], reply["rootInfo"]["currentPlayer"]]))
+        .collect();
+    let expected = json!([
+        ["named", 0, "W"],
+        ["moves", 0, "W"],
+        ["moves", 1, "B"],
+        ["moves", 2, "W"],
+        ["first", 0, "W"],
+        ["first", 1, "B"],
+        ["black", 0, "W"],
+        ["black", 1, "W"],
+        ["null", 0, "B"],
+        ["pass", 1, "B"],
+        ["pass", 2, "W"],
+    ]);
+    assert_eq!(json!(found), expected, "{replies:?}");
+}
+
+/// A game of Go that `max_plies` cuts off is not over for a client: what is beyond the limit, or at it, is refused with the limit.
+#[test]
+fn moves_beyond_the_longest_game_are_refused_with_its_limit() {
+    let pairs = json!([["B", "C3"], ["W", "D4"], ["B", "pass"], ["W", "B2"]]);
+    let queries = [
+        json!({"id": "beyond", "moves": ["C3", "D4", "E5", "B2"], "analyzeTurns": [0]}),
+        json!({"id": "pairs", "moves": pairs}),
+        json!({"id": "end", "moves": ["C3", "D4", "pass"], "analyzeTurns": [0, 3]}),
+        json!({"id": "before", "moves": ["C3", "D4"]}),
+        json!({"id": "over", "moves": ["C3", "pass", "pass"]}),
+    ];
+    let replies = say(parts("go", "size = 5\nmax_plies = 3"), &queries);
+    for (id, field, part) in [
+        ("beyond", "moves", "move 3: the game is cut off after 3 plies, its max_plies"),
+        ("pairs", "moves", "move 3: the game is cut off after 3 plies"),
+        ("end", "analyzeTurns", "turn 3: the game is cut off after 3 plies"),
+    ] {
+        let found: Vec<&Value> = replies.iter().filter(|reply| reply["id"] == id).collect();
+        assert!(found.len() == 1 && found[0]["field"] == field, "{id}: {replies:?}");
+        assert!(found[0]["error"].as_str().is_some_and(|error| error.contains(part)), "{id}: {replies:?}");
+    }
+    let of = |id: &str| replies.iter().find(|reply| reply["id"] == id).expect("a reply");
+    assert_eq!((&of("before")["turnNumber"], &of("over")["noResults"]), (&json!(2), &json!(true)));
 }
 
 #[test]

@@ -75,13 +75,43 @@ fn the_moves_are_those_of_the_game() {
 fn a_refused_game_leaves_no_position() {
     let lines = say(&format!(
         "set game {GAME}\nset game {}\ngo\nhint 2\nmove D6\nanalyze\nping 1\n",
-        GAME.replace("BO[8 -", "BO[8 *")
+        GAME.replace("BO[8 ", "BO[10 ")
     ));
     let none = "status the last set game was refused: there is no position";
-    let refused = "status set game: the board is not that of the start of a game";
+    let refused = "status set game: the board has the size 10, expected 8";
     assert_eq!(lines, [refused, none, none, none, none, "pong 1"]);
     let lines = say(&format!("set game (;GM[Go];)\nset game {GAME}\ngo\n"));
     assert_eq!(with_start(&lines, "=== ").len(), 1, "{lines:?}");
+}
+
+/// A game begins at its own board, with the colour to move. The next one without a board begins at the start of the game.
+#[test]
+fn a_game_may_begin_at_any_board() {
+    // The board after black's f5: white may play f4, d6 or f6.
+    let board = "---------------------------O*------***--------------------------";
+    let game = |moves: &str| format!("set game (;GM[Othello]BO[8 {board} O]{moves};)");
+    let lines = say(&format!("{}\nmove F5\nmove D6\nmove C5\n", game("")));
+    assert_eq!(lines, ["status move F5 is not legal"]);
+    let lines = say(&format!("{}\nanalyze\n", game("W[D6]B[C5]")));
+    assert_eq!(with_start(&lines, "analysis ").len(), 3, "{lines:?}");
+    let lines = say(&format!("{}\nset game (;GM[Othello];)\nmove D6\nmove F5\n", game("")));
+    assert_eq!(lines, ["status move D6 is not legal"], "the start of the game again");
+}
+
+/// A board that no game has is refused in a sentence.
+#[test]
+fn boards_that_cannot_come_about_are_refused() {
+    let rows = |middle: &str| format!("{}{middle}{}", "-".repeat(24), "-".repeat(64 - 24 - middle.len()));
+    for (board, part) in [
+        (rows("---O----"), "the four cells in the middle are never empty"),
+        (rows("---**------**---"), "neither player can move, so the game is over"),
+        (rows("---O*------*O---") + "-", "the board has 66 marks, expected 64 cells and the colour to move"),
+        (rows("---O*------x----"), "the board has 'x', expected * for black"),
+    ] {
+        let lines = say(&format!("set game (;GM[Othello]BO[8 {board} *];)\nping 1\n"));
+        assert!(lines[0].starts_with("status set game: ") && lines[0].contains(part), "{board}: {lines:?}");
+        assert_eq!(lines[1..], ["pong 1"]);
+    }
 }
 
 #[test]

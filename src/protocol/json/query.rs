@@ -1,7 +1,7 @@
 //! Queries: a line of JSON -> positions to analyse.
 
-use super::field::{Defect, defect, is_player, player_of};
-use super::moves::{set_stones, step};
+use super::field::{Defect, defect, is_player, player_name, player_of};
+use super::moves::{cut_off, first_position, step};
 use super::restrictions;
 use crate::game::Turn;
 use crate::protocol::dialogue::Dialogue;
@@ -108,10 +108,12 @@ impl Query {
             Some(_) => return defect("moves", "expected a list of moves"),
             None => return defect("moves", "the list of moves is missing; [] is the start of the game"),
         };
-        if let Some(player) = fields.get("initialPlayer")
-            && start.player().is_some_and(|first| !is_player(&start, player, first))
+        if let (Some(name), Some(first)) = (fields.get("initialPlayer"), start.player())
+            && !(name.is_null() || is_player(&start, name, first))
         {
-            return defect("initialPlayer", "another player begins by the rules");
+            let (game, first) = (start.game().name(), player_name(&start, first));
+            let what = format!("got {name}, and player {first} begins by the rules of {game}");
+            return defect("initialPlayer", what);
         }
         let numbers = wanted_turns(fields, moves.len())?;
         let restrictions = restrictions::read(&start, fields)?;
@@ -158,9 +160,7 @@ fn start(dialogue: &Dialogue, fields: &Map<String, Value>) -> Result<Position, D
             dialogue.game_with("komi", komi).or_else(|e| defect("komi", e.to_string()))?
         }
     };
-    let mut position = Position::new(&game);
-    set_stones(&mut position, fields)?;
-    Ok(position)
+    first_position(Position::new(&game), fields)
 }
 
 /// The turns to analyse, and the numbers of those in which the game is over. `found` has the position of each.
@@ -181,7 +181,10 @@ fn parted(
                 let what = format!("turn {number}: chance decides, play its outcome first");
                 return defect("analyzeTurns", what);
             }
-            Turn::Over => ended.push(number),
+            Turn::Over => match cut_off(position) {
+                Some(what) => return defect("analyzeTurns", format!("turn {number}: {what}")),
+                None => ended.push(number),
+            },
         }
     }
     Ok((turns, ended))

@@ -1,16 +1,27 @@
 //! Games of Othello in the Generic Game Format: `(;GM[Othello]..BO[8 .. *]B[F5//1.2]W[F6]..;)`.
 
-/// The start of the game on 8x8 as the format writes it: rows from the top, `O` white, `*` black, and the colour to move.
-const START: &str = "---------------------------O*------*O---------------------------*";
+use crate::game::set_up::PlacedPieces;
 
-/// A game: the moves of both colours in their order, each as a point or `PA`.
+/// Cells of the board.
+const CELLS: usize = 64;
+
+/// A game that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ggf {
+    /// The position in which it begins; None for the start of the game.
+    pub placed: Option<PlacedPieces>,
+    /// The moves of both colours in their order, each as a point or `pass`.
+    pub moves: Vec<String>,
+}
+
+/// Reads a game.
 ///
 /// # Errors
 /// The defect in a sentence.
-pub fn moves(text: &str) -> Result<Vec<String>, String> {
+pub fn read(text: &str) -> Result<Ggf, String> {
     let mut rest = text.trim();
     rest = rest.strip_prefix("(;").ok_or("the game does not begin with (;")?;
-    let mut moves = Vec::new();
+    let (mut placed, mut moves) = (None, Vec::new());
     while let Some(open) = rest.find('[') {
         let name = rest[..open].trim_start_matches([';', ' ']).trim();
         let close = rest[open..].find(']').ok_or_else(|| format!("the property {name} has no end"))? + open;
@@ -19,7 +30,7 @@ pub fn moves(text: &str) -> Result<Vec<String>, String> {
             "GM" if !value.eq_ignore_ascii_case("othello") => {
                 return Err(format!("the game is {value}, not Othello"));
             }
-            "BO" => check_start(value)?,
+            "BO" => placed = Some(board(value)?),
             "B" | "W" => moves.push(name_of_move(value)),
             _ => {}
         }
@@ -28,17 +39,32 @@ pub fn moves(text: &str) -> Result<Vec<String>, String> {
     if !rest.trim().starts_with(";)") {
         return Err("the game does not end with ;)".into());
     }
-    Ok(moves)
+    Ok(Ggf { placed, moves })
 }
 
-/// `8 BOARD COLOUR`, with any blanks.
-fn check_start(value: &str) -> Result<(), String> {
-    let (size, board) = value.trim().split_once(' ').ok_or("the board has no size")?;
-    let board: String = board.chars().filter(|c| !c.is_whitespace()).collect();
-    match (size, board.eq_ignore_ascii_case(START)) {
-        ("8", true) => Ok(()),
-        ("8", false) => Err("the board is not that of the start of a game".into()),
-        _ => Err(format!("the board has the size {size}, expected 8")),
+/// The position of `8 BOARD COLOUR`, with any blanks: rows from the top, `O` white, `*` black, `-` empty, and the colour to move.
+fn board(value: &str) -> Result<PlacedPieces, String> {
+    let (size, marks) = value.trim().split_once(' ').ok_or("the board has no cells after its size")?;
+    if size != "8" {
+        return Err(format!("the board has the size {size}, expected 8"));
+    }
+    let marks: Vec<char> = marks.chars().filter(|mark| !mark.is_whitespace()).collect();
+    let (colour, cells) = marks.split_last().filter(|(_, cells)| cells.len() == CELLS).ok_or_else(|| {
+        format!("the board has {} marks, expected {CELLS} cells and the colour to move", marks.len())
+    })?;
+    let cell = |mark: &char| match mark {
+        '-' => Ok('.'),
+        mark => player(*mark).map(|player| char::from(b'0' + player)),
+    };
+    Ok(PlacedPieces { cells: cells.iter().map(cell).collect::<Result<_, _>>()?, player: player(*colour)? })
+}
+
+/// The player of a colour.
+fn player(mark: char) -> Result<u8, String> {
+    match mark {
+        '*' => Ok(0),
+        'O' | 'o' => Ok(1),
+        _ => Err(format!("the board has {mark:?}, expected * for black, O for white, - for an empty cell")),
     }
 }
 
@@ -57,10 +83,21 @@ mod tests {
 
     #[test]
     fn moves_are_read_in_their_order() {
-        assert_eq!(moves(GAME), Ok(["f5", "f6", "pass"].map(String::from).to_vec()));
+        let start = format!("{}10......01{}", ".".repeat(27), ".".repeat(27));
+        let game = read(GAME).expect("a game");
+        assert_eq!(game.moves, ["f5", "f6", "pass"]);
+        assert_eq!(game.placed, Some(PlacedPieces { cells: start, player: 0 }));
         let rows =
             "(;GM[Othello]BO[8 -------- -------- -------- ---O*--- ---*O--- -------- -------- -------- *];)";
-        assert_eq!(moves(rows), Ok(Vec::new()));
+        assert_eq!(read(rows), Ok(Ggf { placed: game.placed, moves: Vec::new() }));
+        assert_eq!(read("(;GM[Othello];)"), Ok(Ggf { placed: None, moves: Vec::new() }));
+    }
+
+    #[test]
+    fn any_board_is_read_with_the_colour_to_move() {
+        let other = GAME.replace("O*-", "o*O").replace(" *]", " O]");
+        let placed = read(&other).expect("a game").placed.expect("a board");
+        assert_eq!((&placed.cells[27..37], placed.player), ("101.....01", 1));
     }
 
     #[test]
@@ -70,10 +107,13 @@ mod tests {
             ("(;GM[Othello]", "end with"),
             ("(;GM[Othello", "GM has no end"),
             ("(;GM[Go];)", "is Go"),
+            ("(;BO[8];)", "no cells after its size"),
             (&GAME.replace("BO[8", "BO[10"), "size 10"),
-            (&GAME.replace("O*-", "O*O"), "not that of the start"),
+            (&GAME.replace("O*-", "O*"), "64 marks, expected 64 cells and the colour to move"),
+            (&GAME.replace("O*-", "Ox-"), "'x'"),
+            (&GAME.replace(" *]", " -]"), "'-'"),
         ] {
-            let error = moves(text).expect_err(text);
+            let error = read(text).expect_err(text);
             assert!(error.contains(part), "{text}: {error}");
         }
     }

@@ -1,6 +1,6 @@
 //! The commands of NBoard.
 
-use super::ggf::{moves, name_of_move};
+use super::ggf::{Ggf, name_of_move, read};
 use crate::engine::{Analysis, EndCause, Move};
 use crate::error::{Error, Result};
 use crate::protocol::dialogue::{Dialogue, Goal, LineOutcome, Protocol, Reading};
@@ -150,10 +150,15 @@ impl NBoard {
     }
 }
 
-/// The position at the end of a game in GGF.
+/// The position at the end of a game in GGF, which begins at its own board.
 fn game(dialogue: &Dialogue, text: &str) -> std::result::Result<Position, String> {
-    let mut position = dialogue.position.back(usize::MAX);
-    for (number, name) in moves(text)?.iter().enumerate() {
+    let Ggf { placed, moves } = read(text)?;
+    let rules = dialogue.position.game();
+    let mut position = match &placed {
+        Some(placed) => Position::set_up(rules, placed).map_err(|e| e.to_string())?,
+        None => Position::new(rules),
+    };
+    for (number, name) in moves.iter().enumerate() {
         let legal = position.play().legal();
         let pass = || "pass".to_string();
         // Some programs leave out a pass that the rules force.
