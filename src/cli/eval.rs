@@ -57,7 +57,8 @@ lost; in Go all stones on the board count as alive at the end.
 
 --sprt ends a match between two players as soon as it is decided whether the network is at most ELO0 or at least ELO1 stronger, with
 error rates of 5 %: the pentanomial test of fishtest, whose samples are pairs of games with one opening and exchanged seats. Pairs count in
-their order, so that the decision does not depend on threads. The JSON has \"sprt\": {\"elo0\", \"elo1\", \"pairs\": counts of pairs with
+their order, so that the decision does not depend on threads. Where openings are few, pairs repeat earlier ones and count for nothing: once
+the last 2,000 games brought no new one the match ends undecided. The JSON has \"sprt\": {\"elo0\", \"elo1\", \"pairs\": counts of pairs with
 0, 1/2, 1, 3/2 and 2 points, \"llr\", \"accepted\": \"H0\", \"H1\" or null, \"bounds\"}.
 
 A file of openings has one a line: actions as `vecaz inspect --actions` takes them, a line of a positions file, or for chess a FEN or an
@@ -98,7 +99,8 @@ pub struct EvalArgs {
     #[arg(long, value_name = "N", conflicts_with = "positions")]
     #[arg(value_parser = value_parser!(u64).range(1..=1_000_000))]
     pub games: Option<u64>,
-    /// End the match once it is decided whether the network is at most ELO0 or at least ELO1 stronger
+    /// End the match once it is decided whether the network is at most ELO0 or at least ELO1 stronger, or undecided once 2,000
+    /// games in a row repeat others
     #[arg(long, value_name = "ELO0,ELO1", conflicts_with_all = ["positions", "ladder"], allow_hyphen_values = true)]
     pub sprt: Option<String>,
     /// Begin the games with the openings in this file, in its order

@@ -53,6 +53,7 @@ pub use no_cluster::{top, work};
 pub use layers::{Base, ConfigArgs};
 pub use output::JsonTarget;
 
+use crate::config::nearest;
 use crate::error::{Error, Result, StopCause};
 use crate::files::NotUtf8;
 use crate::registry::Registry;
@@ -317,10 +318,15 @@ fn describe_usage(error: &clap::Error, registry: &Registry) -> String {
         let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
         sentence += &format!("; the commands are {}", names.join(", "));
     }
-    for tip in tips {
-        if let Some((_, known)) = tip.split_once(" exists: ") {
-            sentence += &format!("; the nearest is {}", known.trim_matches('\''));
-        }
+    let typed = context(match error.kind() {
+        ErrorKind::InvalidValue => ContextKind::InvalidValue,
+        ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
+        _ => ContextKind::InvalidArg,
+    });
+    // clap takes for similar what has a few letters in common, as foo and solo have.
+    let similar = tips.iter().filter_map(|tip| Some(tip.split_once(" exists: ")?.1.trim_matches('\'')));
+    for known in similar.filter(|known| nearest(&typed, [*known]).is_some()) {
+        sentence += &format!("; the nearest is {known}");
     }
     if error.kind() == ErrorKind::UnknownArgument {
         let usage = text.lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or_default();

@@ -84,7 +84,7 @@ pub fn by_protocol(
         options: args.opponent_option.iter().map(option).collect::<Result<_>>()?,
     };
     let withheld = variables_to_withhold();
-    let start = |_| -> Result<Box<dyn Player>> {
+    Contestant::plain(threads, || -> Result<Box<dyn Player>> {
         Ok(match opponent.split_once(':') {
             Some(("gtp", _)) if strength.nodes.is_some() || !strength.options.is_empty() => {
                 let expected = "uci:COMMAND with --opponent-nodes and --opponent-option";
@@ -100,8 +100,7 @@ pub fn by_protocol(
                 Box::new(UciOpponent::new(program, game, &strength)?)
             }
         })
-    };
-    Ok(Contestant::Plain((0..threads.max(1)).map(start).collect::<Result<_>>()?))
+    })
 }
 
 /// A time of more than 0 and at most a day.

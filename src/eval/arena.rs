@@ -51,7 +51,7 @@ impl Contestant {
                 _ => Err(wrong()),
             }
         };
-        Ok(Self::Plain((0..threads.max(1)).map(|_| make()).collect::<Result<_>>()?))
+        Self::plain(threads, make)
     }
 
     /// The external program that `command` starts, one process per thread, with `timeout` per reply and without the variables
@@ -60,10 +60,28 @@ impl Contestant {
     /// # Errors
     /// Those of [`ExternalPlayer::start`].
     pub fn external(command: &str, timeout: Duration, threads: usize, withheld: &[String]) -> Result<Self> {
-        let start = |_| -> Result<Box<dyn Player>> {
+        Self::plain(threads, || -> Result<Box<dyn Player>> {
             Ok(Box::new(ExternalPlayer::start(command, timeout, withheld)?))
-        };
-        Ok(Self::Plain((0..threads.max(1)).map(start).collect::<Result<_>>()?))
+        })
+    }
+
+    /// Players without a network, one from `start` for each thread.
+    ///
+    /// # Errors
+    /// That of the first player that does not start; the ones before it end, all at once.
+    pub fn plain(threads: usize, mut start: impl FnMut() -> Result<Box<dyn Player>>) -> Result<Self> {
+        let mut players = Vec::new();
+        for _ in 0..threads.max(1) {
+            match start() {
+                Ok(player) => players.push(player),
+                Err(error) => {
+                    // A list would end them one after the other.
+                    drop(Self::Plain(players));
+                    return Err(error);
+                }
+            }
+        }
+        Ok(Self::Plain(players))
     }
 
     /// The same contestant; its choices fail with [`Error::Stopped`] once `stop` is requested.
@@ -147,11 +165,33 @@ mod tests {
         }
     }
 
+    fn ends_of_four() -> Arc<(Mutex<Ends>, Condvar)> {
+        Arc::new((Mutex::new(Ends { to_begin: 4, is_stuck: false }), Condvar::new()))
+    }
+
     #[test]
     fn the_ends_of_players_do_not_wait_for_each_other() {
-        let ends = Arc::new((Mutex::new(Ends { to_begin: 4, is_stuck: false }), Condvar::new()));
-        let player = |_| Box::new(Lingering(ends.clone())) as Box<dyn Player>;
-        drop(Contestant::Plain((0..4).map(player).collect()));
+        let ends = ends_of_four();
+        let player = || -> Result<Box<dyn Player>> { Ok(Box::new(Lingering(ends.clone()))) };
+        drop(Contestant::plain(4, player).unwrap_or_else(|e| panic!("{e}")));
+        let ends = ends.0.lock().expect("no panic");
+        assert_eq!((ends.to_begin, ends.is_stuck), (0, false));
+    }
+
+    /// Four players have started when the fifth one does not.
+    #[test]
+    fn the_ends_of_players_before_one_that_does_not_start_do_not_wait_either() {
+        let ends = ends_of_four();
+        let mut started = 0;
+        let failed = Contestant::plain(8, || -> Result<Box<dyn Player>> {
+            started += 1;
+            match started {
+                ..5 => Ok(Box::new(Lingering(ends.clone()))),
+                _ => Err(Error::unsupported("this player", "it does not start")),
+            }
+        });
+        assert_eq!(failed.err().expect("the fifth").to_string(), "this player: it does not start");
+        assert_eq!(started, 5, "none is started after it");
         let ends = ends.0.lock().expect("no panic");
         assert_eq!((ends.to_begin, ends.is_stuck), (0, false));
     }

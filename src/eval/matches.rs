@@ -135,9 +135,9 @@ pub struct MatchProgress {
 /// Plays a match of `a` against `b`, at most [`GAMES_AT_ONCE`] games at once, and passes its progress to `report` after every ply. With
 /// more than two players, `a` has one seat and `b` all others. The outcome does not depend on the number of games at once.
 ///
-/// A test takes the pairs of games in the order of their numbers, whichever ends first, and ends the match with the pair that decides:
-/// games beyond it, which have begun, do not count. So the decision does not depend on the number of games at once either, and short games
-/// have no advantage.
+/// A test takes the pairs of games in the order of their numbers, whichever ends first, and ends the match with the pair that decides, or
+/// with the last of many in a row that repeat earlier ones: games beyond it, which have begun, do not count. So the decision does not depend
+/// on the number of games at once either, and short games have no advantage.
 ///
 /// # Errors
 /// Those of the networks and of external programs; [`crate::Error::Stopped`] after [`Contestant::stopped_by`].
@@ -196,10 +196,11 @@ impl PairTest {
         for pair in &pairs[self.taken..] {
             let &[Some(first), Some(second)] = pair else { break };
             self.taken += 1;
-            if !self.repetitions.is_repetition(&[first, second]) {
-                self.state.add([first.margin, second.margin]);
+            match self.repetitions.is_repetition(&[first, second]) {
+                true => self.state.pass_over(),
+                false => self.state.add([first.margin, second.margin]),
             }
-            if self.state.accepted.is_some() {
+            if self.state.is_over() {
                 return ControlFlow::Break(());
             }
         }

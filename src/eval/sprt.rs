@@ -14,6 +14,9 @@ pub const ERROR_RATE: f64 = 0.05;
 const SCORES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 /// What a value that was not seen counts for, in pairs, so that every value stays possible. The value of fishtest and fastchess.
 const UNSEEN: f64 = 1e-3;
+/// Pairs in a row that repeat earlier ones, after which a test ends undecided: 2,000 games without a new one. Where one pair in a hundred is
+/// still new, so many repeat with a probability of 0.00004.
+const MAX_REPEATED_PAIRS: u64 = 1000;
 /// The largest Elo difference of a hypothesis.
 const MAX_ELO: f64 = 1000.0;
 
@@ -47,6 +50,9 @@ pub struct SprtState {
     pub llr: f64,
     /// The hypothesis that is accepted; None while the ratio is between the bounds.
     pub accepted: Option<Hypothesis>,
+    /// Pairs since the last one that was added, all of which repeat earlier ones and count for nothing.
+    #[serde(skip)]
+    pub repeated: u64,
 }
 
 impl Sprt {
@@ -85,7 +91,7 @@ impl Sprt {
 impl SprtState {
     /// A test without a pair yet.
     pub fn new(test: Sprt) -> Self {
-        Self { test, pairs: [0; 5], llr: 0.0, accepted: None }
+        Self { test, pairs: [0; 5], llr: 0.0, accepted: None, repeated: 0 }
     }
 
     /// Adds a pair by the first player's results of both games: positive is a win, negative a loss. A test that has decided stays as it
@@ -95,6 +101,7 @@ impl SprtState {
             return;
         }
         let points = |result: f32| 1 + usize::from(result > 0.0) - usize::from(result < 0.0);
+        self.repeated = 0;
         self.pairs[points(results[0]) + points(results[1])] += 1;
         self.llr = self.test.llr(self.pairs);
         let [lower, upper] = Sprt::bounds();
@@ -103,6 +110,21 @@ impl SprtState {
             llr if llr <= lower => Some(Hypothesis::H0),
             _ => None,
         };
+    }
+
+    /// Passes over a pair that repeats an earlier one.
+    pub fn pass_over(&mut self) {
+        self.repeated += 1;
+    }
+
+    /// True if so many pairs in a row have repeated earlier ones that no decision is to be expected.
+    pub fn is_exhausted(&self) -> bool {
+        self.repeated >= MAX_REPEATED_PAIRS
+    }
+
+    /// True if no further pair is needed.
+    pub fn is_over(&self) -> bool {
+        self.accepted.is_some() || self.is_exhausted()
     }
 
     /// The number of pairs.

@@ -14,6 +14,8 @@ fn what_was_not_understood_is_one_line_and_exit_code_2() {
             vec!["rnu"],
             "error: unrecognized subcommand 'rnu'; the commands are run, work, top, bench-scaling, ",
         ),
+        (vec!["new", "skat", "--kind", "foo"], "[possible values: board, dice, cards, solo]\n"),
+        (vec!["new", "skat", "--kind", "card"], "cards, solo]; the nearest is cards\n"),
         (vec!["run", "--sims", "many"], "error: --sims <S>: got many, expected a whole number, 0 or more\n"),
         (vec!["run", "--epochs", "0"], "error: --epochs <E>: got 0, expected a whole number, 1 or more\n"),
         (

@@ -291,6 +291,10 @@ fn decision(test: SprtState) -> String {
     let accepted = match test.accepted {
         Some(Hypothesis::H1) => format!("H1 accepted: Elo {elo1} or more, not {elo0}"),
         Some(Hypothesis::H0) => format!("H0 accepted: Elo {elo0} or less, not {elo1}"),
+        None if test.is_exhausted() => {
+            let repeated = count(2 * test.repeated, "game");
+            format!("undecided between Elo {elo0} and {elo1}, since the last {repeated} brought no new one")
+        }
         None => format!("undecided between Elo {elo0} and {elo1}"),
     };
     let pairs = test.pairs.map(|count| count.to_string()).join(", ");
@@ -375,6 +379,19 @@ mod tests {
         assert_eq!(planned("backgammon", 1, "runs/b", "--sprt 0,20"), Ok((10_000, 0)), "dice differ");
         assert_eq!(planned("othello", 0, "runs/b", "--games 400"), Ok((400, 5)), "12 ways of two plies");
         assert_eq!(planned("othello", 0, "random", "--games 400"), Ok((400, 2)), "random play differs");
+    }
+
+    #[test]
+    fn a_test_that_ended_without_new_games_says_so() {
+        let mut test = SprtState::new(Sprt { elo0: 0.0, elo1: 20.0 });
+        test.add([1.0, -1.0]);
+        assert!(decision(test).starts_with("undecided between Elo +0 and +20; LLR "), "{}", decision(test));
+        while !test.is_over() {
+            test.pass_over();
+        }
+        let expected = "undecided between Elo +0 and +20, since the last 2000 games brought no new one; LLR ";
+        let text = decision(test);
+        assert!(text.starts_with(expected) && text.contains(" after 1 pair "), "{text}");
     }
 
     #[test]

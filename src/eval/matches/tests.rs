@@ -173,6 +173,29 @@ fn repeated_games_count_once() {
     assert_eq!(openings.scores.len() + openings.repeated, 40);
 }
 
+/// Players who play all pairs alike give a test no further evidence: it ends undecided, 2,000 games after the last new one.
+#[test]
+fn a_test_without_new_games_ends_undecided() {
+    let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+    let outcome = |cell: u16| {
+        let mut over = MatchGame::begin(&game, MatchPlan::default(), 0).expect("a game");
+        over.take(Decision::Play(cell)).and_then(|()| over.take(Decision::Resign)).expect("legal");
+        Some(GameOutcome { opening: cell.into(), ..GameOutcome::new(&over) })
+    };
+    let (one, other) = (outcome(0), outcome(1));
+    let new_test = || PairTest::new(Sprt { elo0: 0.0, elo1: 20.0 });
+    let mut test = new_test();
+    assert!(test.take_pairs(&vec![one; 2000]).is_continue(), "1,998 games repeat the first two");
+    assert!(test.take_pairs(&vec![one; 4000]).is_break());
+    assert_eq!((test.taken, test.state.num_pairs(), test.state.accepted), (1001, 1, None));
+    let mut later = vec![one; 1000];
+    later.extend([other; 2]);
+    later.extend(vec![one; 3000]);
+    let mut test = new_test();
+    assert!(test.take_pairs(&later).is_break());
+    assert_eq!((test.taken, test.state.num_pairs(), test.state.is_exhausted()), (1501, 2, true));
+}
+
 /// A turn of backgammon is one to four plies, or none; the n-th roll is the same in both games of a pair.
 #[test]
 fn all_dice_of_a_pair_are_the_same() {
