@@ -110,12 +110,14 @@ def share(precision, threads):
 
 print("| work | unit | vecaz | peer | ratio |")
 print("|---|---|---|---|---|")
-torch = {key: peer("torch-*.json", key) for key in ("forward_f32_per_second", "forward_bf16_per_second", "train_step_ms")}
+KEYS = ("forward_f32_per_second", "forward_bf16_per_second", "train_step_ms", "train_step_bf16_ms")
+torch = {key: peer("torch-*.json", key) for key in KEYS}
 row("forward 6x64, batch 128, f32 beside torch f32", "positions/s", forward("f32"), torch["forward_f32_per_second"])
 row("forward 6x64, batch 128, bf16 beside torch bf16", "positions/s", forward("bf16"), torch["forward_bf16_per_second"])
 row("forward 6x64, batch 128, int8 beside torch bf16", "positions/s", forward("int8"), torch["forward_bf16_per_second"])
-step = line("train-*.txt", r"6x64.*batch +256 +([0-9.]+) ms least")
-row("training step 6x64, batch 256", "ms", step, torch["train_step_ms"], lambda a, b: b / a)
+for precision, key in (("f32", "train_step_ms"), ("bf16", "train_step_bf16_ms")):
+    step = line("train-*.txt", rf"6x64 6x7 +{precision} +batch +256 +([0-9.]+) ms least")
+    row(f"training step 6x64, batch 256, {precision}", "ms", step, torch[key], lambda a, b: b / a)
 for name, net in (("gumbel-uniform", "uniform"), ("puct-uniform", "uniform"), ("gumbel-hex", "hex"), ("puct-hex", "hex"), ("f32-2x32", "2x32"), ("bf16-2x32", "2x32"),
                   ("bf16-6x64", "6x64"), ("int8-6x64", "6x64")):
     row(f"search {name}, N 128, S 800", "simulations/s", scaling(name), peer(f"mctx-{net}-*.json", "median"))

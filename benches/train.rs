@@ -4,7 +4,7 @@
 //! padding and taps off the board) of the minimum.
 
 use std::time::Instant;
-use vecaz::config::{Arch, NetConfig, TrainConfig};
+use vecaz::config::{Arch, NetConfig, TrainConfig, TrainPrecision};
 use vecaz::game::{ObsShape, Sizes};
 use vecaz::model::NetSpec;
 use vecaz::rng::{Key, Purpose};
@@ -38,26 +38,34 @@ fn batch(spec: &NetSpec, rows: usize) -> TrainBatch {
     batch
 }
 
+/// Measures one network in f32 and in bf16, by turns.
 fn measure(name: &str, net: &NetConfig, obs: ObsShape, actions: usize, rows: usize) -> vecaz::Result<()> {
     let spec = NetSpec::new(net, &sizes(obs, actions));
-    let mut trainer = Trainer::new(&spec, &TrainConfig::default(), SEED)?;
     let batch = batch(&spec, rows);
-    let mut times = Vec::new();
+    let mut formats = Vec::new();
+    for precision in [TrainPrecision::F32, TrainPrecision::Bf16] {
+        let config = TrainConfig { precision, ..TrainConfig::default() };
+        formats.push((precision, Trainer::new(&spec, &config, SEED)?, Vec::new()));
+    }
     for step in 0..STEPS + 3 {
-        let start = Instant::now();
-        trainer.step(&batch)?;
-        if step >= 3 {
-            times.push(start.elapsed().as_secs_f64());
+        for (_, trainer, times) in &mut formats {
+            let start = Instant::now();
+            trainer.step(&batch)?;
+            if step >= 3 {
+                times.push(start.elapsed().as_secs_f64());
+            }
         }
     }
-    times.sort_by(f64::total_cmp);
-    let least = times[0];
-    println!(
-        "{name:<22} batch {rows:>4}  {:>8.2} ms least {:>8.2} ms median  {:>7.1} GFLOP/s",
-        least * 1e3,
-        times[STEPS / 2] * 1e3,
-        trainer.flops_per_sample() * rows as f64 / least * 1e-9,
-    );
+    for (precision, trainer, mut times) in formats {
+        times.sort_by(f64::total_cmp);
+        let least = times[0];
+        println!(
+            "{name:<22} {precision:<4} batch {rows:>4}  {:>8.2} ms least {:>8.2} ms median  {:>7.1} GFLOP/s",
+            least * 1e3,
+            times[STEPS / 2] * 1e3,
+            trainer.flops_per_sample() * rows as f64 / least * 1e-9,
+        );
+    }
     Ok(())
 }
 

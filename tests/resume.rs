@@ -93,7 +93,7 @@ min_samples = 300
 every = 0
 ";
 
-/// Decisions on whole turns, with lambda returns, by weights that are averaged.
+/// Decisions on whole turns, with lambda returns, trained in bf16, by weights that are averaged.
 const AFTERSTATE: &str = "
 [game]
 name = 'backgammon'
@@ -117,6 +117,7 @@ batch = 32
 min_samples = 300
 td_lambda = 0.6
 average = 0.3
+precision = 'bf16'
 [eval]
 every = 0
 ";

@@ -65,7 +65,7 @@ def forward_rate(blocks, channels, dtype, layout):
         return FORWARD_BATCH / least_seconds(lambda: net(x))
 
 
-def step_seconds(blocks, channels, layout):
+def step_seconds(blocks, channels, dtype, layout):
     net = Net(blocks, channels).train().to(memory_format=layout)
     optimizer = torch.optim.AdamW(net.parameters(), 1e-3)
     x = torch.rand(TRAIN_BATCH, 2, 6, 7).to(memory_format=layout)
@@ -73,8 +73,9 @@ def step_seconds(blocks, channels, layout):
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        logits, v = net(x)
-        loss = nn.functional.cross_entropy(logits, target) + nn.functional.mse_loss(v, value)
+        with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
+            logits, v = net(x)
+        loss = nn.functional.cross_entropy(logits.float(), target) + nn.functional.mse_loss(v.float(), value)
         loss.backward()
         optimizer.step()
 
@@ -145,7 +146,8 @@ def main():
         "peer": f"torch {torch.__version__}", "net": f"{blocks}x{channels}", "threads": THREADS,
         "forward_f32_per_second": max(forward_rate(blocks, channels, torch.float32, m) for m in (plain, last)),
         "forward_bf16_per_second": max(forward_rate(blocks, channels, torch.bfloat16, m) for m in (plain, last)),
-        "train_step_ms": 1e3 * min(step_seconds(blocks, channels, m) for m in (plain, last)),
+        "train_step_ms": 1e3 * min(step_seconds(blocks, channels, torch.float32, m) for m in (plain, last)),
+        "train_step_bf16_ms": 1e3 * min(step_seconds(blocks, channels, torch.bfloat16, m) for m in (plain, last)),
     }))
 
 

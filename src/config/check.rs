@@ -28,8 +28,8 @@ impl Config {
         within("selfplay.games", self.selfplay.games, playing..=MAX_GAMES)?;
         let t = &self.train;
         let training = self.network_devices();
-        if training.is_cpu() && t.precision != TrainPrecision::F32 {
-            let expected = "f32 for training on the CPU, or a GPU in net.device";
+        if training.is_cpu() && t.precision == TrainPrecision::F16 {
+            let expected = "f32 or bf16 for training on the CPU, or a GPU in net.device";
             return Err(Error::config("train.precision", t.precision, expected));
         }
         within("train.batch", t.batch, training.all().len()..=1_048_576)?;

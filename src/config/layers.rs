@@ -106,13 +106,12 @@ impl Layers {
         Ok(self)
     }
 
-    /// Removes the keys that need a GPU: devices, the format of training, and GPU-only formats of the network, which then is
-    /// in f32.
+    /// Removes the keys that need a GPU: devices, and GPU-only formats of training and of the network, which then are in f32.
     pub fn on_cpu(mut self) -> Self {
         let gpu_only: [(&str, &str, &[&str]); 4] = [
             ("run", "device", &[]),
             ("net", "device", &[]),
-            ("train", "precision", &[]),
+            ("train", "precision", &["f16"]),
             ("net", "precision", &["f16", "tf32"]),
         ];
         for (section, key, values) in gpu_only {
@@ -185,15 +184,16 @@ mod tests {
 
     #[test]
     fn on_cpu_removes_only_the_keys_that_need_a_gpu() {
-        let text = "[run]\ndevice = 'cuda:1'\nseed = 7\n[net]\ndevice = 'cuda:0'\nprecision = 'f16'\n[train]\nprecision = 'bf16'";
+        let text = "[run]\ndevice = 'cuda:1'\nseed = 7\n[net]\ndevice = 'cuda:0'\nprecision = 'f16'\n[train]\nprecision = 'f16'";
         let config = Layers::default().text(text, "test").expect("TOML").on_cpu().resolve().expect("valid");
         assert_eq!(
             (config.run.device, config.network_devices(), config.run.seed),
             (Devices::default(), Devices::default(), 7)
         );
         assert_eq!((config.net.precision, config.train.precision), (Precision::F32, TrainPrecision::F32));
-        let kept = Layers::default().text("[net]\nprecision = 'bf16'", "test").expect("TOML").on_cpu();
-        assert_eq!(kept.resolve().expect("valid").net.precision, Precision::Bf16);
+        let kept = "[net]\nprecision = 'bf16'\n[train]\nprecision = 'bf16'";
+        let kept = Layers::default().text(kept, "test").expect("TOML").on_cpu().resolve().expect("valid");
+        assert_eq!((kept.net.precision, kept.train.precision), (Precision::Bf16, TrainPrecision::Bf16));
     }
 
     #[test]
@@ -250,7 +250,10 @@ mod tests {
                 "[[net]]\nblocks = 3",
                 "key net (my.toml, line 1): got [{ blocks = 3 }], expected a table of keys",
             ),
-            ("[train]\nprecision = 'bf16'", "key train.precision (my.toml, line 2): got bf16, expected f32"),
+            (
+                "[train]\nprecision = 'f16'",
+                "key train.precision (my.toml, line 2): got f16, expected f32 or bf16",
+            ),
             (
                 "\n[serch]\nleaves = 1",
                 "key serch.leaves (my.toml, line 3): no such key; the nearest is search.leaves",

@@ -198,8 +198,10 @@ section! {
 section! {
     /// `[train]`: optimisation.
     TrainConfig {
-        /// Number format of operands and activations; bf16 and f16 on a GPU only, with half the memory of f32. `f16` is for
-        /// Turing GPUs, which lack bf16; its loss is scaled (Micikevicius et al. 2018), as small gradients vanish in f16.
+        /// Number format of what is multiplied: `f32`, `bf16`, or on a GPU `f16`. On a GPU activations are in it too, with half the memory
+        /// of f32. On a CPU with AVX512-BF16 `bf16` is faster, 1.7 times at 6x64 on an AMD EPYC (2026-11-28-training-in-bf16.md); elsewhere
+        /// it is emulated, slower than f32. `f16` is for Turing GPUs, which lack bf16; its loss is scaled (Micikevicius et al. 2018), as
+        /// small gradients vanish in f16.
         precision: TrainPrecision = TrainPrecision::F32,
         /// Whether updates run after self-play or overlap with it: `in_turns`, or `overlapped` with the self-play of the next
         /// epoch. Overlapping keeps a GPU busy while one of the two waits for the host, and uses both devices if games and

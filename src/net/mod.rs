@@ -17,6 +17,7 @@ pub mod number; // f32 and bfloat16 in memory
 pub(crate) mod edge_messages; // messages between the edges of K_n
 pub(crate) mod pooling; // biases and scales of channels from a whole board
 mod register_tile; // the micro-kernel of matrix products
+mod bf16_products; // its products of bf16 pairs
 pub mod cpu_train; // fused training passes
 pub mod cpu; // the fused CPU forward
 pub mod gpu; // the fused forward on a GPU

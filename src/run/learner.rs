@@ -2,11 +2,12 @@
 
 use super::network::{NetExecutor, select_executor};
 use crate::backend::AnyGame;
-use crate::config::{Config, DeviceName};
+use crate::config::{Config, DeviceName, TrainPrecision};
 use crate::device::Device;
 use crate::device::collective::LinkedDevice;
 use crate::device::{OnDevices, on_cuda};
 use crate::error::Result;
+use crate::net::cpu_train::Operands;
 use crate::net::{NetSpec, Weights};
 use crate::replay::{BatchPlan, Replay};
 use crate::train::device::{DeviceReplay, DeviceTrainer};
@@ -63,6 +64,11 @@ pub fn learner(
     };
     let numbers: Vec<u32> = config.network_devices().all().iter().filter_map(number).collect();
     if numbers.is_empty() || matches!(chosen, NetExecutor::Candle(_)) {
+        if config.train.precision == TrainPrecision::Bf16 && !Operands::Bf16.is_fast() {
+            tracing::warn!(
+                "this machine has no instructions that train in bf16: train.precision = \"f32\" is faster on it"
+            );
+        }
         return Ok(Box::new(HostLearner { game: game.clone(), trainer, prefetched: None }));
     }
     let first = trainer.state();

@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{Arch, OptimizerKind, TrainConfig, ValueHead};
+use crate::config::{Arch, OptimizerKind, TrainConfig, TrainPrecision, ValueHead};
 use crate::error::Error;
 use crate::game::{ObsShape, Target, TargetKind, TargetShape};
 #[cfg(feature = "candle")]
@@ -230,6 +230,18 @@ fn a_loss_that_is_no_number_leaves_the_trainer_as_it_was() {
     bad.targets["values"][0] = f32::NAN;
     assert!(matches!(trainer.step(&bad), Err(Error::NotFinite { .. })));
     assert_eq!(trainer.state(), before);
+}
+
+/// The trainer of a GPU takes its first state from one on the CPU, which does not compute in its format.
+#[test]
+fn f16_begins_on_the_cpu_and_is_not_trained_there() {
+    let spec = spec(Arch::Mlp);
+    let in_format = |precision| TrainConfig { precision, ..config() };
+    let f32 = Trainer::new(&spec, &in_format(TrainPrecision::F32), 3).expect("trainer");
+    let mut f16 = Trainer::new(&spec, &in_format(TrainPrecision::F16), 3).expect("trainer");
+    assert_eq!(f16.state(), f32.state());
+    let error = f16.step(&batch(&spec, 20, 0)).expect_err("refused").to_string();
+    assert!(error.contains("train.precision: got f16, expected f32 or bf16 on the CPU"), "{error}");
 }
 
 #[test]

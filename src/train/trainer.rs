@@ -6,11 +6,11 @@ use super::losses::Losses;
 use super::optimizer::{self, OptimizerState};
 use super::pass::AutogradPass;
 use super::state::TrainerSnapshot;
-use crate::config::TrainConfig;
+use crate::config::{TrainConfig, TrainPrecision};
 use crate::error::{Error, Result};
 use crate::model::{NetSpec, Weights};
 use crate::net::candle::CandleDevice;
-use crate::net::cpu_train::CpuTrainNet;
+use crate::net::cpu_train::{CpuTrainNet, Operands};
 use crate::replay::TrainBatch;
 
 /// A network in training with its optimiser.
@@ -44,7 +44,13 @@ impl Trainer {
     /// # Errors
     /// [`Error::Mismatch`] where the weights are not those of `spec`.
     pub fn with_weights(spec: &NetSpec, config: &TrainConfig, weights: &Weights) -> Result<Self> {
-        Self::with_pass(spec, config, weights, AutogradPass::Fused(Box::new(CpuTrainNet::new(spec)?)))
+        let operands = match config.precision {
+            TrainPrecision::Bf16 => Operands::Bf16,
+            // Nothing is multiplied in f16 here: see `step`.
+            TrainPrecision::F32 | TrainPrecision::F16 => Operands::F32,
+        };
+        let net = CpuTrainNet::new(spec, operands)?;
+        Self::with_pass(spec, config, weights, AutogradPass::Fused(Box::new(net)))
     }
 
     /// A network at its first weights that candle trains on one of its devices, whatever layers it has.
@@ -109,8 +115,13 @@ impl Trainer {
     ///
     /// # Errors
     /// [`Error::Mismatch`] where an array of the batch has the wrong length; [`Error::NotFinite`] where a loss, the
-    /// gradient or a new weight is NaN or infinite. The trainer is then as it was before.
+    /// gradient or a new weight is NaN or infinite; [`Error::Config`] for `train.precision = "f16"`, which is for GPUs. The trainer is then as it
+    /// was before.
     pub fn step(&mut self, batch: &TrainBatch) -> Result<Losses> {
+        if self.config.precision == TrainPrecision::F16 {
+            // A trainer of GPUs begins with the state of this one.
+            return Err(Error::config("train.precision", self.config.precision, "f32 or bf16 on the CPU"));
+        }
         let rows = batch.check(self.pass.model(), self.config.accumulate)?;
         let total_weight = batch.total_weight();
         self.gradient.fill(0.0);

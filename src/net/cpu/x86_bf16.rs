@@ -3,36 +3,10 @@
 use super::format::Format;
 use super::kernels::kernels;
 use super::x86::avx512_kernels;
+use crate::net::bf16_products::{Avx2Bf16, Avx512Bf16};
 use crate::net::number::bf16_bits;
-use crate::net::register_tile::{DotProduct, Vector};
-use crate::simd::{Avx2, Avx512, Simd};
 use std::arch::x86_64::*;
 use std::mem::transmute;
-
-/// `vdpbf16ps`.
-pub(super) struct Avx512Bf16;
-
-impl DotProduct for Avx512Bf16 {
-    type S = Avx512;
-    type Weights = Vector<Self>;
-    const UNIT: usize = 2;
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn load_weights(p: *const f32) -> Vector<Self> {
-        // SAFETY: the kernel contract.
-        unsafe { Avx512::load(p) }
-    }
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn dot(a: __m512, b: __m512, acc: __m512) -> __m512 {
-        // SAFETY: the kernel contract; both types are 512 plain bits.
-        unsafe { _mm512_dpbf16_ps(acc, transmute::<__m512, __m512bh>(a), transmute::<__m512, __m512bh>(b)) }
-    }
-}
 
 impl Format for Avx512Bf16 {
     const OUT: usize = 2;
@@ -55,36 +29,6 @@ impl Format for Avx512Bf16 {
 }
 
 avx512_kernels!(AVX512 = "avx512-bf16", Avx512Bf16, "avx512f,avx512bf16");
-
-/// `vdpbf16ps` emulated with AVX2 and FMA. Weights with their halves apart in memory, as NEON has them, are no faster here.
-struct Avx2Bf16;
-
-impl DotProduct for Avx2Bf16 {
-    type S = Avx2;
-    type Weights = Vector<Self>;
-    const UNIT: usize = 2;
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn load_weights(p: *const f32) -> __m256 {
-        // SAFETY: the kernel contract.
-        unsafe { Avx2::load(p) }
-    }
-
-    /// # Safety
-    /// The kernel contract of [`crate::isa`].
-    #[inline(always)]
-    unsafe fn dot(a: __m256, b: __m256, acc: __m256) -> __m256 {
-        // SAFETY: the kernel contract.
-        unsafe {
-            let mask = _mm256_castsi256_ps(_mm256_set1_epi32(0xFFFF_0000_u32 as i32));
-            let high = |x| _mm256_and_ps(x, mask);
-            let low = |x| _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_castps_si256(x)));
-            _mm256_fmadd_ps(low(a), low(b), _mm256_fmadd_ps(high(a), high(b), acc))
-        }
-    }
-}
 
 impl Format for Avx2Bf16 {
     const OUT: usize = 2;

@@ -3,14 +3,16 @@
 //! One parallel pass over the partitions for each layer: the normalisation above it turns dz into dy; dy and the recomputed input give
 //! the weights' gradient; dy through the transposed weights gives the next dz and the sums that its normalisation needs.
 
-use super::gemm::{View, weight_gradient};
+use super::gemm_kernels::weight_gradient;
 use super::head::{self, HeadArrays, HeadLayers};
 use super::layer::{CpuBatchNorm, Linear};
 use super::message::{LayerChunk, add_mean_gradient};
 use super::norm;
+use super::operands::Operands;
 use super::preact_layer::{PreActLayer, Scratch};
 use super::split::BatchSplit;
 use super::tower::{CpuTrainNet, GradBuffers, Outputs, TowerArrays};
+use super::view::View;
 use crate::isa::Isa;
 use crate::model::{HeadInput, ResidualGrad};
 use crate::net::pooling::BoardRows;
@@ -49,6 +51,8 @@ struct LayerInput<'a> {
     d_unscaled: &'a mut [f32],
     /// Scratch for the layer's pooling layers. `[rows, scratch_len]`
     pooling: &'a mut [f32],
+    /// Scratch for what the layer's products multiply. `[rows, operand_words]`
+    operands: &'a mut [f32],
 }
 
 /// The sums of a partition.
@@ -167,13 +171,16 @@ impl CpuTrainNet {
             .map(|((output, ((x, next), unscaled)), scratch)| {
                 let Scratch { active, weights, message, message_weights, pooling, pooling_weights, .. } =
                     scratch;
+                let operands = &mut scratch.operands[..];
                 let layers = [Some(&layer.linear), layer.message.linear()];
                 let mut sums = PartitionSums::new(layers, [weights, message_weights]);
                 let pooled = layer.pooled().map(|pooled| pooled.gradient.len()).sum();
                 sums.pooling = &mut pooling_weights[..pooled];
                 sums.pooling.fill(0.0);
                 let d_unscaled = &mut scratch.unscaled[..];
-                (output, LayerInput { layer, x, next, active, message, unscaled, d_unscaled, pooling }, sums)
+                let input =
+                    LayerInput { layer, x, next, active, message, unscaled, d_unscaled, pooling, operands };
+                (output, input, sums)
             })
             .collect();
         let sums: Vec<PartitionSums<'_>> = jobs
@@ -219,7 +226,8 @@ impl CpuTrainNet {
                     let rows = boards.len();
                     let dy = output.gradient(done * y_floats..(done + rows) * y_floats);
                     let x = &x[done * x_floats..(done + rows) * x_floats];
-                    sums.add(*isa, stem, rows, View { data: x, width: stem.inputs.len(), offset: 0 }, dy);
+                    let x = View { data: x, width: stem.inputs.len(), offset: 0 };
+                    sums.add(*isa, stem, rows, [x, stem.output_view(dy)], &mut []);
                     done += rows;
                 }
                 sums
@@ -323,13 +331,16 @@ impl LayerInput<'_> {
             let here = LayerChunk { isa, rows, active };
             let source = message.source(here, self.message);
             next.fill(0.0);
-            linear.backward(isa, rows, dy, next, norm.width);
+            let dy = linear.output_view(dy);
+            let units = linear.operands.by_columns(isa, dy, self.operands);
+            linear.backward(isa, rows, units.data, next, norm.width);
             if let Some(bias) = bias {
                 let rows = BoardRows { boards: rows, width: norm.width };
                 bias.layer.bias_backward(isa, rows, active, next, (of_bias, &mut *self.pooling));
             }
-            sums.add(isa, linear, rows, View { data: source, width: norm.width, offset: 0 }, dy);
-            message.backward(here, dy, next, sums.message, self.message);
+            let source = View { data: source, width: norm.width, offset: 0 };
+            sums.add(isa, linear, rows, [source, dy], self.operands);
+            message.backward(here, dy.data, next, sums.message, self.message);
             sums.norm.push(relu_gradient(isa, norm, x, active, next));
             done += rows;
         }
@@ -349,14 +360,18 @@ impl<'a> PartitionSums<'a> {
         Self { weights, message, pooling: &mut [], bias: vec![0.0; columns], norm: Vec::new() }
     }
 
-    fn add(&mut self, isa: Isa, linear: &Linear, rows: usize, x: View<'_>, dy: &[f32]) {
-        let gradient = View { data: dy, width: linear.columns, offset: 0 };
-        let size = linear.inputs.len() * linear.columns;
-        for (pairs, out) in linear.tap_map.pairs.iter().zip(self.weights.chunks_exact_mut(size)) {
-            weight_gradient(isa, pairs, rows, x, gradient, out, linear.columns);
-        }
+    /// Adds the sums of a chunk of `rows` boards with input `x` and the gradient `dy` of its output. `scratch [rows, operand_words]`
+    fn add(&mut self, isa: Isa, linear: &Linear, rows: usize, [x, dy]: [View<'_>; 2], scratch: &mut [f32]) {
         if linear.has_bias() {
-            norm::add_rows(isa, dy, &mut self.bias);
+            norm::add_rows(isa, dy.data, &mut self.bias);
+        }
+        let Linear { operands, columns, .. } = *linear;
+        let units = rows.div_ceil(operands.unit());
+        let (of_x, of_dy) = scratch.split_at_mut(scratch.len().min(x.data.len() / rows * units));
+        let both = [operands.by_rows(isa, x, rows, of_x), operands.by_rows(isa, dy, rows, of_dy)];
+        let size = linear.inputs.len() * columns;
+        for (pairs, out) in linear.tap_map.pairs.iter().zip(self.weights.chunks_exact_mut(size)) {
+            weight_gradient(isa, operands, pairs, units, both, out, columns);
         }
     }
 }
@@ -413,7 +428,8 @@ fn head_gradient(isa: Isa, split: &BatchSplit, linear: &mut Linear, x: &[f32], w
             let x = &x[boards.start * floats..boards.end * floats];
             let dy = &dy[boards.start * d_floats..boards.end * d_floats];
             let dy = View { data: dy, width: columns, offset: 0 };
-            weight_gradient(isa, pairs, boards.len(), View { data: x, width, offset }, dy, out, columns);
+            let both = [View { data: x, width, offset }, dy];
+            weight_gradient(isa, Operands::F32, pairs, boards.len(), both, out, columns);
         }
     });
     if linear.has_bias() {

@@ -1,8 +1,8 @@
 //! The linear layers of a head, forward and backward, on chunks of the tail.
 
-use super::gemm::{View, ViewMut};
 use super::layer::Linear;
 use super::split::BatchSplit;
+use super::view::{View, ViewMut};
 use crate::isa::Isa;
 use crate::math;
 use crate::model::{HeadInput, HeadOutput, Model, PointLogits, TrainHead};

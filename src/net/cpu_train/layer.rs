@@ -1,8 +1,11 @@
 //! The two kinds of layer: a linear map over a [`TapMap`], and a normalisation with its statistics.
 
-use super::gemm::{PackedWeights, View, ViewMut, padded, product};
+use super::gemm::{PackedWeights, padded};
+use super::gemm_kernels::product;
 use super::norm::{Columns, GradientColumns};
+use super::operands::Operands;
 use super::tap_map::TapMap;
+use super::view::{View, ViewMut};
 use crate::isa::Isa;
 use crate::model::{BN_EPS, BN_MOMENTUM, Model, TrainLinear};
 use std::ops::Range;
@@ -18,6 +21,8 @@ struct WeightTensor {
 #[derive(Clone, Debug)]
 pub struct Linear {
     pub tap_map: TapMap,
+    /// The format of what its products multiply.
+    pub operands: Operands,
     /// Columns of a row of the input that are read.
     pub inputs: Range<usize>,
     /// Columns of the output, padded.
@@ -37,6 +42,11 @@ pub struct Linear {
 impl Linear {
     /// The layers of `linear` in adjacent columns. Groups of a row of their input begin at whole vectors.
     pub fn new(model: &Model, linear: &TrainLinear) -> Self {
+        Self::with_operands(model, linear, Operands::F32)
+    }
+
+    /// The same with products of `operands`.
+    pub fn with_operands(model: &Model, linear: &TrainLinear, operands: Operands) -> Self {
         let TrainLinear { bias: bias_slot, connectivity, board, group, .. } = *linear;
         let tap_map = TapMap::of(connectivity, board);
         let first: usize = linear.row[..group].iter().map(|&channels| padded(channels)).sum();
@@ -49,12 +59,13 @@ impl Linear {
         }
         let (taps, width) = (tap_map.taps, inputs.len());
         Self {
-            weights: PackedWeights::new(taps, width, columns),
-            transposed: PackedWeights::new(taps, columns, padded(width)),
+            weights: PackedWeights::new(operands, taps, width, columns),
+            transposed: PackedWeights::new(operands, taps, columns, padded(width)),
             bias: vec![0.0; if bias_slot.is_some() { columns } else { 0 }],
             gradient: vec![0.0; taps * width * columns],
             bias_gradient: vec![0.0; columns],
             tap_map,
+            operands,
             inputs,
             columns,
             blocks,
@@ -108,11 +119,16 @@ impl Linear {
         }
     }
 
-    /// `out [positions, rows, columns] += x W`, `x [positions, rows, width]`, for one chunk of `rows` boards; `out`
+    /// `out [positions, rows, columns] += x W`, `x [positions, rows, width]` in units of columns, for one chunk of `rows` boards; `out`
     /// starts from the bias with [`Linear::start`].
     pub fn forward(&self, isa: Isa, rows: usize, x: View<'_>, out: ViewMut<'_>) {
-        let x = View { offset: self.inputs.start, ..x };
+        let x = View { offset: self.inputs.start / self.operands.unit(), ..x };
         product(isa, &self.tap_map.forward, rows, x, &self.weights, out);
+    }
+
+    /// `y [.., columns]`, the layer's output or the gradient of it.
+    pub fn output_view<'a>(&self, y: &'a [f32]) -> View<'a> {
+        View { data: y, width: self.columns, offset: 0 }
     }
 
     /// Fills `out [.., columns]` with the bias, or with 0.
@@ -133,9 +149,9 @@ impl Linear {
         }
     }
 
-    /// `dx [positions, rows, width] += dy W^T`, `dy [positions, rows, columns]`, for one chunk of `rows` boards.
+    /// `dx [positions, rows, width] += dy W^T`, `dy [positions, rows, columns]` in units of columns, for one chunk of `rows` boards.
     pub fn backward(&self, isa: Isa, rows: usize, dy: &[f32], dx: &mut [f32], width: usize) {
-        let dy = View { data: dy, width: self.columns, offset: 0 };
+        let dy = View { data: dy, width: self.columns / self.operands.unit(), offset: 0 };
         let dx = ViewMut { data: dx, width, offset: self.inputs.start };
         product(isa, &self.tap_map.backward, rows, dy, &self.transposed, dx);
     }

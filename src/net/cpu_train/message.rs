@@ -1,7 +1,9 @@
 //! Messages between the edges of K_n, which a layer adds to its linear map, forward and backward, one chunk at a time.
 
-use super::gemm::{View, ViewMut, weight_gradient};
+use super::gemm_kernels::weight_gradient;
 use super::layer::Linear;
+use super::operands::Operands;
+use super::view::{View, ViewMut};
 use crate::isa::Isa;
 use crate::model::CompleteGraph;
 use crate::net::edge_messages::{self, TriangleColumns};
@@ -102,7 +104,8 @@ impl LayerMessage {
                     View { data: means, width, offset: 0 },
                     View { data: d_out, width: linear.columns, offset: 0 },
                 );
-                weight_gradient(isa, &linear.tap_map.pairs[0], rows, x, d, weights, linear.columns);
+                let pairs = &linear.tap_map.pairs[0];
+                weight_gradient(isa, Operands::F32, pairs, rows, [x, d], weights, linear.columns);
                 d_means.fill(0.0);
                 linear.backward(isa, rows, d_out, d_means, width);
                 edge_messages::add_ends(isa, edges, d_means, edges.vertex_scale(), dx);

@@ -9,21 +9,28 @@
 //! padded to a multiple of 16. So each (position, tap) is a plain matrix product, and a chunk stays in the L2 cache from one
 //! normalisation to the moments of the next. Messages between edges over shared vertices are added to a layer's output as a `LayerMessage`.
 //!
+//! The products of the tower's layers may take their operands in bf16 ([`Operands`]): what they multiply is rounded, chunk by chunk, before each of
+//! the three products of a layer (forward, gradient of the input, gradient of the weights). Stem and heads, a few per cent of the products, stay in f32.
+//!
 //! Sums are added over chunks in order within a fixed number of partitions, then over partitions in order: the result does not depend
 //! on the number of threads.
 
 mod backward;
 mod gemm;
+mod gemm_kernels;
 mod head;
 mod layer;
 mod message;
 mod norm;
+mod operands;
 mod pooled;
 mod preact_layer;
 mod split;
 mod tap_map;
 mod tower;
+mod view;
 
+pub use operands::Operands;
 pub use split::MAX_PARTITIONS;
 pub use tower::{CpuTrainNet, Outputs};
 

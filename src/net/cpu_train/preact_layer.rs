@@ -1,11 +1,13 @@
 //! A pre-activation layer of the tower, `y = linear(relu(norm(x)))`, with optional messages, residual sum and pooling layers
 //! (He et al. 2016, Identity Mappings in Deep Residual Networks), and its forward pass on one chunk.
 
-use super::gemm::{View, ViewMut};
 use super::layer::{CpuBatchNorm, Linear};
 use super::message::{LayerChunk, LayerMessage};
 use super::norm;
+use super::operands::Operands;
 use super::pooled::TrainPooling;
+use super::tap_map::TapMap;
+use super::view::{View, ViewMut};
 use crate::isa::Isa;
 use crate::model::{CompleteGraph, Model, PreActivation, Residual, TrainMessage};
 use crate::net::edge_messages::TriangleColumns;
@@ -25,8 +27,13 @@ pub(super) struct PreActLayer {
 }
 
 impl PreActLayer {
-    /// The layer `layer` of `model`; `edges` is K_n for a tower on its edges.
-    pub fn new(model: &Model, layer: &PreActivation, edges: Option<&Arc<CompleteGraph>>) -> Self {
+    /// The layer `layer` of `model`, whose products take `operands`; `edges` is K_n for a tower on its edges.
+    pub fn new(
+        model: &Model,
+        layer: &PreActivation,
+        operands: Operands,
+        edges: Option<&Arc<CompleteGraph>>,
+    ) -> Self {
         let norm = CpuBatchNorm::new(model, &[layer.norm]);
         let message = match (&layer.message, edges) {
             (TrainMessage::Vertex(linear), Some(edges)) => {
@@ -42,13 +49,23 @@ impl PreActLayer {
             let index = index?;
             Some(TrainPooling::new(model, index, model.pooling(index)?))
         });
-        let linear = Linear::new(model, &layer.linear);
+        let linear = Linear::with_operands(model, &layer.linear, operands);
         Self { norm, linear, message, residual: layer.residual, bias, scale }
     }
 
     /// Its pooling layers.
     pub fn pooled(&self) -> impl Iterator<Item = &TrainPooling> {
         self.bias.iter().chain(&self.scale)
+    }
+
+    /// Words a board of what its products multiply in the backward pass, where that is not f32; 0 where it is.
+    pub fn operand_words(&self) -> usize {
+        let Self { norm, linear, .. } = self;
+        let TapMap { inputs, outputs, .. } = linear.tap_map;
+        match linear.operands {
+            Operands::F32 => 0,
+            Operands::Bf16 => (inputs * norm.width + outputs * linear.columns) / 2,
+        }
     }
 
     /// Floats a board of its output before the scale; 0 where there is none.
@@ -85,6 +102,7 @@ impl PreActLayer {
         let here = LayerChunk { isa, rows: boards, active };
         let source = message.source(here, &mut scratch.message);
         let view = View { data: source, width: norm.width, offset: 0 };
+        let view = linear.operands.by_columns(isa, view, &mut scratch.operands);
         let forward = |out: &mut [f32]| {
             linear.forward(isa, boards, view, ViewMut { data: out, width: linear.columns, offset: 0 });
         };
@@ -125,4 +143,6 @@ pub(super) struct Scratch {
     pub pooling_weights: Vec<f32>,
     /// A chunk's gradient of the output before its scale. `[positions, boards, columns]`
     pub unscaled: Vec<f32>,
+    /// What the products of a chunk multiply, where that is not f32. `[boards, operand_words]`
+    pub operands: Vec<f32>,
 }

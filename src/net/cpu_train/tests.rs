@@ -175,7 +175,7 @@ fn worst_error(spec: &NetSpec, rows: usize, isa: Isa, seed: u64) -> (f64, String
     let obs = numbers(rows * spec.obs.len(), seed);
     let d = head_gradients(spec, rows);
     let (outputs, gradient) = by_candle(spec, &obs, &d);
-    let mut tower = CpuTrainNet::with_isa(spec, isa).expect("a network");
+    let mut tower = CpuTrainNet::with_isa(spec, Operands::F32, isa).expect("a network");
     let (parameters, _) = tower.model().flatten(&weights(spec)).expect("weights");
     let found = tower.forward(&parameters, &obs);
     let mut flat = vec![0.0; parameters.len()];
@@ -220,25 +220,46 @@ fn outputs_and_gradients_are_those_of_candle_with_every_instruction_set() {
     }
 }
 
+/// Outputs and gradient of random observations.
+fn passes(spec: &NetSpec, operands: Operands, isa: Isa, rows: usize) -> (Outputs, Vec<f32>) {
+    let (obs, d) = (numbers(rows * spec.obs.len(), 6), head_gradients(spec, rows));
+    let mut tower = CpuTrainNet::with_isa(spec, operands, isa).expect("a network");
+    let (parameters, _) = tower.model().flatten(&weights(spec)).expect("weights");
+    let outputs = tower.forward(&parameters, &obs);
+    let mut gradient = vec![0.0; parameters.len()];
+    tower.backward(&outputs, &d, &mut gradient);
+    (outputs, gradient)
+}
+
 /// All fuse the same products in the same order.
 #[test]
 fn outputs_and_gradients_have_the_same_bits_with_every_instruction_set() {
     let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<u32>>();
-    for spec in specs() {
-        let rows = 29;
-        let (obs, d) = (numbers(rows * spec.obs.len(), 6), head_gradients(&spec, rows));
+    for (spec, operands) in
+        specs().into_iter().flat_map(|spec| [(spec.clone(), Operands::F32), (spec, Operands::Bf16)])
+    {
         let of = |isa| {
-            let mut tower = CpuTrainNet::with_isa(&spec, isa).expect("a network");
-            let (parameters, _) = tower.model().flatten(&weights(&spec)).expect("weights");
-            let outputs = tower.forward(&parameters, &obs);
-            let mut gradient = vec![0.0; parameters.len()];
-            tower.backward(&outputs, &d, &mut gradient);
+            let (outputs, gradient) = passes(&spec, operands, isa, 29);
             (outputs.iter().map(|output| bits(output)).collect::<Vec<_>>(), bits(&gradient))
         };
         let portable = of(Isa::Portable);
         for isa in Isa::available() {
-            assert!(of(isa) == portable, "{isa} and portable differ: {spec:?}");
+            assert!(of(isa) == portable, "{isa} and portable differ: {operands:?} {spec:?}");
         }
+    }
+}
+
+/// The rounding of what is multiplied, 2^-9 each, averages out in sums, and switches some ReLUs of inputs near 0. Operands that are not those of
+/// f32 would change all of the gradient.
+#[test]
+fn bf16_differs_from_f32_by_its_rounding() {
+    for spec in specs().into_iter().filter(|spec| spec.blocks > 0) {
+        let [(outputs, gradient), (right, right_gradient)] =
+            [Operands::Bf16, Operands::F32].map(|operands| passes(&spec, operands, Isa::detect(), 29));
+        let error = relative_error(&outputs.concat(), &right.concat());
+        assert!((1e-4..2e-2).contains(&error), "outputs {error}: {spec:?}");
+        let error = relative_error(&gradient, &right_gradient);
+        assert!((1e-4..0.1).contains(&error), "gradient {error}: {spec:?}");
     }
 }
 
@@ -303,7 +324,7 @@ fn gradients_are_finite_differences() {
 
 fn check_differences(spec: &NetSpec) {
     let rows = 13;
-    let mut tower = CpuTrainNet::new(spec).expect("a network");
+    let mut tower = CpuTrainNet::new(spec, Operands::F32).expect("a network");
     let (parameters, _) = tower.model().flatten(&weights(spec)).expect("weights");
     let obs = numbers(rows * spec.obs.len(), 1);
     let d = head_gradients(spec, rows);
@@ -337,7 +358,7 @@ fn check_differences(spec: &NetSpec) {
 fn running_statistics_are_those_of_candle() {
     for spec in specs() {
         let obs = numbers(17 * spec.obs.len(), 1);
-        let mut tower = CpuTrainNet::new(&spec).expect("a network");
+        let mut tower = CpuTrainNet::new(&spec, Operands::F32).expect("a network");
         let weights = weights(&spec);
         let (parameters, mut statistics) = tower.model().flatten(&weights).expect("weights");
         let outputs = tower.forward(&parameters, &obs);

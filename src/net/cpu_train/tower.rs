@@ -3,14 +3,15 @@
 //! The layers are those of a [`TrainTower`]. One parallel pass over the partitions of the batch does a layer and the moments that the
 //! next normalisation needs.
 
-use super::gemm::{View, ViewMut};
 use super::head::{self, HeadArrays, HeadLayers};
 use super::layer::{CpuBatchNorm, Linear, Moments};
 use super::message::LayerMessage;
 use super::norm;
+use super::operands::Operands;
 use super::pooled::TrainPooling;
 use super::preact_layer::{PreActLayer, Scratch};
 use super::split::BatchSplit;
+use super::view::{View, ViewMut};
 use crate::error::{Error, Result};
 use crate::isa::Isa;
 use crate::model::{CompleteGraph, Model, NetSpec, Residual, Tower, TrainLinear, TrainTower};
@@ -71,21 +72,21 @@ pub struct CpuTrainNet {
 }
 
 impl CpuTrainNet {
-    /// The network of `spec`, with the best instructions this machine has.
+    /// The network of `spec`, with the best instructions this machine has; the products of its tower take `operands`.
     ///
     /// # Errors
     /// As [`Model::new`]; [`Error::Unsupported`] where the model is not a [`Tower`].
-    pub fn new(spec: &NetSpec) -> Result<Self> {
-        Self::build(spec, Isa::detect())
+    pub fn new(spec: &NetSpec, operands: Operands) -> Result<Self> {
+        Self::build(spec, operands, Isa::detect())
     }
 
     /// As [`CpuTrainNet::new`] with the instructions of `isa`.
     ///
     /// # Errors
     /// As [`Model::new`]; [`Error::Unsupported`] where the model is not a [`Tower`], or this machine lacks the instructions.
-    pub fn with_isa(spec: &NetSpec, isa: Isa) -> Result<Self> {
+    pub fn with_isa(spec: &NetSpec, operands: Operands, isa: Isa) -> Result<Self> {
         match isa.is_available() {
-            true => Self::build(spec, isa),
+            true => Self::build(spec, operands, isa),
             false => Err(Error::unsupported(
                 format!("training with {isa}"),
                 "this machine has no such instructions",
@@ -93,14 +94,14 @@ impl CpuTrainNet {
         }
     }
 
-    fn build(spec: &NetSpec, isa: Isa) -> Result<Self> {
+    fn build(spec: &NetSpec, operands: Operands, isa: Isa) -> Result<Self> {
         let model = spec.model()?;
         let tower = Tower::of(&model).map_err(|why| Error::unsupported("fused training", why))?;
         let tower = TrainTower::new(&model, &tower);
         let linear = |linear: &TrainLinear| Linear::new(&model, linear);
         let edges = tower.edges.clone().map(Arc::new);
-        let layers =
-            tower.layers.iter().map(|layer| PreActLayer::new(&model, layer, edges.as_ref())).collect();
+        let layers = tower.layers.iter();
+        let layers = layers.map(|layer| PreActLayer::new(&model, layer, operands, edges.as_ref())).collect();
         Ok(Self {
             blocks: tower.blocks,
             isa,
@@ -145,6 +146,7 @@ impl CpuTrainNet {
         let pooling_weights =
             layers.clone().map(|layer| layer.pooled().map(|pooled| pooled.gradient.len()).sum());
         let unscaled = layers.clone().map(PreActLayer::unscaled_floats).max();
+        let operands = layers.clone().map(PreActLayer::operand_words).max();
         let scratch = messages.clone().map(LayerMessage::scratch_len).max().unwrap_or(0);
         let of_messages = messages.filter_map(LayerMessage::linear).map(|linear| linear.gradient.len()).max();
         let linears = layers.map(|layer| &layer.linear).chain([&self.stem]);
@@ -157,6 +159,7 @@ impl CpuTrainNet {
             pooling: vec![0.0; self.split.chunk * pooling_scratch.unwrap_or(0)],
             pooling_weights: vec![0.0; pooling_weights.max().unwrap_or(0)],
             unscaled: vec![0.0; self.split.chunk * unscaled.unwrap_or(0)],
+            operands: vec![0.0; self.split.chunk * operands.unwrap_or(0)],
         };
         let widest = activations.iter().map(Vec::len).max().unwrap_or(0);
         let sums = || vec![0.0; widest];
