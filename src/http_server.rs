@@ -21,9 +21,9 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, oneshot};
 
-/// The time for open connections to end after the server was told to.
+/// The time for open connections to end once the server stops.
 const GRACE: Duration = Duration::from_millis(200);
-/// The limits of every server: half of the descriptors that Linux allows a process unless it is told otherwise, and a time in which any
+/// The limits of every server: half of the descriptors that Linux allows a process by default, and a time in which any
 /// network carries the headers of a request.
 const LIMITS: Limits = Limits { connections: 512, header_time: Duration::from_secs(10) };
 

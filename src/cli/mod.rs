@@ -323,10 +323,10 @@ fn describe_usage(error: &clap::Error, registry: &Registry) -> String {
         ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
         _ => ContextKind::InvalidArg,
     });
-    // clap takes for similar what has a few letters in common, as foo and solo have.
+    // clap suggests names with some letters in common, as foo and solo have.
     let similar = tips.iter().filter_map(|tip| Some(tip.split_once(" exists: ")?.1.trim_matches('\'')));
-    for known in similar.filter(|known| nearest(&typed, [*known]).is_some()) {
-        sentence += &format!("; the nearest is {known}");
+    for name in similar.filter(|name| nearest(&typed, [*name]).is_some()) {
+        sentence += &format!("; the nearest is {name}");
     }
     if error.kind() == ErrorKind::UnknownArgument {
         let usage = text.lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! What is there in place of a path that is not.
 
+use crate::config::near_distance;
 use std::fs;
 use std::path::{Path, PathBuf};
-use strsim::damerau_levenshtein;
 
 /// The entry that the first missing part of `path` probably means: one that begins with its name, else the nearest. None if `path`
 /// exists, if nothing is near, and if several numbers are as near as the typed one's.
@@ -21,26 +21,20 @@ pub fn near_path(path: &Path) -> Option<PathBuf> {
 
 /// The one of `names` that `typed` means.
 fn near_name<'a>(typed: &str, names: &'a [String]) -> Option<&'a str> {
+    let distance = |name: &str| near_distance(&typed.to_lowercase(), &name.to_lowercase());
     let nearest = || {
-        let scored = names.iter().filter_map(|name| Some((distance(typed, name)?, name)));
-        scored.min_by_key(|(letters, _)| *letters).map(|(_, name)| name)
+        let scored = names.iter().filter_map(|name| Some((distance(name)?, name)));
+        scored.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
     };
     let near = names.iter().find(|name| name.starts_with(typed)).or_else(nearest)?;
     // Whoever types another number means another run: the only one that is so near may be it, but none of several.
     let has_number = typed.contains(|letter: char| letter.is_ascii_digit());
     let is_other_number = |name: &str| has_number && without_digits(name) == without_digits(typed);
     let is_as_near = |name: &&String| {
-        is_other_number(name) && damerau_levenshtein(typed, name) <= damerau_levenshtein(typed, near)
+        is_other_number(name) && distance(name).is_some() && distance(name) <= distance(near)
     };
     let is_one_of_several = is_other_number(near) && names.iter().filter(is_as_near).count() > 1;
     (!is_one_of_several).then_some(near.as_str())
-}
-
-/// The letters in which two names differ, if they are at most a third of either.
-fn distance(typed: &str, name: &str) -> Option<usize> {
-    let [typed, name] = [typed, name].map(str::to_lowercase);
-    let letters = damerau_levenshtein(&typed, &name);
-    (3 * letters <= typed.chars().count().min(name.chars().count())).then_some(letters)
 }
 
 fn without_digits(name: &str) -> String {

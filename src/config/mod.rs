@@ -19,7 +19,7 @@ pub use device::{DeviceName, Devices};
 pub use isa_choice::IsaChoice;
 pub use keys::KeyInfo;
 pub use layers::{Layers, MAX_BYTES};
-pub use nearest::{nearest, nearest_hint};
+pub use nearest::{near_distance, nearest, nearest_hint};
 pub use net::{Arch, Executor, NetConfig, PolicyHead, Precision, TensorCores, ValueHead};
 pub use sections::{
     Algorithm, ChanceRule, ClusterConfig, ClusterOrder, EvalConfig, FirstGame, Fpu, MAX_GAMES, OptimizerKind,

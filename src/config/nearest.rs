@@ -187,12 +187,11 @@ pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     let alias = alias(&name).filter(|key| known.contains(key));
     let scored = known.iter().filter_map(|&key| {
         let (its_section, its_name) = split(key);
-        let distance = strsim::damerau_levenshtein(&name, &its_name);
-        let is_near = distance <= max_distance(&name).min(max_distance(&its_name));
+        let distance = near_distance(&name, &its_name)?;
         // Without a section, the first of equal names counts.
         let of_section =
             if section.is_empty() { 0 } else { strsim::damerau_levenshtein(&section, &its_section) };
-        is_near.then_some((distance, of_section, key))
+        Some((distance, of_section, key))
     });
     let near = scored.min_by_key(|(distance, of_section, _)| (*distance, *of_section));
     match (near, alias) {
@@ -219,9 +218,10 @@ fn split(key: &str) -> (String, String) {
     [section, name].map(|part| part.to_lowercase().replace(['_', '-', ' '], "")).into()
 }
 
-/// Letters in which a name may differ from the one that was meant: a third of them.
-fn max_distance(name: &str) -> usize {
-    name.chars().count() / 3
+/// The number of letters in which two names differ, if it is at most a third of either's.
+pub fn near_distance(typed: &str, name: &str) -> Option<usize> {
+    let distance = strsim::damerau_levenshtein(typed, name);
+    (3 * distance <= typed.chars().count().min(name.chars().count())).then_some(distance)
 }
 
 #[cfg(test)]

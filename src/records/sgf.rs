@@ -14,8 +14,8 @@ use std::fmt::Write;
 const GAMES: [(&str, &str); 4] = [("go", "1"), ("othello", "2"), ("gomoku", "4"), ("hex", "11")];
 /// The options of a game that a record has: all others must be those of the standard rules.
 const WRITTEN: [&str; 4] = ["size", "komi", "max_plies", "swap"];
-/// The property of vecaz's own with the option `max_plies` of Go, without which a game that ended by it would be one in progress. Programs that
-/// read two letters of a name (GNU Go) know none of these two.
+/// The property of vecaz's own with the option `max_plies` of Go, without which a game that ended by it would be one in progress. No property
+/// begins with its first two letters, which is all that GNU Go reads of a name.
 const MAX_PLIES: &str = "VZPLIES";
 /// Values of a move of Hex that takes the first stone over.
 const SWAPS: [&str; 3] = ["swap-pieces", "swap-sides", "swap"];
@@ -213,7 +213,7 @@ pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
     let (moves, size) = (nodes.iter().filter(is_move).count() as i64, options.get("size"));
     let points = size.and_then(toml::Value::as_integer).map_or(0, |size| size.saturating_mul(size));
     if *name == "go" && moves > points.saturating_mul(2) && !options.contains_key("max_plies") {
-        // Files of other programs do not tell after how many plies their games were to end.
+        // Files of other programs do not have the number of plies after which their games were to end.
         options.insert("max_plies".into(), moves.into());
     }
     let mut game = registry.game(name, &options)?;

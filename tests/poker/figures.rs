@@ -4,7 +4,7 @@
 use crate::tree::InfoState;
 
 /// A strategy with its figures in chips.
-pub struct Known {
+pub struct ReferenceFigures {
     /// What it is called in `poker.py`.
     pub title: &'static str,
     /// The probabilities of the legal actions.
@@ -16,26 +16,40 @@ pub struct Known {
 }
 
 /// Figures of Kuhn poker.
-pub const KUHN: [Known; 7] = [
-    Known { title: "uniform", strategy: uniform, value: 1.0 / 8.0, nash_conv: 11.0 / 12.0 },
-    Known { title: "first", strategy: first, value: 0.0, nash_conv: 2.0 },
-    Known { title: "last", strategy: last, value: 0.0, nash_conv: 2.0 / 3.0 },
-    Known { title: "hashed", strategy: hashed, value: -481.0 / 11_088.0, nash_conv: 5_135.0 / 5_544.0 },
-    Known { title: "equilibrium 0", strategy: |info| equilibrium(info, 0.0), ..EQUILIBRIUM },
-    Known { title: "equilibrium 1/5", strategy: |info| equilibrium(info, 0.2), ..EQUILIBRIUM },
-    Known { title: "equilibrium 1/3", strategy: |info| equilibrium(info, 1.0 / 3.0), ..EQUILIBRIUM },
+pub const KUHN: [ReferenceFigures; 7] = [
+    ReferenceFigures { title: "uniform", strategy: uniform, value: 1.0 / 8.0, nash_conv: 11.0 / 12.0 },
+    ReferenceFigures { title: "first", strategy: first, value: 0.0, nash_conv: 2.0 },
+    ReferenceFigures { title: "last", strategy: last, value: 0.0, nash_conv: 2.0 / 3.0 },
+    ReferenceFigures {
+        title: "hashed",
+        strategy: hashed,
+        value: -481.0 / 11_088.0,
+        nash_conv: 5_135.0 / 5_544.0,
+    },
+    ReferenceFigures { title: "equilibrium 0", strategy: |info| equilibrium(info, 0.0), ..EQUILIBRIUM },
+    ReferenceFigures { title: "equilibrium 1/5", strategy: |info| equilibrium(info, 0.2), ..EQUILIBRIUM },
+    ReferenceFigures {
+        title: "equilibrium 1/3",
+        strategy: |info| equilibrium(info, 1.0 / 3.0),
+        ..EQUILIBRIUM
+    },
 ];
 
 /// Figures of Leduc poker.
-pub const LEDUC: [Known; 4] = [
-    Known { title: "uniform", strategy: uniform, value: -5.0 / 64.0, nash_conv: 1_709.0 / 360.0 },
-    Known { title: "first", strategy: first, value: 0.0, nash_conv: 2.0 },
-    Known { title: "last", strategy: last, value: 0.0, nash_conv: 71.0 / 15.0 },
-    Known { title: "hashed", strategy: hashed, value: 0.167_362_556_322, nash_conv: 4.983_344_920_427 },
+pub const LEDUC: [ReferenceFigures; 4] = [
+    ReferenceFigures { title: "uniform", strategy: uniform, value: -5.0 / 64.0, nash_conv: 1_709.0 / 360.0 },
+    ReferenceFigures { title: "first", strategy: first, value: 0.0, nash_conv: 2.0 },
+    ReferenceFigures { title: "last", strategy: last, value: 0.0, nash_conv: 71.0 / 15.0 },
+    ReferenceFigures {
+        title: "hashed",
+        strategy: hashed,
+        value: 0.167_362_556_322,
+        nash_conv: 4.983_344_920_427,
+    },
 ];
 
-const EQUILIBRIUM: Known =
-    Known { title: "equilibrium", strategy: uniform, value: -1.0 / 18.0, nash_conv: 0.0 };
+const EQUILIBRIUM: ReferenceFigures =
+    ReferenceFigures { title: "equilibrium", strategy: uniform, value: -1.0 / 18.0, nash_conv: 0.0 };
 
 /// Equal probabilities of all legal actions.
 pub fn uniform(info: &InfoState) -> Vec<f64> {

@@ -15,7 +15,7 @@ use vecaz::game::view::{View, Viewer};
 use vecaz::game::{Game, History, ObsShape, Sizes, Turn, options_by_section};
 use vecaz::rng::RngStream;
 
-/// The most chips that a player can win.
+/// Maximum number of chips that a player can win.
 pub const MAX_CHIPS: f32 = 2.0;
 
 const NUM_CARDS: u16 = 3;
@@ -158,13 +158,6 @@ impl Game for Kuhn {
         let mut drawn = *s;
         deck::redeal(&mut drawn.cards, usize::from(1 - player), NUM_CARDS, rng);
         drawn
-    }
-
-    /// The card of the player who is not to move is zeroed.
-    fn canonical(&self, s: &State) -> State {
-        let mut out = *s;
-        out.cards[1 - s.mover()] = 0;
-        out
     }
 
     /// A card is seen by the player to whom it is dealt, all else by both.

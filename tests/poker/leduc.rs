@@ -16,7 +16,7 @@ use vecaz::game::view::{View, Viewer};
 use vecaz::game::{Game, History, ObsShape, Sizes, Turn, options_by_section};
 use vecaz::rng::RngStream;
 
-/// The most chips that a player can win: one, and two raises of 2 and of 4.
+/// Maximum number of chips that a player can win: one, and two raises of 2 and of 4.
 pub const MAX_CHIPS: f32 = 13.0;
 
 const NUM_CARDS: u16 = 6;
@@ -27,7 +27,7 @@ const SHARED: usize = 2;
 /// Chips of a raise in each round.
 const RAISES: [u8; 2] = [2, 4];
 const MAX_RAISES: usize = 2;
-/// The most actions of a round: call, raise, raise, call.
+/// Maximum number of actions of a round: call, raise, raise, call.
 const MAX_BETTING: usize = 4;
 
 // Actions as a state holds them: the number plus 1.
@@ -82,10 +82,10 @@ impl State {
         let mut paid = [1; 2];
         for (round, raise) in RAISES.into_iter().enumerate() {
             for (number, &action) in self.actions(round).iter().enumerate() {
-                let most = paid[0].max(paid[1]);
+                let max = paid[0].max(paid[1]);
                 match action {
-                    CALL => paid[number % 2] = most,
-                    RAISE => paid[number % 2] = most + raise,
+                    CALL => paid[number % 2] = max,
+                    RAISE => paid[number % 2] = max + raise,
                     _ => {}
                 }
             }
@@ -205,13 +205,6 @@ impl Game for Leduc {
         let mut drawn = *s;
         deck::redeal(&mut drawn.cards, usize::from(1 - player), NUM_CARDS, rng);
         drawn
-    }
-
-    /// The card of the player who is not to move is zeroed.
-    fn canonical(&self, s: &State) -> State {
-        let mut out = *s;
-        out.cards[1 - s.mover()] = 0;
-        out
     }
 
     /// A player's card is seen by the player to whom it is dealt, all else by both.

@@ -10,7 +10,7 @@ mod networks;
 mod playthrough;
 mod tree;
 
-use figures::Known;
+use figures::ReferenceFigures;
 use kuhn::Kuhn;
 use leduc::Leduc;
 use networks::{head_strategy, registry, search_strategies, train};
@@ -70,9 +70,9 @@ fn figures_are_those_of_open_spiel() {
     compare_figures(&GameTree::new(&Leduc {}), 936, &figures::LEDUC);
 }
 
-fn compare_figures(tree: &GameTree, info_states: usize, known: &[Known]) {
+fn compare_figures(tree: &GameTree, info_states: usize, references: &[ReferenceFigures]) {
     assert_eq!(tree.info_states().len(), info_states);
-    for Known { title, strategy, value, nash_conv } in known {
+    for ReferenceFigures { title, strategy, value, nash_conv } in references {
         let found = tree.figures(&tree.strategy(strategy));
         assert!((found.value - value).abs() < TOLERANCE, "{title}: {found:?}, expected the value {value}");
         let error = (found.nash_conv() - nash_conv).abs();

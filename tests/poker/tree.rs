@@ -78,21 +78,21 @@ impl GameTree {
     /// If a player does not remember the own earlier decisions, or positions of one information state differ in their plies or legal actions.
     pub fn new<G: Game>(game: &G) -> Self {
         let (mut nodes, mut levels) = (Vec::new(), Vec::new());
-        let mut known = InfoStates::default();
+        let mut info_states = InfoStates::default();
         let mut level = vec![Reached { state: game.init(), actions: Vec::new(), last: [None; 2] }];
         while !level.is_empty() {
             let (first, below) = (nodes.len(), nodes.len() + level.len());
             let mut next = Vec::new();
             for reached in &level {
                 let (legal, start) = (reached.legal(game), below + next.len());
-                let decider = known.decider(game, reached, &legal);
+                let decider = info_states.decider(game, reached, &legal);
                 next.extend(legal.iter().map(|&action| reached.after(game, &decider, action)));
                 nodes.push(Node { decider, children: start..below + next.len() });
             }
             levels.push(first..below);
             level = next;
         }
-        Self { nodes, levels, info_states: known.list }
+        Self { nodes, levels, info_states: info_states.list }
     }
 
     /// The information states.
@@ -273,9 +273,9 @@ impl InfoStates {
         if number == self.list.len() {
             self.list.push(InfoState { player, observation, legal: legal.to_vec(), actions, last });
         } else {
-            let known = &self.list[number];
-            assert_eq!(known.actions.len(), actions.len(), "plies of {:?} and {actions:?}", known.actions);
-            assert_eq!((&known.legal[..], known.last), (legal, last), "{:?} and {actions:?}", known.actions);
+            let first = &self.list[number];
+            assert_eq!(first.actions.len(), actions.len(), "plies of {:?} and {actions:?}", first.actions);
+            assert_eq!((&first.legal[..], first.last), (legal, last), "{:?} and {actions:?}", first.actions);
         }
         number
     }

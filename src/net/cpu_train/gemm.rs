@@ -60,7 +60,7 @@ impl PackedWeights {
         }
     }
 
-    /// Sets the weights of one input and the column whose weights lie as [`PackedWeights::column`] says. `[taps]`
+    /// Sets the weights of one input in the column whose start and step [`PackedWeights::column`] gives. `[taps]`
     fn set_taps(&mut self, (start, step): (usize, usize), input: usize, weights: &[f32]) {
         let Self { operands, depth, data, .. } = self;
         for (tap, &weight) in weights.iter().enumerate() {

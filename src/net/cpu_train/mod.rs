@@ -10,7 +10,7 @@
 //! normalisation to the moments of the next. Messages between edges over shared vertices are added to a layer's output as a `LayerMessage`.
 //!
 //! The products of the tower's layers may take their operands in bf16 ([`Operands`]): what they multiply is rounded, chunk by chunk, before each of
-//! the three products of a layer (forward, gradient of the input, gradient of the weights). Stem and heads, a few per cent of the products, stay in f32.
+//! the three products of a layer (forward, gradient of the input, gradient of the weights). Stem and heads, which have a small part of the products, stay in f32.
 //!
 //! Sums are added over chunks in order within a fixed number of partitions, then over partitions in order: the result does not depend
 //! on the number of threads.

@@ -112,12 +112,14 @@ fn first_player(start: &Position, fields: &Map<String, Value>) -> Result<u8, Def
 fn cells_with(start: &Position, stones: &[Value]) -> Result<String, Defect> {
     let mut cells = vec!['.'; usize::from(pass_of(start))];
     for (number, stone) in stones.iter().enumerate() {
-        place(start, &mut cells, stone).or_else(|what| defect(STONES, format!("stone {number}: {what}")))?;
+        set_stone(start, &mut cells, stone)
+            .or_else(|what| defect(STONES, format!("stone {number}: {what}")))?;
     }
     Ok(cells.into_iter().collect())
 }
 
-fn place(start: &Position, cells: &mut [char], stone: &Value) -> Result<(), String> {
+/// Adds one of `initialStones` to `cells`.
+fn set_stone(start: &Position, cells: &mut [char], stone: &Value) -> Result<(), String> {
     let Some([name, Value::String(point)]) = stone.as_array().map(Vec::as_slice) else {
         return Err("expected a pair of a player and a point".into());
     };
