@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Connect Four from zero, the whole claim: seeds 1, 2 and 3 (or those given), 30 minutes each (or MINUTES), then the errors
-# on the 600 solved positions that no setting was chosen on. Curves over time are in OUT/seed-N/metrics.jsonl.
+# on the 600 solved positions of tests/fixtures. Curves over time are in OUT/seed-N/metrics.jsonl.
 #
 #   benches/learning.sh [SEED]...        MINUTES=30 OUT=runs/learning benches/learning.sh 1
 set -euo pipefail

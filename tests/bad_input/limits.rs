@@ -57,11 +57,11 @@ fn sizes_that_do_not_fit_together_are_refused_by_key() {
     for (settings, part) in [
         (
             vec!["search.nodes=1"],
-            "search.nodes (--set): got 1, expected at least 65, the nodes that a ply of 64 simulations adds",
+            "search.nodes (--set): got 1, expected at least 17, the nodes that a ply of 16 simulations adds",
         ),
         (
             vec!["replay.capacity=1"],
-            "replay.capacity (--set): got 1, expected at least 512, the samples of an update (train.batch = 512, train.accumulate = 1)",
+            "replay.capacity (--set): got 1, expected at least 128, the samples of an update (train.batch = 128, train.accumulate = 1)",
         ),
         (
             vec!["train.batch=300", "train.accumulate=2000"],
@@ -104,9 +104,10 @@ fn the_part_of_a_plan_that_is_too_large_is_named() {
         ),
         ("net.channels=4096", "the largest part is training, set by train.batch, train.accumulate and"),
         (
-            "selfplay.games=1048576",
+            "search.simulations=1000000",
             "the largest part is trees, set by selfplay.games, search.simulations and",
         ),
+        ("selfplay.games=1048576", "the largest part is games in progress, set by selfplay.games)"),
     ] {
         let settings = ["--set", "run.memory_mib=300", "--set", setting];
         let line = refusal(vecaz(&["run", "--epochs", "1", "--out", utf8(&out)]).args(settings));
