@@ -5,7 +5,7 @@
 //! product of rows and columns. Plain Rust compiled for each instruction set; sums have one fixed order and
 //! no fused multiply-adds, so the bits are the same on all.
 
-use super::number::{Activation, Bf16};
+use super::number::{Activation, Bf16, RoundedF32};
 use crate::isa::for_each_isa;
 use crate::model::{CompleteGraph, MAX_VERTICES};
 
@@ -175,6 +175,13 @@ for_each_isa! {
 }
 
 for_each_isa! {
+    /// As [`vertex_sums`] for bfloat16 in words of f32.
+    fn vertex_sums_rounded(edges: &CompleteGraph, x: &[RoundedF32], scale: f32, out: &mut [RoundedF32]) {
+        vertex_sums_of(edges, x, scale, out);
+    }
+}
+
+for_each_isa! {
     /// The mean over all edges. `x [E, L]`, `out [L]`.
     fn mean(edges: &CompleteGraph, x: &[f32], out: &mut [f32]) {
         mean_of(edges, x, out);
@@ -213,6 +220,13 @@ for_each_isa! {
 for_each_isa! {
     /// As [`triangles`] for bfloat16, summed in f32.
     fn triangles_bf16(edges: &CompleteGraph, shape: TriangleColumns, x: &mut [Bf16]) {
+        triangles_of(edges, shape, x);
+    }
+}
+
+for_each_isa! {
+    /// As [`triangles`] for bfloat16 in words of f32.
+    fn triangles_rounded(edges: &CompleteGraph, shape: TriangleColumns, x: &mut [RoundedF32]) {
         triangles_of(edges, shape, x);
     }
 }

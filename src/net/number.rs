@@ -1,4 +1,4 @@
-//! Number formats of activations in memory: f32, bfloat16 and IEEE half precision, each rounded to the nearest, ties to even. Twin:
+//! Number formats of activations in memory: f32, bfloat16, in words of f32 too, and IEEE half precision, each rounded to the nearest, ties to even. Twin:
 //! `kernels/number.cuh`.
 
 use bytemuck::{Pod, Zeroable};
@@ -38,6 +38,29 @@ impl Activation for Bf16 {
     fn from_f32(x: f32) -> Self {
         Self(bf16_bits(x) as u16)
     }
+}
+
+/// A bfloat16 number as an f32 whose lower half is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct RoundedF32(f32);
+
+impl Activation for RoundedF32 {
+    #[inline(always)]
+    fn to_f32(self) -> f32 {
+        self.0
+    }
+
+    #[inline(always)]
+    fn from_f32(x: f32) -> Self {
+        Self(bf16_rounded(x))
+    }
+}
+
+/// The bfloat16 number nearest to `x`.
+#[inline(always)]
+pub(super) fn bf16_rounded(x: f32) -> f32 {
+    f32::from_bits(bf16_bits(x) << 16)
 }
 
 /// A unit of two numbers, the first in its low half.

@@ -18,6 +18,9 @@ pub(super) trait DotProduct {
     const UNIT: usize;
     /// 32-bit words of a unit of weights in memory.
     const WEIGHT_WORDS: usize = size_of::<Self::Weights>() / size_of::<Vector<Self>>();
+    /// Whether steps come in pairs, of which the second is taken first: a unit of two bf16 in two words, whose high half comes first. Their
+    /// numbers follow each other in a row.
+    const IN_PAIRS: bool = false;
     /// Whether [`DotProduct::dot_lane`] is as cheap as a product of vectors, so that units of a row are best loaded a register at a time.
     const BY_LANE: bool = false;
 
@@ -151,7 +154,9 @@ pub(super) unsafe fn accumulate<F: DotProduct, const MR: usize, const NV: usize>
     const { assert!(MR <= RowPointers::MAX_ROWS, "a row without a pointer") };
     // SAFETY: the kernel contract; the steps of each call are some of these.
     unsafe {
-        if F::BY_LANE && rows.step == 1 {
+        if F::IN_PAIRS {
+            pairs_of_steps::<F, MR, NV>(rows, columns, depth / 2, sums);
+        } else if F::BY_LANE && rows.step == 1 {
             let quads = depth / QUAD;
             steps_of_rows::<F, MR, NV>(rows, columns, quads, sums);
             let rest = Rows { start: rows.start.wrapping_add(quads * QUAD), ..rows };
@@ -180,9 +185,33 @@ unsafe fn single_steps<F: DotProduct, const MR: usize, const NV: usize>(
     let mut columns = columns;
     for _ in 0..depth {
         // SAFETY: the kernel contract; this is one of the steps.
-        unsafe { step::<F, MR, NV>(&pointers, columns, sums) };
+        unsafe { step::<F, 0, MR, NV>(&pointers, columns, sums) };
         pointers.advance(rows.step);
         columns = columns.after(1);
+    }
+}
+
+/// Two steps at a time, the second of them first.
+///
+/// # Safety
+/// As for [`accumulate`], of twice `pairs` steps.
+#[inline(always)]
+unsafe fn pairs_of_steps<F: DotProduct, const MR: usize, const NV: usize>(
+    rows: Rows,
+    columns: Columns,
+    pairs: usize,
+    sums: &mut [[Vector<F>; NV]; MR],
+) {
+    let mut pointers = RowPointers::new(rows);
+    let mut columns = columns;
+    for _ in 0..pairs {
+        // SAFETY: the kernel contract; these are two of the steps.
+        unsafe {
+            step::<F, 1, MR, NV>(&pointers, columns.after(1), sums);
+            step::<F, 0, MR, NV>(&pointers, columns, sums);
+        }
+        pointers.advance(2);
+        columns = columns.after(2);
     }
 }
 
@@ -311,12 +340,12 @@ fn opaque(p: *const f32) -> *const f32 {
     p
 }
 
-/// One unit of every row times NV vectors.
+/// The unit of every row OFFSET words further times NV vectors.
 ///
 /// # Safety
 /// The caller enables the instructions; rows and vectors lie inside their arrays.
 #[inline(always)]
-unsafe fn step<F: DotProduct, const MR: usize, const NV: usize>(
+unsafe fn step<F: DotProduct, const OFFSET: usize, const MR: usize, const NV: usize>(
     rows: &RowPointers,
     columns: Columns,
     sums: &mut [[Vector<F>; NV]; MR],
@@ -330,7 +359,7 @@ unsafe fn step<F: DotProduct, const MR: usize, const NV: usize>(
             *b = F::load_weights(vector);
         }
         for (i, sums) in sums.iter_mut().enumerate() {
-            let a = F::S::splat(*rows.at(i));
+            let a = F::S::splat(*rows.at(i).wrapping_add(OFFSET));
             for j in 0..NV {
                 sums[j] = F::dot(a, b[j], sums[j]);
             }

@@ -4,7 +4,7 @@
 
 use super::aarch64::neon_kernels;
 use super::aarch64_pairs::pair_kernels;
-use super::format::{Format, WeightFormat};
+use super::format::{Activations, Format, WeightFormat};
 use super::kernels::kernels;
 use crate::net::register_tile::{DotProduct, Vector};
 use crate::simd::{Neon, Simd};
@@ -98,7 +98,7 @@ impl DotProduct for NeonBf16 {
 }
 
 impl Format for NeonBf16 {
-    const OUT: usize = 2;
+    const WRITES: Activations = Activations::Bf16;
     const WEIGHTS: WeightFormat = WeightFormat::Halves;
 
     /// # Safety
@@ -174,7 +174,7 @@ impl DotProduct for WideningBf16 {
 }
 
 impl Format for WideningBf16 {
-    const OUT: usize = 2;
+    const WRITES: Activations = Activations::Bf16;
 
     /// # Safety
     /// The kernel contract of [`crate::isa`].
@@ -222,7 +222,7 @@ impl DotProduct for MatrixBf16 {
 }
 
 impl Format for MatrixBf16 {
-    const OUT: usize = 2;
+    const WRITES: Activations = Activations::Bf16;
     const WEIGHTS: WeightFormat = WeightFormat::Pairs;
 
     /// # Safety

@@ -233,7 +233,7 @@ macro_rules! kernels {
                 name: concat!("amx-", stringify!($module)),
                 lanes: TILE_ROWS,
                 unit: <$format as Format>::OUT,
-                out: <$format as Format>::OUT,
+                writes: <$format as Format>::WRITES,
                 weights: WeightFormat::Units,
                 tiles: [
                     &by_rows(kernel::<1, 1>, kernel::<2, 1>),

@@ -118,7 +118,7 @@ impl Net {
                 None => planes.div_ceil(stem.unit).next_multiple_of(stem.units()),
             },
             stream_row,
-            act_row: stream_row / tower.out,
+            act_row: stream_row / tower.out(),
             head_row: heads.next_multiple_of(self.kernel_set.full.lanes),
             logits_row: model.point_logits().map_or(0, PointLogits::channels),
             hidden_row: model.outputs(self.tower.hidden).next_multiple_of(self.kernel_set.full.lanes),

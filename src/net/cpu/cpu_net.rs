@@ -67,7 +67,16 @@ impl CpuNet {
         Self::pack(spec, weights, kernel_set, &steps)
     }
 
-    fn pack(spec: &NetSpec, weights: &Weights, kernel_set: KernelSet, steps: &[f32]) -> Result<Self> {
+    /// Packs `weights` for these kernels; `steps` are those of bytes.
+    ///
+    /// # Errors
+    /// Those of [`CpuNet::new`].
+    pub(super) fn pack(
+        spec: &NetSpec,
+        weights: &Weights,
+        kernel_set: KernelSet,
+        steps: &[f32],
+    ) -> Result<Self> {
         let model = spec.model()?;
         let tower =
             Tower::of(&model).map_err(|why| Error::unsupported("the fused forward on the CPU", why))?;

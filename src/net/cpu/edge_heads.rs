@@ -1,13 +1,14 @@
 //! The heads of an edge network.
 
+use super::format::Activations;
 use super::layer::{Buffers, RowLayout};
-use super::message_passing::{Activations, EdgeMessages, MessageRows};
+use super::message_passing::{EdgeMessages, MessageRows};
 use super::packed_net::Net;
 
 impl Net {
-    /// The format of the tower's activations; edge networks have no byte format.
+    /// The format of the tower's activations.
     pub(super) fn activations(&self) -> Activations {
-        if self.kernel_set.tower.out == 1 { Activations::F32 } else { Activations::Bf16 }
+        self.kernel_set.tower.writes
     }
 
     /// Heads of an edge network: activations -> logits, values before their tanh.

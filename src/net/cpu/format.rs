@@ -9,6 +9,8 @@ use crate::simd::Simd;
 pub(super) enum WeightFormat {
     /// As those of activations: a unit is a word.
     Units,
+    /// f32 rounded to bf16, as activations of [`Activations::RoundedF32`].
+    Rounded,
     /// The halves of a unit of two bf16 as f32: for each vector of units the high halves, then the low ones.
     Halves,
     /// Bytes, and after the units of each tap 128 times their sums: for instructions that multiply signed bytes alone, for which 128 is
@@ -22,8 +24,31 @@ impl WeightFormat {
     /// Units of first sums after those of each tap.
     pub(super) const fn first_sums(self) -> usize {
         match self {
-            Self::Units | Self::Halves | Self::Pairs => 0,
+            Self::Units | Self::Rounded | Self::Halves | Self::Pairs => 0,
             Self::SignedBytes => 1,
+        }
+    }
+}
+
+/// How activations lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Activations {
+    F32,
+    /// bf16, each in a word of its own.
+    RoundedF32,
+    /// Two bf16 in a word.
+    Bf16,
+    /// Four bytes in a word.
+    Bytes,
+}
+
+impl Activations {
+    /// Activations of a word.
+    pub(super) const fn per_word(self) -> usize {
+        match self {
+            Self::F32 | Self::RoundedF32 => 1,
+            Self::Bf16 => 2,
+            Self::Bytes => 4,
         }
     }
 }
@@ -33,8 +58,10 @@ impl WeightFormat {
 /// Methods may be called only inside functions that enable the format's instructions; pointers are those of a tile, which its
 /// caller vouches for.
 pub(super) trait Format: DotProduct {
+    /// How activations are written.
+    const WRITES: Activations;
     /// Activations in a 32-bit unit as written.
-    const OUT: usize;
+    const OUT: usize = Self::WRITES.per_word();
     /// How weights lie in memory.
     const WEIGHTS: WeightFormat = WeightFormat::Units;
     /// `sums` and the first sums of one tap more, which are at `unit` ([`WeightFormat::SignedBytes`]).
@@ -95,7 +122,7 @@ pub(super) fn relu<S: Simd>(a: S::F32) -> S::F32 {
 }
 
 impl<S: Simd> Format for F32<S> {
-    const OUT: usize = 1;
+    const WRITES: Activations = Activations::F32;
 
     /// # Safety
     /// The kernel contract of [`crate::isa`].

@@ -1,6 +1,7 @@
 //! One chunk of boards through the whole network.
 
 use super::chunk::ChunkLayout;
+use super::format::WeightFormat;
 use super::im2col::Boards;
 use super::layer::{Buffers, CacheLine, LINE, RowLayout, RowPlacement, lines};
 use super::message_passing::{MessageRows, slice};
@@ -138,8 +139,9 @@ impl Net {
             return tower(planes, boards, layout.obs_row);
         }
         let sizes = Observations { boards, channels, positions, row: layout.obs_row };
-        match self.kernel_set.stem.unit {
-            1 => sizes.f32_units(obs, planes),
+        match self.kernel_set.stem.weights {
+            WeightFormat::Rounded => sizes.rounded_units(obs, planes),
+            _ if self.kernel_set.stem.unit == 1 => sizes.f32_units(obs, planes),
             _ => sizes.bf16_units(obs, planes),
         }
         RowLayout::whole(planes, boards, layout.obs_row)

@@ -3,7 +3,7 @@
 //! Sums of products are exact 32-bit integers: up to 4,096 channels times 9 taps times 255 * 127 they cannot overflow. So every
 //! instruction set gives the same bits.
 
-use super::format::{Format, WeightFormat};
+use super::format::{Activations, Format, WeightFormat};
 use super::kernels::kernels;
 use super::portable::Portable;
 use crate::net::register_tile::{DotProduct, F32, Vector};
@@ -71,7 +71,7 @@ pub(super) type FloatToBytes<S> = F32<S, AsBytes>;
 pub(super) struct Bytes<P>(PhantomData<P>);
 
 impl<S: ByteStore> Format for FloatToBytes<S> {
-    const OUT: usize = 4;
+    const WRITES: Activations = Activations::Bytes;
 
     /// # Safety
     /// The kernel contract of [`crate::isa`].
@@ -126,7 +126,7 @@ impl<P: ByteProducts> DotProduct for Bytes<P> {
 }
 
 impl<P: ByteProducts> Format for Bytes<P> {
-    const OUT: usize = 4;
+    const WRITES: Activations = Activations::Bytes;
     const WEIGHTS: WeightFormat = P::WEIGHTS;
 
     /// # Safety

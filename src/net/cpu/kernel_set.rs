@@ -51,6 +51,9 @@ impl KernelSet {
                     (Isa::Avx512, Precision::Bf16) if bf16 => {
                         set(&x86_bf16::AVX512, &x86_bf16::AVX512, &x86::AVX512)
                     }
+                    (Isa::Avx512, Precision::Bf16) => {
+                        set(&x86_bf16::AVX512_ROUNDED, &x86_bf16::AVX512_ROUNDED, &x86::AVX512)
+                    }
                     (Isa::Avx512, Precision::Int8) if vnni => {
                         set(&x86_int8::STEM, &x86_int8::TOWER, &x86::AVX512)
                     }
@@ -91,7 +94,7 @@ impl KernelSet {
 
     /// The kernels that read observations of `inputs` elements a position: the tower's if the inputs fill one of their steps.
     pub(super) fn stem_of(&self, inputs: usize) -> &'static Kernels {
-        let same = self.stem.unit == self.tower.unit && self.stem.out == self.tower.out;
+        let same = self.stem.unit == self.tower.unit && self.stem.writes == self.tower.writes;
         if same && inputs >= self.tower.unit * self.tower.units() { self.tower } else { self.stem }
     }
 

@@ -1,7 +1,7 @@
 //! The tables of kernels that an instruction set offers for a number format, and how rows are cut into tiles for them.
 
 use super::board::TapRun;
-use super::format::WeightFormat;
+use super::format::{Activations, WeightFormat};
 use super::tile::Tile;
 
 /// A kernel of fixed shape.
@@ -67,8 +67,8 @@ pub(super) struct Kernels {
     pub lanes: usize,
     /// Activations of a unit as read.
     pub unit: usize,
-    /// Activations of a unit as written.
-    pub out: usize,
+    /// How activations are written.
+    pub writes: Activations,
     pub weights: WeightFormat,
     /// By log2(NV), then MR - 1.
     pub tiles: [&'static [TileFn]; 3],
@@ -105,8 +105,18 @@ impl Kernels {
         words * (depth + self.weights.first_sums()) * self.lanes
     }
 
+    /// Activations of a unit as written.
+    pub(super) fn out(&self) -> usize {
+        self.writes.per_word()
+    }
+
     /// Units that a row of activations is a multiple of.
     pub(super) fn units(&self) -> usize {
+        if self.weights == WeightFormat::Rounded { 2 } else { self.matrix_units() }
+    }
+
+    /// Units of a row that a kernel multiplies at once, so that their weights lie together.
+    pub(super) fn matrix_units(&self) -> usize {
         self.matrices.as_ref().map_or(self.pair(), |m| m.units)
     }
 
@@ -177,7 +187,7 @@ macro_rules! kernels {
                 name: $name,
                 lanes: <$format as DotProduct>::S::LANES,
                 unit: <$format as DotProduct>::UNIT,
-                out: <$format as Format>::OUT,
+                writes: <$format as Format>::WRITES,
                 weights: <$format as Format>::WEIGHTS,
                 tiles: [
                     &[$(rows::<$one, 1> as TileFn),*],

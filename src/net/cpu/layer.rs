@@ -5,7 +5,7 @@ use super::format::WeightFormat;
 use super::kernels::Kernels;
 use super::tile::{CHANNEL_BLOCK, Epilogue, TileColumns};
 use crate::model::folded::{Affine, FoldedLayer};
-use crate::net::number::{bf16_high, bf16_low, bf16_pair};
+use crate::net::number::{bf16_high, bf16_low, bf16_pair, bf16_rounded};
 use crate::net::register_tile::BLOCK;
 use bytemuck::{Pod, Zeroable};
 use std::ops::Range;
@@ -232,14 +232,17 @@ fn pack(kernels: &Kernels, unpacked: &UnpackedLayer<'_>, steps: &[f32], depth: u
     for first in (0..vectors).step_by(BLOCK) {
         let block = first..vectors.min(first + BLOCK);
         for tap in 0..unpacked.taps {
-            for k in (0..depth).step_by(kernels.units()) {
+            for k in (0..depth).step_by(kernels.matrix_units()) {
                 for vector in block.clone() {
                     let lanes = vector * kernels.lanes..(vector + 1) * kernels.lanes;
-                    let units = k..k + kernels.units();
+                    let units = k..k + kernels.matrix_units();
                     match kernels.weights {
                         WeightFormat::Units | WeightFormat::SignedBytes => {
                             units.for_each(|k| write(lanes.clone(), &|output| weights.unit(output, tap, k)))
                         }
+                        WeightFormat::Rounded => units.for_each(|k| {
+                            write(lanes.clone(), &|output| bf16_rounded(weights.unit(output, tap, k)));
+                        }),
                         WeightFormat::Halves => units.for_each(|k| {
                             write(lanes.clone(), &|output| bf16_high(weights.unit(output, tap, k)));
                             write(lanes.clone(), &|output| bf16_low(weights.unit(output, tap, k)));

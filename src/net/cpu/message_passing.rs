@@ -1,10 +1,11 @@
 //! The messages of an edge network between its layers.
 
+use super::format::Activations;
 use super::layer::{Buffers, PackedLayer, RowLayout};
 use crate::isa::Isa;
 use crate::model::CompleteGraph;
 use crate::net::edge_messages::{self, TriangleColumns};
-use crate::net::number::Bf16;
+use crate::net::number::{Bf16, RoundedF32};
 
 /// The messages of an edge network. The factors 1 / (n - 1) of means and those of triangles are folded into the weights that read them.
 pub(super) struct EdgeMessages {
@@ -60,10 +61,16 @@ impl EdgeMessages {
                     let (a, sums) = (slice(a, edges.len(), boards), slice(rows.sums, n, boards));
                     edge_messages::vertex_sums(self.isa, edges, a, 1.0, sums);
                 }
+                Activations::RoundedF32 => {
+                    let (a, sums) =
+                        (slice::<RoundedF32>(a, edges.len(), boards), slice(rows.sums, n, boards));
+                    edge_messages::vertex_sums_rounded(self.isa, edges, a, 1.0, sums);
+                }
                 Activations::Bf16 => {
                     let (a, sums) = (slice::<Bf16>(a, edges.len(), boards), slice(rows.sums, n, boards));
                     edge_messages::vertex_sums_bf16(self.isa, edges, a, 1.0, sums);
                 }
+                Activations::Bytes => no_bytes(),
             }
             let buffers =
                 Buffers { source: rows.sums, stream: rows.ends, out: rows.ends, ends: RowLayout::NONE };
@@ -89,6 +96,15 @@ impl EdgeMessages {
                         b,
                     );
                 }
+                Activations::RoundedF32 => {
+                    let b = slice::<RoundedF32>(b, self.edges.len(), boards);
+                    edge_messages::triangles_rounded(
+                        self.isa,
+                        &self.edges,
+                        shape(b.len() / (self.edges.len() * boards)),
+                        b,
+                    );
+                }
                 Activations::Bf16 => {
                     let b = slice::<Bf16>(b, self.edges.len(), boards);
                     edge_messages::triangles_bf16(
@@ -98,6 +114,7 @@ impl EdgeMessages {
                         b,
                     );
                 }
+                Activations::Bytes => no_bytes(),
             }
         }
     }
@@ -112,18 +129,19 @@ impl EdgeMessages {
         unsafe {
             let out = slice(pooled, 1, boards);
             match format {
-                Activations::F32 => edge_messages::mean(self.isa, edges, slice(a, edges.len(), boards), out),
+                Activations::F32 | Activations::RoundedF32 => {
+                    edge_messages::mean(self.isa, edges, slice(a, edges.len(), boards), out)
+                }
                 Activations::Bf16 => {
                     edge_messages::mean_bf16(self.isa, edges, slice(a, edges.len(), boards), out)
                 }
+                Activations::Bytes => no_bytes(),
             }
         }
     }
 }
 
-/// The number format of activations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Activations {
-    F32,
-    Bf16,
+/// An edge network in bytes, which [`super::check_precision`] refuses.
+fn no_bytes() {
+    unreachable!("products around triangles have no 8-bit kernels");
 }

@@ -1,7 +1,7 @@
 //! Observations as the games write them -> rows of units for the kernels.
 
 use crate::isa::{Isa, for_each_isa};
-use crate::net::number::bf16_pair;
+use crate::net::number::{bf16_pair, bf16_rounded};
 
 /// Sizes of the observations of one chunk.
 pub(super) struct Observations {
@@ -26,6 +26,12 @@ impl Observations {
                 column.zip(plane).for_each(|(unit, x)| *unit = *x);
             }
         }
+    }
+
+    /// The same rounded to bf16.
+    pub(super) fn rounded_units(&self, obs: &[f32], rows: &mut [f32]) {
+        self.f32_units(obs, rows);
+        round(Isa::detect(), &mut rows[..self.positions * self.boards * self.row]);
     }
 
     /// The same as pairs of bf16, an odd last channel with a 0.
@@ -56,6 +62,13 @@ impl Observations {
             let rows = rows.chunks_exact_mut(self.row).take(self.positions * self.boards);
             rows.for_each(|row| row[units..].fill(0.0));
         }
+    }
+}
+
+for_each_isa! {
+    /// Rounds to bf16.
+    fn round(numbers: &mut [f32]) {
+        numbers.iter_mut().for_each(|x| *x = bf16_rounded(*x));
     }
 }
 
@@ -100,6 +113,15 @@ mod tests {
             (11.0, 0.0),
         ];
         assert_eq!(expected, by_hand.map(|(low, high)| pair(low, high)));
+    }
+
+    #[test]
+    fn numbers_are_rounded_and_rows_end_in_zeros() {
+        let sizes = Observations { boards: 1, channels: 3, positions: 2, row: 4 };
+        let obs = [1.0, 2.0, 3.0, 4.0, 5.0, 1.0 + f32::EPSILON];
+        let mut rows = vec![f32::NAN; 8];
+        sizes.rounded_units(&obs, &mut rows);
+        assert_eq!(rows, [1.0, 3.0, 5.0, 0.0, 2.0, 4.0, 1.0, 0.0]);
     }
 
     #[test]

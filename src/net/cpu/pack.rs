@@ -157,13 +157,13 @@ impl Packer<'_> {
 
     /// The pooling layers of block `i`.
     fn pooled(&self, i: usize, block: &FoldedBlock) -> [Option<FusedPooling>; 2] {
-        let (per_word, width) = (self.kernel_set.tower.out, self.width());
+        let (writes, width) = (self.kernel_set.tower.writes, self.width());
         let layer = |of: usize, norm: Option<Affine>| {
             let FoldedPooling { pooling, params } = block.pooling[of].as_ref()?;
             let mut layer = PooledLayer::new(*pooling);
             layer.set_params(params.clone());
             let step = self.source_step(2 * i + 2 + of);
-            Some(FusedPooling { layer, isa: self.kernel_set.isa, norm, step, per_word, width })
+            Some(FusedPooling { layer, isa: self.kernel_set.isa, norm, step, writes, width })
         };
         let mut norm = block.norm.clone();
         norm.scale.resize(width, 0.0);

@@ -1,11 +1,12 @@
 //! The pooling layers of a block. The convolution before a pooling layer writes f32 rows; the pooling layer turns them into activations
 //! after the whole board is written.
 
+use super::format::Activations;
 use super::layer::{Buffers, PackedLayer, RowLayout};
 use super::tile::{CHANNEL_BLOCK, in_row};
 use crate::isa::{Isa, for_each_isa};
 use crate::model::folded::Affine;
-use crate::net::number::bf16_pair;
+use crate::net::number::{bf16_pair, bf16_rounded};
 use crate::net::pooling::{self, PooledLayer};
 
 /// A pooling layer fused with the operations after it.
@@ -16,8 +17,8 @@ pub(super) struct FusedPooling {
     pub norm: Option<Affine>,
     /// Activations are written in this step, as bytes.
     pub step: f32,
-    /// Activations of a word.
-    pub per_word: usize,
+    /// How activations are written.
+    pub writes: Activations,
     /// Channels of a row as written.
     pub width: usize,
 }
@@ -93,13 +94,16 @@ impl FusedPooling {
     #[inline(always)]
     fn store(&self, x: &[f32], out: &mut [f32]) {
         let relu = |x: f32| if x < 0.0 { 0.0 } else { x };
-        match self.per_word {
-            1 => out.iter_mut().zip(x).for_each(|(out, x)| *out = relu(*x)),
-            2 => {
+        match self.writes {
+            Activations::F32 => out.iter_mut().zip(x).for_each(|(out, x)| *out = relu(*x)),
+            Activations::RoundedF32 => {
+                out.iter_mut().zip(x).for_each(|(out, x)| *out = bf16_rounded(relu(*x)));
+            }
+            Activations::Bf16 => {
                 let pairs = out.iter_mut().zip(x.as_chunks::<2>().0);
                 pairs.for_each(|(out, &[low, high])| *out = bf16_pair(relu(low), relu(high)));
             }
-            _ => {
+            Activations::Bytes => {
                 let byte = |x: f32| (relu(x) / self.step).round_ties_even().min(255.0) as u8;
                 let fours = out.iter_mut().zip(x.as_chunks::<4>().0);
                 fours.for_each(|(out, four)| *out = f32::from_le_bytes(four.map(byte)));
@@ -132,8 +136,8 @@ for_each_isa! {
     fn activate(pooled: &FusedPooling, rows_of: PooledRows, x: &[f32], out: &mut [f32]) {
         for [from, _, to] in rows_of.rows(x.len()) {
             for (first, channels) in blocks(pooled.width) {
-                let to = to + in_row(first / pooled.per_word, rows_of.out.block_stride);
-                pooled.store(&x[from + first..][..channels], &mut out[to..][..channels / pooled.per_word]);
+                let to = to + in_row(first / pooled.writes.per_word(), rows_of.out.block_stride);
+                pooled.store(&x[from + first..][..channels], &mut out[to..][..channels / pooled.writes.per_word()]);
             }
         }
     }
@@ -159,8 +163,8 @@ for_each_isa! {
                     stream[i] += x[i];
                     y[i] = stream[i] * scale[i] + offset[i];
                 }
-                let to = to + in_row(first / pooled.per_word, rows_of.out.block_stride);
-                pooled.store(&y[..channels], &mut out[to..][..channels / pooled.per_word]);
+                let to = to + in_row(first / pooled.writes.per_word(), rows_of.out.block_stride);
+                pooled.store(&y[..channels], &mut out[to..][..channels / pooled.writes.per_word()]);
             }
         }
     }

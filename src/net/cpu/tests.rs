@@ -2,7 +2,11 @@
 
 mod int8;
 
+#[cfg(target_arch = "x86_64")]
+use super::kernel_set::KernelSet;
 use super::{CpuNet, available_isas, choose_isa};
+#[cfg(target_arch = "x86_64")]
+use super::{x86, x86_bf16};
 use crate::config::{Arch, IsaChoice, Precision};
 use crate::error::Error;
 use crate::game::ObsShape;
@@ -275,6 +279,32 @@ fn check_bits(spec: &NetSpec) {
         let (first, logits, values) = &outputs[0];
         for (name, l, v) in &outputs {
             assert!(l == logits && v == values, "{name} and {first}, {spec:?}");
+        }
+    }
+}
+
+/// Processors with AVX-512 that lack bf16 have kernels of their own, which all with AVX-512 can run.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn avx512_without_bf16_gives_the_same_bits() {
+    let kernels = [&x86_bf16::AVX512_ROUNDED, &x86_bf16::AVX2];
+    let sets = kernels.into_iter().zip([(&x86::AVX512, Isa::Avx512), (&x86::AVX2, Isa::Avx2)]);
+    let sets = sets.map(|(tower, (full, isa))| KernelSet { stem: tower, tower, full, isa });
+    for spec in [
+        spec(Arch::Resnet, [3, 6, 7], 40),
+        NetSpec { global_pool: 8, se: 6, ..spec(Arch::Resnet, [2, 4, 4], 20) },
+        spec(Arch::Mlp, [31, 1, 1], 64),
+        edge_spec(6, 40),
+    ] {
+        let (weights, obs) = (weights(&spec, 12), observations(&spec, 21, 13));
+        let mut plain =
+            CpuNet::with_isa(&spec, &weights, Precision::Bf16, Isa::Portable).expect("plain Rust");
+        let expected = evaluate(&mut plain, &obs).expect("finite");
+        for set in sets.clone().filter(|set| set.isa.is_available()) {
+            let mut net = CpuNet::pack(&spec, &weights, set, &[]).expect("packed");
+            let found = evaluate(&mut net, &obs).expect("finite");
+            assert_eq!(bits(&found.0), bits(&expected.0), "{} {spec:?}", net.kernel_name());
+            assert_eq!(bits(&found.1), bits(&expected.1), "{} {spec:?}", net.kernel_name());
         }
     }
 }

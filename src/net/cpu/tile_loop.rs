@@ -146,10 +146,10 @@ impl<'a> TileLoop<'a> {
         let (position, lane) = (run.first + i * run.step, vector * layer.kernels.lanes);
         let (stream_lane, out_word, end_lane) = match layer.epilogue {
             Epilogue::StemBnRelu | Epilogue::ResidualAddBnRelu => {
-                (lane, in_row(lane / layer.kernels.out, out.block_stride), 0)
+                (lane, in_row(lane / layer.kernels.out(), out.block_stride), 0)
             }
-            Epilogue::BiasRelu => (0, in_row(lane / layer.kernels.out, out.block_stride), 0),
-            Epilogue::VertexAddRelu => (0, in_row(lane / layer.kernels.out, out.block_stride), lane),
+            Epilogue::BiasRelu => (0, in_row(lane / layer.kernels.out(), out.block_stride), 0),
+            Epilogue::VertexAddRelu => (0, in_row(lane / layer.kernels.out(), out.block_stride), lane),
             Epilogue::BiasReluF32 | Epilogue::BiasF32 => (0, lane, 0),
         };
         // With one board, steps over positions are rows.
