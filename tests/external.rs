@@ -229,13 +229,21 @@ fn points_a_game() {
     assert_eq!(mean, number(&row["raw_score"]["mean"]));
     // Whole points, up to three a game.
     assert!((mean * 12.0 - (mean * 12.0).round()).abs() < 1e-9 && mean.abs() <= 3.0, "{row}");
-    let (low, high) = (number(&row["points_interval"][0]), number(&row["points_interval"][1]));
+    let interval = |name: &str| (number(&row[name][0]), number(&row[name][1]));
+    let (low, high) = interval("points_interval");
     assert!(low < mean && mean < high, "{row}");
+    let adjusted = number(&row["luck_adjusted_points"]);
+    let (least, greatest) = interval("luck_adjusted_points_interval");
+    assert!(adjusted != mean && least < adjusted && adjusted < greatest, "{row}");
     let text = eval(&run, "names", &["--games", "12", "--opening-plies", "0"]);
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
     let points = format!("\n  points    {mean:+.3} [{low:+.3} to {high:+.3}] per game, of the opponents ");
     assert!(text.contains(&points) && text.contains("\n  lead      "), "{text}");
     assert!(text.contains("\n  win rate  "), "{text}");
+    let adjusted = format!(
+        "\n  adjusted  {adjusted:+.3} [{least:+.3} to {greatest:+.3}] points per game without luck\n"
+    );
+    assert!(text.contains(&adjusted), "{text}");
 }
 
 fn refusal(output: &Output) -> String {

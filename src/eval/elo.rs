@@ -241,6 +241,18 @@ impl Mean {
         self.half_width.map(|half| [self.mean - half, self.mean + half])
     }
 
+    /// The mean of the values times `factor`, which is at least 0.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        Self { mean: self.mean * factor, half_width: self.half_width.map(|half| half * factor), ..self }
+    }
+
+    /// The mean of the values plus `term`.
+    #[must_use]
+    pub fn shifted(self, term: f64) -> Self {
+        Self { mean: self.mean + term, ..self }
+    }
+
     /// The mean of `values`.
     pub fn of(values: &[f64]) -> Self {
         let count = values.len();

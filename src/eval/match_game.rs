@@ -19,7 +19,7 @@ pub(super) struct MatchGame {
     /// The hash of the position after its opening.
     opening: u64,
     /// Actions of the opening.
-    opening_len: usize,
+    pub opening_len: usize,
     /// Chance outcomes after the opening.
     dealt: u64,
     /// The seat that gave the game up.
@@ -53,6 +53,8 @@ pub(super) struct GameOutcome {
     pub score: f64,
     pub other_score: f64,
     pub own_return: f64,
+    /// What chance gave it, in the unit of the return, where that is estimated.
+    pub luck: Option<f64>,
     /// False where the game ended before its end by the rules: its scores are returns.
     pub is_scored: bool,
     pub plies: usize,
@@ -158,6 +160,7 @@ impl GameOutcome {
             score: f64::from(scores[own]),
             other_score: f64::from(total - scores[own]) / (returns.len() - 1).max(1) as f64,
             own_return: f64::from(returns[own]),
+            luck: None,
             is_scored,
             plies: play.actions().len(),
             opening: game.opening,

@@ -3,6 +3,7 @@
 use super::adjudicate::Adjudicator;
 use super::arena::{Contestant, ROWS};
 use super::elo::{MatchResult, Mean};
+use super::luck::LuckEstimate;
 use super::match_game::{GameOutcome, MatchGame};
 use super::repetitions::Repetitions;
 use super::sprt::{Sprt, SprtState};
@@ -35,6 +36,8 @@ pub struct MatchOutcome {
     pub other_scores: Vec<f64>,
     /// The first contestant's return in each game.
     pub returns: Vec<f64>,
+    /// What chance gave the first contestant in each game, in the unit of returns; empty without an estimate.
+    pub luck: Vec<f64>,
     /// Consecutive entries of the lists with the same opening and chance; 0 without groups.
     pub group: usize,
     /// Games that were played and are not counted, since they repeat others of the match ply by ply.
@@ -43,6 +46,15 @@ pub struct MatchOutcome {
     pub unscored: usize,
     /// The test of the match, if it had one. The outcome has the games that it counts.
     pub sprt: Option<SprtState>,
+}
+
+/// The first contestant's mean result per game minus what chance gave it: the same on average, and less spread out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum WithoutLuck {
+    /// In points.
+    Points(Mean),
+    /// As a score, 1 for a win and 0 for a loss.
+    Score(Mean),
 }
 
 impl MatchOutcome {
@@ -64,6 +76,7 @@ impl MatchOutcome {
             outcome.scores.push(game.score);
             outcome.other_scores.push(game.other_score);
             outcome.returns.push(game.own_return);
+            outcome.luck.extend(game.luck);
         }
         let margins: Vec<f32> = counted.iter().map(|game| game.margin).collect();
         outcome.result.set_group_variance(&margins, group);
@@ -104,6 +117,29 @@ impl MatchOutcome {
     pub fn points(&self) -> Option<Mean> {
         let has_points = self.unscored == 0 && (self.is_for_one_player || self.scores != self.returns);
         has_points.then(|| Mean::of_groups(&self.scores, self.group))
+    }
+
+    /// The first contestant's mean result without luck: in the unit of [`Self::points`] where points are a multiple of returns, otherwise
+    /// its score, 1 for a win and 0 for a loss. None without an estimate of luck.
+    pub fn without_luck(&self) -> Option<WithoutLuck> {
+        if self.luck.is_empty() {
+            return None;
+        }
+        let rest: Vec<f64> = self.returns.iter().zip(&self.luck).map(|(own, luck)| own - luck).collect();
+        let rest = Mean::of_groups(&rest, self.group);
+        Some(match self.points_per_return() {
+            Some(factor) => WithoutLuck::Points(rest.scaled(factor)),
+            None => WithoutLuck::Score(rest.scaled(0.5).shifted(0.5)),
+        })
+    }
+
+    /// The points of a return of 1, if all games with points give the same.
+    fn points_per_return(&self) -> Option<f64> {
+        self.points()?;
+        let (own, score) = self.returns.iter().zip(&self.scores).find(|(own, _)| **own != 0.0)?;
+        let factor = score / own;
+        let is_multiple = |(own, score): (&f64, &f64)| (score - factor * own).abs() < 1e-4;
+        self.returns.iter().zip(&self.scores).all(is_multiple).then_some(factor)
     }
 
     /// The first contestant's mean raw score per game minus that of the other seats, for the games of [`Self::points`].
@@ -148,10 +184,10 @@ pub fn play_match(
     plan: MatchPlan<'_>,
     report: &mut dyn FnMut(MatchProgress),
 ) -> Result<MatchOutcome> {
-    play_recorded_match(game, a, b, plan, &mut |_| (), report)
+    play_recorded_match(game, a, b, plan, None, &mut |_| (), report)
 }
 
-/// [`play_match`], which passes every finished game to `record`.
+/// [`play_match`], which passes every finished game to `record`, and estimates what chance gave the first contestant.
 ///
 /// # Errors
 /// Those of [`play_match`].
@@ -160,15 +196,19 @@ pub fn play_recorded_match(
     a: &mut Contestant,
     b: &mut Contestant,
     plan: MatchPlan<'_>,
+    mut luck: Option<&mut LuckEstimate>,
     record: &mut dyn FnMut(PlayedGame),
     report: &mut dyn FnMut(MatchProgress),
 ) -> Result<MatchOutcome> {
     let mut outcomes: Vec<Option<GameOutcome>> = vec![None; plan.games];
     let mut test = plan.sprt.map(PairTest::new);
-    let mut keep = |over: &MatchGame, outcome| {
+    let mut keep = |over: &MatchGame, mut outcome: GameOutcome| {
+        if let Some(estimate) = &mut luck {
+            outcome.luck = Some(estimate.luck(&over.play, over.opening_len, over.seat())?);
+        }
         outcomes[over.number] = Some(outcome);
         record(over.played());
-        test.as_mut().map_or(ControlFlow::Continue(None), |test| test.take_pairs(&outcomes))
+        Ok(test.as_mut().map_or(ControlFlow::Continue(None), |test| test.take_pairs(&outcomes)))
     };
     play_games(game, a, b, plan, 0..plan.games, &mut keep, report)?;
     let counted = test.as_ref().map_or(plan.games, |test| 2 * test.taken);
@@ -225,14 +265,14 @@ pub fn play_part(
     let first = numbers.start;
     let mut keep = |over: &MatchGame, _| {
         records[over.number - first] = over.play.actions().to_vec();
-        ControlFlow::Continue(None)
+        Ok(ControlFlow::Continue(None))
     };
     play_games(game, a, b, plan, numbers, &mut keep, report)?;
     Ok(records)
 }
 
 /// Takes a game that is over and its outcome; gives the test so far, or ends the match.
-type Keep<'a> = &'a mut dyn FnMut(&MatchGame, GameOutcome) -> ControlFlow<(), Option<SprtState>>;
+type Keep<'a> = &'a mut dyn FnMut(&MatchGame, GameOutcome) -> Result<ControlFlow<(), Option<SprtState>>>;
 
 /// Plays the games of these `numbers` and passes each to `keep` when it is over, until that ends the match.
 fn play_games(
@@ -268,7 +308,7 @@ fn play_games(
         for game in playing.extract_if(.., |game| game.turn() == Turn::Over) {
             let outcome = GameOutcome::new(&game);
             over.add(outcome);
-            match keep(&game, outcome) {
+            match keep(&game, outcome)? {
                 ControlFlow::Continue(sprt) => over.sprt = sprt,
                 ControlFlow::Break(()) => return Ok(()),
             }

@@ -1,7 +1,7 @@
 //! Evaluation of playing strength: exact solvers, solved positions, opponents without a network, matches and tests by them, Elo.
 //!
 //! Input: games, networks, chosen actions, match results. Output: exact scores, error rates, Elo differences with intervals, decisions.
-//! Only [`arena`], [`choices`] and [`mod@matches`] depend on networks and search.
+//! Only [`arena`], [`choices`], [`luck`] and [`mod@matches`] depend on networks and search.
 
 pub mod adjudicate;
 pub mod arena;
@@ -10,6 +10,7 @@ pub mod elo;
 pub mod external;
 pub mod generate;
 pub mod ladder;
+pub mod luck;
 mod match_game;
 pub mod matches;
 pub mod openings;

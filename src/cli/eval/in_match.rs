@@ -9,7 +9,10 @@ use crate::batch::Playthrough;
 use crate::error::{Error, Result};
 use crate::eval::arena::{Contestant, ROWS};
 use crate::eval::elo::{MatchResult, Mean, signed};
-use crate::eval::matches::{MatchOutcome, MatchPlan, MatchProgress, group_size, play_recorded_match};
+use crate::eval::luck::LuckEstimate;
+use crate::eval::matches::{
+    MatchOutcome, MatchPlan, MatchProgress, WithoutLuck, group_size, play_recorded_match,
+};
 use crate::eval::openings;
 use crate::eval::sprt::{Hypothesis, Sprt, SprtState};
 use crate::registry::Registry;
@@ -52,7 +55,10 @@ pub fn execute(
     let (other, label) = opponent_named(args, registry, source, (opponent, plan.games), threads)?;
     let sides = Sides { args, source, opponent, label };
     let mut contestants = [searcher(args, source, threads)?.stopped_by(stop), other.stopped_by(stop)];
-    let (outcome, recorded) = sides.play(&mut contestants, plan, progress)?;
+    let (game, network) = (source.game.as_ref(), source.network()?);
+    let mut luck = LuckEstimate::new(game, network.as_ref(), source.settings(args.sims, threads))?;
+    luck.iter_mut().for_each(|luck| luck.stop_by(stop));
+    let (outcome, recorded) = sides.play(&mut contestants, plan, luck.as_mut(), progress)?;
     let networks = match &sides.label {
         Some(label) => format!("network: {}\nopponent: {label}\n", source.label),
         None => format!("network: {}\n", source.label),
@@ -161,6 +167,7 @@ impl Sides<'_> {
         &self,
         [own, other]: &mut [Contestant; 2],
         plan: MatchPlan<'_>,
+        luck: Option<&mut LuckEstimate>,
         progress: &mut Progress,
     ) -> Result<(MatchOutcome, Result<()>)> {
         let game = &self.source.game;
@@ -169,7 +176,7 @@ impl Sides<'_> {
         let mut records = self.args.record.as_deref().map(|path| Records::new(path, game)).transpose()?;
         let names = [self.source.label.as_str(), self.label.as_deref().unwrap_or(self.opponent)];
         let mut record = |game| records.iter_mut().for_each(|records| records.add(&game, names));
-        let played = play_recorded_match(game, own, other, plan, &mut record, &mut |so_far| {
+        let played = play_recorded_match(game, own, other, plan, luck, &mut record, &mut |so_far| {
             reached = so_far;
             let ratio = so_far.sprt.map(|test| format!(", {test}")).unwrap_or_default();
             progress.set_with(so_far.games, so_far.fraction, so_far.result.score_so_far() + &ratio);
@@ -205,6 +212,14 @@ impl Sides<'_> {
             "lead_per_game": lead.map(|lead| lead.mean), "lead_interval": lead.and_then(|lead| lead.interval()),
             "seed": args.seed, "opening_plies": plan.opening_plies,
         });
+        if let Some(adjusted) = outcome.without_luck() {
+            let (unit, mean) = match adjusted {
+                WithoutLuck::Points(mean) => ("points", mean),
+                WithoutLuck::Score(mean) => ("score", mean),
+            };
+            row[format!("luck_adjusted_{unit}")] = json!(mean.mean);
+            row[format!("luck_adjusted_{unit}_interval")] = json!(mean.interval());
+        }
         if outcome.repeated > 0 {
             row["repeated_games"] = json!(outcome.repeated);
         }
@@ -233,6 +248,13 @@ impl Sides<'_> {
             text +=
                 &format!("  points    {points} per game, of the opponents {others:.2}\n  lead      {lead}\n");
         }
+        text += &match outcome.without_luck() {
+            Some(WithoutLuck::Points(points)) => {
+                format!("  adjusted  {points} points per game without luck\n")
+            }
+            Some(WithoutLuck::Score(score)) => format!("  adjusted  score {score} without luck\n"),
+            None => String::new(),
+        };
         if let Some(test) = outcome.sprt {
             text += &format!("  SPRT      {}\n", decision(test));
         }

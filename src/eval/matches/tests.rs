@@ -2,14 +2,19 @@
 
 use super::*;
 use crate::batch::rollouts::Decision;
-use crate::config::Config;
+use crate::config::{Algorithm, Config};
 use crate::engine::Settings;
 use crate::eval::sprt::{Hypothesis, Sprt};
+use crate::game::Sizes;
 use crate::net::{HashNet, IoShape};
 use crate::registry::any_game;
 
 fn random(game: &Arc<dyn AnyGame>) -> Contestant {
     Contestant::named(game.as_ref(), "random", "opponent", 2).expect("known")
+}
+
+fn shape_of(sizes: &Sizes) -> IoShape {
+    IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players }
 }
 
 fn counts(result: MatchResult) -> [u64; 3] {
@@ -147,13 +152,41 @@ fn parts_of_a_match_are_the_match_and_changed_games_are_refused() {
     }
 }
 
+/// Luck is estimated beside a match, and changes nothing else. A roll that both sides get is luck for one of them.
+#[test]
+fn luck_does_not_change_a_match() {
+    let game = any_game("backgammon", &toml::toml! { short_game = true }).expect("registered");
+    let sizes = game.sizes();
+    let network = HashNet(shape_of(&sizes));
+    let mut settings = Settings::new(&Config::default(), &sizes);
+    settings.params.algorithm = Algorithm::Afterstate;
+    let play = |luck: Option<&mut LuckEstimate>| {
+        let plan = MatchPlan { games: 20, seed: 4, ..MatchPlan::default() };
+        let (a, b) = (&mut random(&game), &mut random(&game));
+        play_recorded_match(&game, a, b, plan, luck, &mut |_| (), &mut |_| ()).expect("played")
+    };
+    let mut estimate = LuckEstimate::new(game.as_ref(), &network, settings).expect("made");
+    let (without, with) = (play(None), play(estimate.as_mut()));
+    assert_eq!((without.luck.len(), without.without_luck()), (0, None));
+    assert_eq!(with.luck.len(), 20);
+    assert_eq!(without, MatchOutcome { luck: Vec::new(), ..with.clone() });
+    let points: Vec<f64> =
+        with.scores.iter().zip(&with.luck).map(|(score, luck)| score - 3.0 * luck).collect();
+    let Some(WithoutLuck::Points(mean)) = with.without_luck() else { panic!("{with:?}") };
+    assert!((mean.mean - Mean::of(&points).mean).abs() < 1e-5, "{mean:?}");
+    assert!(mean.half_width.is_some_and(|half| half > 0.0) && mean.count == 20, "{mean:?}");
+    let drawn = MatchOutcome { returns: vec![1.0; 20], scores: vec![1.0; 20], ..with };
+    let Some(WithoutLuck::Score(score)) = drawn.without_luck() else { panic!("{drawn:?}") };
+    let expected = 0.5 + 0.5 * (1.0 - drawn.luck.iter().sum::<f64>() / 20.0);
+    assert!((score.mean - expected).abs() < 1e-9, "{score:?}");
+}
+
 /// Two searches without noise play every pair from the start alike: one of them counts, also in a test.
 #[test]
 fn repeated_games_count_once() {
     let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
     let sizes = game.sizes();
-    let shape =
-        IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
+    let shape = shape_of(&sizes);
     let player = || {
         let settings = Settings { threads: 1, ..Settings::new(&Config::default(), &sizes) };
         Contestant::search(game.as_ref(), &HashNet(shape), settings).expect("it fits")
