@@ -1,5 +1,6 @@
 //! `vecaz.Engine`: a player and analyst of one position. The Python layer makes objects of the results of an analysis.
 
+use crate::detach::detached;
 use crate::dict::dict;
 use crate::errors::{Raised, exception, wrong};
 use crate::interrupt::interruptible;
@@ -148,7 +149,7 @@ impl PyEngine {
             let found = table.keys().cloned().collect::<Vec<_>>().join(", ");
             return Err(wrong("options", found, "none: a network's file has the options of its game"));
         }
-        let made = py.detach(|| match name {
+        let made = detached(py, || match name {
             Some(name) => Parts::of_game(name, &table, &registry, &settings, threads),
             None => Parts::of_file(source.as_deref(), &registry, &settings, threads),
         });
@@ -168,7 +169,8 @@ impl PyEngine {
         }
         let settings = Settings { memory_mib, seed, ..settings };
         let rules = game.clone();
-        let engine = py.detach(move || Engine::new(rules, network.as_ref(), settings)).map_err(exception)?;
+        let engine =
+            detached(py, move || Engine::new(rules, network.as_ref(), settings)).map_err(exception)?;
         Ok(Self { state: Resource::new("the engine", State { engine, raised }), function, game, label })
     }
 

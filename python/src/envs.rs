@@ -1,6 +1,7 @@
 //! `vecaz.Envs`: N environments of one game.
 
 use crate::buffer::Buffer;
+use crate::detach::detached;
 use crate::errors::{exception, wrong};
 use crate::network::PyNetwork;
 use crate::numpy_input::{Kind, read, read_bools};
@@ -81,7 +82,7 @@ impl State {
         if envs.len() <= ENVS_PER_THREAD {
             return work(envs);
         }
-        py.detach(|| match envs.num_shards() {
+        detached(py, || match envs.num_shards() {
             0 | 1 => work(envs),
             _ => pool.install(|| work(envs)),
         })
@@ -118,7 +119,7 @@ impl PyEnvs {
         let (pool, threads) = (pool(threads)?, num_threads(threads)?);
         let shards = threads.min(num_envs.div_ceil(ENVS_PER_THREAD));
         let rules = game.clone();
-        let envs = py.detach(|| {
+        let envs = detached(py, || {
             pool.install(|| {
                 let mut envs = Envs::new(rules, num_envs, shards, auto_reset);
                 envs.reset(seed);

@@ -1,5 +1,6 @@
 //! Long work that Ctrl-C ends.
 
+use crate::detach::{detached, is_ending};
 use crate::threads::STACK;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -24,18 +25,18 @@ pub fn interruptible_in<T: Send>(
     work: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
     match pool.current_thread_index() {
-        Some(_) => Ok(py.detach(work)),
+        Some(_) => Ok(detached(py, work)),
         None => interruptible(py, stop, || pool.install(work)),
     }
 }
 
 /// Does `work` in another thread, without the interpreter's lock. Signals are handled meanwhile: if a handler raises, as that of Ctrl-C does,
-/// `stop` is requested, and its exception is raised once the work has ended.
+/// `stop` is requested, and its exception is raised once the work has ended. `stop` is also requested when the interpreter ends.
 ///
 /// # Errors
 /// The exception of a signal's handler; `RuntimeError` if the system refuses the thread.
 pub fn interruptible<T: Send>(py: Python<'_>, stop: &Stop, work: impl FnOnce() -> T + Send) -> PyResult<T> {
-    py.detach(|| {
+    detached(py, || {
         thread::scope(|scope| {
             let (running, ended) = channel::<()>();
             let work = move || {
@@ -48,7 +49,9 @@ pub fn interruptible<T: Send>(py: Python<'_>, stop: &Stop, work: impl FnOnce() -
             let worker = worker.map_err(|e| PyRuntimeError::new_err(format!("a thread: {e}")))?;
             let mut raised = None;
             while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                if raised.is_none() {
+                if is_ending() {
+                    stop.cancel();
+                } else if raised.is_none() {
                     raised = Python::attach(|py| py.check_signals()).err();
                     raised.iter().for_each(|_| stop.cancel());
                 }

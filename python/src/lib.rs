@@ -4,6 +4,7 @@
 //! one thread at a time and by the process that made them; anything else is an exception.
 
 mod buffer;
+mod detach;
 mod dict;
 mod engine;
 mod envs;
@@ -30,6 +31,8 @@ fn _vecaz(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<network::PyNetwork>()?;
     module.add_function(wrap_pyfunction!(games::games, module)?)?;
     module.add_function(wrap_pyfunction!(training::train, module)?)?;
+    let at_exit = wrap_pyfunction!(detach::at_exit, module)?;
+    module.py().import("atexit")?.call_method1("register", (at_exit,))?;
     // Only where there are forks.
     if let Ok(register) = module.py().import("os")?.getattr("register_at_fork") {
         let keywords = PyDict::new(module.py());

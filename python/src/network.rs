@@ -1,5 +1,6 @@
 //! `vecaz.Network`: a network of vecaz, as a function of observations.
 
+use crate::detach::detached;
 use crate::errors::{exception, wrong};
 use crate::numpy_input::{Kind, read};
 use crate::options::{assignments, registry};
@@ -42,7 +43,7 @@ impl PyNetwork {
     #[pyo3(signature = (path=None, *, settings=None))]
     fn new(py: Python<'_>, path: Option<PathBuf>, settings: Option<Bound<'_, PyMapping>>) -> PyResult<Self> {
         let (registry, settings) = (registry()?, assignments(settings.as_ref())?);
-        let made = py.detach(|| {
+        let made = detached(py, || {
             let source = Source::open(path.as_deref(), &registry, &settings)?;
             Ok::<_, vecaz::Error>((source.network()?, source))
         });
@@ -75,7 +76,7 @@ impl PyNetwork {
         let mut network = self.network.hold()?;
         let network = network.as_mut();
         let (mut logits, mut values) = (vec![0.0; rows * num_actions], vec![0.0; rows * num_players]);
-        py.detach(|| network.forward(&input, &mut logits, &mut values)).map_err(exception)?;
+        detached(py, || network.forward(&input, &mut logits, &mut values)).map_err(exception)?;
         Ok((
             PyArray1::from_vec(py, logits).reshape(vec![rows, num_actions])?,
             PyArray1::from_vec(py, values).reshape(vec![rows, num_players])?,

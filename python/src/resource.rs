@@ -1,5 +1,6 @@
 //! What an object of Python owns: used by one thread at a time, until it is closed, in the process that made it.
 
+use crate::detach::forget;
 use crate::errors::wrong;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -19,6 +20,7 @@ pub fn forks() -> u32 {
 #[pyfunction]
 pub fn forked() {
     FORKS.fetch_add(1, Ordering::Relaxed);
+    forget();
 }
 
 /// A value that one thread uses at a time, until it is closed. A forked process has none of the threads behind it, so there every use is

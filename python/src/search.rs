@@ -1,5 +1,6 @@
 //! The search of all environments at once, by a network or by a function of Python.
 
+use crate::detach::detached;
 use crate::envs::State;
 use crate::errors::{exception, wrong};
 use crate::interrupt::interruptible_in;
@@ -118,7 +119,7 @@ fn begin(
         trees.begin(envs, arguments).map_err(exception)?;
         Ok(trees)
     };
-    py.detach(move || pool.install(make))
+    detached(py, move || pool.install(make))
 }
 
 /// Searches with a network of vecaz, or without one: uniform priors, all values 0.
@@ -163,7 +164,7 @@ pub fn by_function(
     loop {
         let of = (!is_first).then_some(NetOutputs { logits: &outputs.logits, values: &outputs.values });
         let mut next = || trees.next_pass(of);
-        let pass = py.detach(|| if shards > 1 { pool.install(next) } else { next() });
+        let pass = detached(py, || if shards > 1 { pool.install(next) } else { next() });
         let Some(leaves) = pass.map_err(exception)? else { break };
         is_first = false;
         py.check_signals()?;
@@ -185,7 +186,7 @@ fn end(
     mut trees: Trees,
 ) -> PyResult<SearchOutput> {
     let (pool, envs, sizes) = (state.pool.clone(), &state.envs, game.sizes());
-    let results = py.detach(|| pool.install(|| trees.summarise(envs))).map_err(exception)?;
+    let results = detached(py, || pool.install(|| trees.summarise(envs))).map_err(exception)?;
     state.trees = Some(trees);
     let (n, a, p) = (results.len(), sizes.num_actions, sizes.num_players);
     let best = results.iter().map(|result| result.as_ref().map_or(-1, |r| i64::from(r.actions[r.best])));

@@ -1,5 +1,6 @@
 //! `vecaz.train`: a run, as `vecaz run` makes it, with a call for every epoch.
 
+use crate::detach::detached;
 use crate::errors::{Raised, exception};
 use crate::interrupt::interruptible_in;
 use crate::options::{assignments, registry};
@@ -37,7 +38,7 @@ pub fn train(
     let mut set = assignments(keys.as_ref())?;
     set.extend(assignments(settings.as_ref())?);
     let args = arguments(ConfigArgs { game: None, config, set }, out, resume);
-    let settings = py.detach(|| args.run_layers(&registry)?.resolve()).map_err(exception)?;
+    let settings = detached(py, || args.run_layers(&registry)?.resolve()).map_err(exception)?;
     let (pool, threads) = (pool(settings.run.threads)?, num_threads(settings.run.threads)?);
     let verbosity = if verbose { Verbosity::Normal } else { Verbosity::Quiet };
     let raised = Raised::default();

@@ -156,3 +156,38 @@ def test_ctrl_c_ends_searches(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n")[:4] == ["interrupted True"] * 3 + ["True"], done.stdout
+
+
+ENDED = """
+import atexit, threading, time, numpy as np
+# The handler that was registered first is called last.
+atexit.register(lambda: print("later", vecaz.Engine().analyse(simulations=10).visits >= 10))
+import vecaz
+envs, network = vecaz.make("hex", num_envs=5000, size=9), vecaz.Network(settings={"game.name": "hex"})
+shape = vecaz.make("hex", num_envs=100).observe().shape
+own, other = vecaz.Engine("hex"), vecaz.Engine("hex")
+def evaluate(obs):
+    network(np.zeros((len(obs), *shape[1:]), np.float32))
+    return np.zeros((len(obs), 121)), np.zeros(len(obs))
+searched = vecaz.make("hex", num_envs=3)
+calls = [
+    lambda: own.analyse(seconds=1000),
+    lambda: other.analyse(seconds=0.001),
+    lambda: envs.step(envs.sample_actions().copy()),
+    lambda: vecaz.search(searched, evaluate, simulations=1_000_000),
+    lambda: vecaz.Engine("hex", evaluate=evaluate, threads=2).analyse(seconds=1000),
+]
+def repeat(call):
+    while True:
+        call()
+for call in calls:
+    threading.Thread(target=repeat, args=[call], daemon=True).start()
+time.sleep(0.5)
+"""
+
+
+def test_the_interpreter_ends_with_daemon_threads_in_calls(tmp_path):
+    for _ in range(3):
+        command = [sys.executable, "-c", ENDED]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "later True\n", "")
