@@ -163,19 +163,16 @@ import atexit, threading, time, numpy as np
 # The handler that was registered first is called last.
 atexit.register(lambda: print("later", vecaz.Engine().analyse(simulations=10).visits >= 10))
 import vecaz
-envs, network = vecaz.make("hex", num_envs=5000, size=9), vecaz.Network(settings={"game.name": "hex"})
-shape = vecaz.make("hex", num_envs=100).observe().shape
-own, other = vecaz.Engine("hex"), vecaz.Engine("hex")
+envs, searched = vecaz.make("hex", num_envs=5000, size=9), vecaz.make("connect_four", num_envs=3)
+network, own, other = vecaz.Network(), vecaz.Engine("hex"), vecaz.Engine("hex")
 def evaluate(obs):
-    network(np.zeros((len(obs), *shape[1:]), np.float32))
-    return np.zeros((len(obs), 121)), np.zeros(len(obs))
-searched = vecaz.make("hex", num_envs=3)
+    return network(np.zeros((len(obs), 84), np.float32))
 calls = [
     lambda: own.analyse(seconds=1000),
     lambda: other.analyse(seconds=0.001),
     lambda: envs.step(envs.sample_actions().copy()),
     lambda: vecaz.search(searched, evaluate, simulations=1_000_000),
-    lambda: vecaz.Engine("hex", evaluate=evaluate, threads=2).analyse(seconds=1000),
+    lambda: vecaz.Engine("connect_four", evaluate=evaluate, threads=2).analyse(seconds=1000),
 ]
 def repeat(call):
     while True:
