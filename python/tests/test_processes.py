@@ -159,32 +159,44 @@ def test_ctrl_c_ends_searches(tmp_path):
 
 
 ENDED = """
-import atexit, threading, time, numpy as np
+import atexit, random, sys, threading, time, numpy as np
 # The handler that was registered first is called last.
 atexit.register(lambda: print("later", vecaz.Engine().analyse(simulations=10).visits >= 10))
 import vecaz
-envs, searched = vecaz.make("hex", num_envs=5000, size=9), vecaz.make("connect_four", num_envs=3)
-network, own, other = vecaz.Network(), vecaz.Engine("hex"), vecaz.Engine("hex")
+network = vecaz.Network()
 def evaluate(obs):
     return network(np.zeros((len(obs), 84), np.float32))
-calls = [
-    lambda: own.analyse(seconds=1000),
-    lambda: other.analyse(seconds=0.001),
-    lambda: envs.step(envs.sample_actions().copy()),
-    lambda: vecaz.search(searched, evaluate, simulations=1_000_000),
-    lambda: vecaz.Engine("connect_four", evaluate=evaluate, threads=2).analyse(seconds=1000),
-]
+def plain(obs):
+    return np.zeros((len(obs), 7)), np.zeros(len(obs))
+def engine(evaluate):
+    return vecaz.Engine("connect_four", evaluate=evaluate, threads=2)
+def envs():
+    return vecaz.make("connect_four", num_envs=3)
+many = vecaz.make("hex", num_envs=5000, size=9)
+# Short calls, nearly always about to take the lock again; long ones, which the end stops.
+calls = {
+    "short": [lambda e=vecaz.Engine("hex"): e.analyse(seconds=0.002) for _ in range(4)]
+    + [lambda e=envs(): vecaz.search(e, plain, simulations=20) for _ in range(3)]
+    + [lambda e=engine(plain): e.analyse(seconds=0.005) for _ in range(3)],
+    "long": [
+        lambda e=vecaz.Engine("hex"): e.analyse(seconds=1000),
+        lambda e=engine(evaluate): e.analyse(seconds=1000),
+        lambda e=envs(): vecaz.search(e, evaluate, simulations=1_000_000),
+        lambda: many.step(many.sample_actions().copy()),
+    ],
+}
 def repeat(call):
     while True:
         call()
-for call in calls:
+for call in calls[sys.argv[1]]:
     threading.Thread(target=repeat, args=[call], daemon=True).start()
-time.sleep(0.5)
+time.sleep(0.2 + 0.2 * random.random())
 """
 
 
-def test_the_interpreter_ends_with_daemon_threads_in_calls(tmp_path):
-    for _ in range(3):
-        command = [sys.executable, "-c", ENDED]
+@pytest.mark.parametrize("length, times", [("short", 8), ("long", 2)])
+def test_the_interpreter_ends_with_daemon_threads_in_calls(tmp_path, length, times):
+    for _ in range(times):
+        command = [sys.executable, "-c", ENDED, length]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
         assert (done.returncode, done.stdout, done.stderr) == (0, "later True\n", "")
