@@ -299,3 +299,34 @@ impl WeightUnits<'_> {
         f32::from_bits((128 * bytes.map(i32::from).sum::<i32>()).cast_unsigned())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::bf16;
+    use super::*;
+
+    /// Without instructions for bf16 weights are bf16 in words of f32, and rows have an even number of inputs.
+    #[test]
+    fn weights_are_rounded_to_bf16() {
+        let weight = |output: usize, tap: usize, input: usize| 0.1 + (7 * output + 3 * tap + input) as f32;
+        let unpacked = UnpackedLayer {
+            outputs: 3,
+            width: 3,
+            taps: 2,
+            inputs: 3,
+            weight: Box::new(weight),
+            bias: vec![0.0; 3],
+            norm: None,
+            epilogue: Epilogue::BiasF32,
+            steps: [1.0; 2],
+        };
+        let layer = PackedLayer::new(&bf16::PORTABLE, Runs::dense(2), &unpacked);
+        let words: &[f32] = bytemuck::cast_slice(&layer.weights);
+        let (lanes, depth) = (layer.kernels.lanes, 4);
+        for (at, word) in words[..2 * depth * lanes].iter().enumerate() {
+            let (lane, unit, tap) = (at % lanes, at / lanes % depth, at / lanes / depth);
+            let expected = if lane < 3 && unit < 3 { bf16_rounded(weight(lane, tap, unit)) } else { 0.0 };
+            assert_eq!(word.to_bits(), expected.to_bits(), "output {lane}, tap {tap}, input {unit}");
+        }
+    }
+}
