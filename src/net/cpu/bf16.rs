@@ -66,13 +66,16 @@ mod tests {
         const ROWS: usize = 3;
         const DEPTH: usize = 10;
         let mut rng = Key::new(7, Purpose::Evaluation).stream();
-        let mut numbers = |len: usize| -> Vec<f32> { (0..len).map(|_| bf16_rounded(rng.normal())).collect() };
+        // Of sizes so different that the order of a sum shows.
+        let mut number = |i: usize| bf16_rounded(rng.normal() * (1_u32 << (7 * i % 23)) as f32);
+        let mut numbers = |len: usize| -> Vec<f32> { (0..len).map(&mut number).collect() };
         let (x, w) = (numbers(ROWS * DEPTH), numbers(DEPTH * 4));
         let rows = Rows { start: x.as_ptr(), row: DEPTH, step: 1 };
         let columns = Columns { start: w.as_ptr(), block: 0, step: 4 };
         let mut sums = [[[0.0; 4]; 1]; ROWS];
         // SAFETY: plain Rust; rows and columns hold DEPTH steps.
         unsafe { accumulate::<Rounded<Portable>, ROWS, 1>(rows, columns, DEPTH, &mut sums) };
+        let mut as_they_lie = Vec::new();
         for (x, [sums]) in x.chunks_exact(DEPTH).zip(sums) {
             for (lane, found) in sums.into_iter().enumerate() {
                 let units = x.as_chunks::<2>().0.iter().enumerate();
@@ -84,8 +87,12 @@ mod tests {
                     bf16_low(a).mul_add(bf16_low(b), bf16_high(a).mul_add(bf16_high(b), sum))
                 });
                 assert_eq!(found.to_bits(), f32::to_bits(expected));
+                let products = x.iter().enumerate();
+                as_they_lie.push(products.fold(0.0, |sum, (k, x)| x.mul_add(w[4 * k + lane], sum)));
             }
         }
+        let found = sums.as_flattened().as_flattened();
+        assert!(found.iter().zip(&as_they_lie).any(|(sum, other)| sum != other), "{found:?}");
     }
 
     #[test]
