@@ -233,15 +233,15 @@ fn points_a_game() {
     let (low, high) = interval("points_interval");
     assert!(low < mean && mean < high, "{row}");
     let adjusted = number(&row["luck_adjusted_points"]);
-    let (least, greatest) = interval("luck_adjusted_points_interval");
-    assert!(adjusted != mean && least < adjusted && adjusted < greatest, "{row}");
+    let (low_adjusted, high_adjusted) = interval("luck_adjusted_points_interval");
+    assert!(adjusted != mean && low_adjusted < adjusted && adjusted < high_adjusted, "{row}");
     let text = eval(&run, "names", &["--games", "12", "--opening-plies", "0"]);
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
     let points = format!("\n  points    {mean:+.3} [{low:+.3} to {high:+.3}] per game, of the opponents ");
     assert!(text.contains(&points) && text.contains("\n  lead      "), "{text}");
     assert!(text.contains("\n  win rate  "), "{text}");
     let adjusted = format!(
-        "\n  adjusted  {adjusted:+.3} [{least:+.3} to {greatest:+.3}] points per game without luck\n"
+        "\n  adjusted  {adjusted:+.3} [{low_adjusted:+.3} to {high_adjusted:+.3}] points per game without luck\n"
     );
     assert!(text.contains(&adjusted), "{text}");
 }

@@ -5,16 +5,17 @@ use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
+use std::time::Duration;
 
 /// The calls of this process that are without the lock.
 struct Calls {
     open: usize,
     /// The thread that ends the interpreter.
-    ender: Option<ThreadId>,
+    ending_thread: Option<ThreadId>,
 }
 
 /// Locked with the interpreter's lock, so that no fork happens meanwhile; without it in [`at_exit`] alone.
-static CALLS: Mutex<Calls> = Mutex::new(Calls { open: 0, ender: None });
+static CALLS: Mutex<Calls> = Mutex::new(Calls { open: 0, ending_thread: None });
 static CLOSED: Condvar = Condvar::new();
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
@@ -45,7 +46,7 @@ pub fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
     if is_late() {
         py.detach(|| {
             loop {
-                thread::park();
+                thread::sleep(Duration::MAX);
             }
         })
     }
@@ -56,7 +57,7 @@ pub fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
 /// True in a thread of Python other than the one that ends the interpreter. Threads of vecaz, which have names, call from inside an open call.
 fn is_late() -> bool {
     let this = thread::current();
-    this.name().is_none() && calls().ender.is_some_and(|ender| ender != this.id())
+    this.name().is_none() && calls().ending_thread.is_some_and(|ending| ending != this.id())
 }
 
 /// True once the interpreter has begun to end.
@@ -67,13 +68,13 @@ pub fn is_ending() -> bool {
 /// Called by Python when the interpreter begins to end, after all threads but daemons: waits for the open calls, of which long ones stop.
 #[pyfunction]
 pub fn at_exit(py: Python<'_>) {
-    calls().ender = Some(thread::current().id());
+    calls().ending_thread = Some(thread::current().id());
     IS_ENDING.store(true, Ordering::Relaxed);
     py.detach(|| drop(CLOSED.wait_while(calls(), |calls| calls.open > 0)));
 }
 
 /// Forgets the calls of other threads, which the child of a fork does not have.
 pub fn forget() {
-    *calls() = Calls { open: 0, ender: None };
+    *calls() = Calls { open: 0, ending_thread: None };
     IS_ENDING.store(false, Ordering::Relaxed);
 }

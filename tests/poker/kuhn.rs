@@ -42,7 +42,7 @@ pub struct State {
 }
 
 /// How the betting ended.
-enum Ending {
+enum Outcome {
     /// Each player has paid this many chips, and the higher card wins.
     Showdown(f32),
     /// This player has folded, after both paid one chip.
@@ -59,12 +59,12 @@ impl State {
         self.num_actions() % 2
     }
 
-    fn ending(&self) -> Option<Ending> {
+    fn ending(&self) -> Option<Outcome> {
         match self.betting {
-            [PASS, PASS, _] => Some(Ending::Showdown(1.0)),
-            [BET, BET, _] | [PASS, BET, BET] => Some(Ending::Showdown(2.0)),
-            [BET, PASS, _] => Some(Ending::Fold(1)),
-            [PASS, BET, PASS] => Some(Ending::Fold(0)),
+            [PASS, PASS, _] => Some(Outcome::Showdown(1.0)),
+            [BET, BET, _] | [PASS, BET, BET] => Some(Outcome::Showdown(2.0)),
+            [BET, PASS, _] => Some(Outcome::Fold(1)),
+            [PASS, BET, PASS] => Some(Outcome::Fold(0)),
             _ => None,
         }
     }
@@ -72,10 +72,10 @@ impl State {
     /// The chips that player 0 has won, 0 before the end.
     fn chips(&self) -> f32 {
         match self.ending() {
-            Some(Ending::Showdown(chips)) if self.cards[0] > self.cards[1] => chips,
-            Some(Ending::Showdown(chips)) => -chips,
-            Some(Ending::Fold(0)) => -1.0,
-            Some(Ending::Fold(_)) => 1.0,
+            Some(Outcome::Showdown(chips)) if self.cards[0] > self.cards[1] => chips,
+            Some(Outcome::Showdown(chips)) => -chips,
+            Some(Outcome::Fold(0)) => -1.0,
+            Some(Outcome::Fold(_)) => 1.0,
             None => 0.0,
         }
     }

@@ -18,8 +18,11 @@ use std::collections::HashMap;
 use std::path::Path;
 use tree::{GameTree, Strategy};
 use vecaz::batch::Playthrough;
-use vecaz::config::Layers;
+use vecaz::config::{Config, Layers};
+use vecaz::engine::Settings;
+use vecaz::eval::luck::LuckEstimate;
 use vecaz::game::{Game, History, Turn};
+use vecaz::net::{HashNet, IoShape};
 use vecaz::registry::erase;
 use vecaz::rng::{Key, Purpose, RngStream};
 use vecaz::source::{RunNetworks, Source};
@@ -183,4 +186,16 @@ fn kuhn_poker_is_learned_from_zero() {
     );
     assert!(head < 0.5 * uniform, "policy head {head}, uniform play {uniform}");
     assert!(drawn < 0.5 * uniform, "search {drawn}, uniform play {uniform}");
+}
+
+/// A network's value of hidden hands depends on who looks, so luck has no estimate by it.
+#[test]
+fn hidden_hands_have_no_estimate_of_luck() {
+    let game = erase(Kuhn {});
+    let sizes = game.sizes();
+    assert!(sizes.is_zero_sum_pair() && sizes.num_chance > 0);
+    let shape =
+        IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
+    let settings = Settings::new(&Config::default(), &sizes);
+    assert!(LuckEstimate::new(game.as_ref(), &HashNet(shape), settings).unwrap().is_none());
 }

@@ -60,7 +60,7 @@ mod tests {
     use crate::net::register_tile::{Columns, Rows, accumulate};
     use crate::rng::{Key, Purpose};
 
-    /// A sum takes the product of a pair's second numbers, then that of the first ones, as `vdpbf16ps` does with the halves of a unit.
+    /// A sum takes the product of a pair's second numbers, then that of the first ones, as `vdpbf16ps` takes the high number of a unit before the low one.
     #[test]
     fn sums_are_those_of_units() {
         const ROWS: usize = 3;
@@ -75,7 +75,7 @@ mod tests {
         let mut sums = [[[0.0; 4]; 1]; ROWS];
         // SAFETY: plain Rust; rows and columns hold DEPTH steps.
         unsafe { accumulate::<Rounded<Portable>, ROWS, 1>(rows, columns, DEPTH, &mut sums) };
-        let mut as_they_lie = Vec::new();
+        let mut in_memory_order = Vec::new();
         for (x, [sums]) in x.chunks_exact(DEPTH).zip(sums) {
             for (lane, found) in sums.into_iter().enumerate() {
                 let units = x.as_chunks::<2>().0.iter().enumerate();
@@ -88,11 +88,11 @@ mod tests {
                 });
                 assert_eq!(found.to_bits(), f32::to_bits(expected));
                 let products = x.iter().enumerate();
-                as_they_lie.push(products.fold(0.0, |sum, (k, x)| x.mul_add(w[4 * k + lane], sum)));
+                in_memory_order.push(products.fold(0.0, |sum, (k, x)| x.mul_add(w[4 * k + lane], sum)));
             }
         }
         let found = sums.as_flattened().as_flattened();
-        assert!(found.iter().zip(&as_they_lie).any(|(sum, other)| sum != other), "{found:?}");
+        assert!(found.iter().zip(&in_memory_order).any(|(sum, other)| sum != other), "{found:?}");
     }
 
     #[test]
