@@ -418,10 +418,6 @@ pub fn check_algorithm(config: &Config, sizes: &Sizes) -> Result<()> {
             "1 in a game with rules about repeated positions",
         ));
     }
-    if config.search.algorithm == Algorithm::Afterstate && !config.net.auxiliary.is_empty() {
-        let expected = "none with search.algorithm = \"afterstate\": its positions are seen by the player who has moved, these targets by the one to move";
-        return Err(Error::config("net.auxiliary", config.net.auxiliary.as_str(), expected));
-    }
     let keys = [("search.algorithm", config.search.algorithm), ("eval.algorithm", config.eval_algorithm())];
     let found = keys.into_iter().find(|(_, algorithm)| *algorithm == Algorithm::Afterstate);
     let what = match (sizes.hidden_information, sizes.num_players, sizes.max_chance_run) {

@@ -195,15 +195,8 @@ fn invalid_values_of_single_keys_and_games_are_refused() {
             "eval.opponent (--set): got bob, expected ladder, random, or rollouts:S",
         ),
         (
-            vec![
-                "--game",
-                "othello",
-                "--set",
-                "search.algorithm=afterstate",
-                "--set",
-                "net.auxiliary=ownership",
-            ],
-            "net.auxiliary (--set): got ownership, expected none with search.algorithm = \"afterstate\"",
+            vec!["--game", "backgammon", "--set", "game.match_points=26"],
+            "game.match_points (--set): got 26, expected a whole number from 0 to 25",
         ),
         (vec!["--game", "go_fish"], "unknown game go_fish; the games are tic_tac_toe, "),
         (

@@ -4,6 +4,8 @@
 mod completions;
 #[path = "cli/cost.rs"]
 mod cost;
+#[path = "cli/cube.rs"]
+mod cube;
 #[path = "cli/encodings.rs"]
 mod encodings;
 #[path = "cli/inspect.rs"]

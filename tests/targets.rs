@@ -88,7 +88,7 @@ fn ownership_is_that_of_another_computation() {
             let mut found = vec![9.0; side * side];
             for position in &positions {
                 let Turn::Player(player) = game.turn(position) else { panic!("a decision") };
-                game.write_target(0, position, &end, &mut found);
+                game.write_target(0, position, &end, player, &mut found);
                 let sign = if player == 0 { 1.0 } else { -1.0 };
                 assert!(found.iter().zip(&expected).all(|(x, owner)| *x == sign * owner), "{file}");
             }
@@ -138,10 +138,12 @@ fn ownership_follows_symmetries() {
         for symmetry in 0..game.sizes().num_symmetries {
             for position in positions.iter().step_by(7) {
                 let (mut plain, mut image) = (vec![9.0; points], vec![9.0; points]);
-                game.write_target(0, position, &end, &mut plain);
+                let Turn::Player(player) = game.turn(position) else { panic!("a decision") };
+                game.write_target(0, position, &end, player, &mut plain);
                 let mut states = [position, &end].map(Clone::clone);
                 states.iter_mut().for_each(|state| game.transform_batch(state, &[symmetry]));
-                game.write_target(0, &states[0], &states[1], &mut image);
+                let player = game.transform_player(player, symmetry);
+                game.write_target(0, &states[0], &states[1], player, &mut image);
                 let moved = |point: usize| usize::from(game.transform_action(point as u16, symmetry));
                 assert!((0..points).all(|point| image[moved(point)] == plain[point]), "{}", game.name());
                 assert!(plain.iter().any(|owner| *owner != 0.0));
@@ -188,7 +190,8 @@ fn batches_have_the_ownership_of_their_samples_games() {
                 let mut pair = samples[at].clone();
                 pair.iter_mut().for_each(|state| game.transform_batch(state, &[symmetry]));
                 let mut expected = vec![9.0; points];
-                game.write_target(0, &pair[0], &pair[1], &mut expected);
+                let Turn::Player(player) = game.turn(&pair[0]) else { panic!("a decision") };
+                game.write_target(0, &pair[0], &pair[1], player, &mut expected);
                 assert_eq!(found, expected, "{} row {row}", game.name());
                 let mut obs = vec![9.0; game.sizes().obs.len()];
                 game.observe_batch(&pair[0], &mut obs);
@@ -279,5 +282,28 @@ fn baselines_are_the_losses_of_constant_predictions_on_the_batches() {
         assert!((found.constant_values - expected).abs() < 1e-6, "{name}: {found:?} {expected}");
         let uniform = found.uniform_policy.expect("policies");
         assert!((uniform - mean(&logs)).abs() < 1e-6 && uniform > 0.5, "{name}: {uniform}");
+    }
+}
+
+/// What a target says is seen by the player whose sample it is, who is not the one to move after a whole turn.
+#[test]
+fn targets_are_those_of_the_samples_players() {
+    for game in games() {
+        let (positions, end) = random_game(&game, 5);
+        let mut replay = Replay::with_targets(game.as_ref(), 2, list(&game));
+        for player in [0, 1] {
+            let state = positions[4].clone();
+            replay.push(&Sample { state, player, values: vec![0.0; 2], ..Sample::default() }, &end);
+        }
+        let plan = BatchPlan { size: 40, seed: 3, number: 1, symmetries: Symmetries::Identity };
+        let batch = replay.batch(game.as_ref(), plan);
+        let points = game.sizes().obs.height * game.sizes().obs.width;
+        let mut rows = [vec![], vec![]];
+        for (row, found) in batch.targets["ownership"].chunks_exact(points).enumerate() {
+            rows[replay.draw(plan, row).0] = found.to_vec();
+        }
+        let [own, other] = rows;
+        assert!(own.iter().any(|&owner| owner != 0.0) && own.len() == points);
+        assert!(own.iter().zip(&other).all(|(a, b)| *a == -*b), "{}", game.name());
     }
 }

@@ -39,8 +39,11 @@ struct State {
     u8 phase; // The next event: `PHASE_STARTER` or one of the phases after it.
     u8 mover; // The player who moves or rolls; at the end, the winner.
     u8 points; // At the end, the points of the winner: 1, 2, 3, or 0 for a game that reached the limit.
-    u8 reserved; // Always 0.
-    u32 plies; // Plies made.
+    // The cube: how often it was turned in three bits, its owner's bit (player 0, player 1), and the bit of Crawford's game; 0 without a
+    // cube.
+    u8 cube;
+    u16 plies; // Plies made.
+    u8 score[2]; // The points of each player in the match, before this game.
 };
 static_assert(sizeof(State) == 40, "must equal the Rust struct");
 

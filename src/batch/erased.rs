@@ -5,7 +5,9 @@ use crate::config::KeyInfo;
 use crate::error::Result;
 use crate::game::set_up::SetUp;
 use crate::game::view::{Spot, View, Viewer};
-use crate::game::{CudaSource, ExactSolver, Game, History, Sizes, TallyCell, TallyTable, Target, Turn};
+use crate::game::{
+    CudaSource, ExactSolver, Game, History, Sizes, TallyCell, TallyTable, Target, Turn, Valuation,
+};
 use crate::rng::RngStream;
 
 /// A game whose type has been erased; a state is [`ErasedRules::state_size`] bytes.
@@ -16,7 +18,7 @@ pub trait ErasedRules: Send + Sync {
     fn name(&self) -> &'static str;
     /// All settings, resolved.
     fn options(&self) -> toml::Table;
-    /// See [`Game::CUDA_SOURCE`].
+    /// See [`Game::CUDA_SOURCE`]; None with a [`Game::valuation`], which kernels do not compute.
     fn cuda_source(&self) -> Option<CudaSource>;
     /// See [`Game::SIZE_OPTION`].
     fn size_option(&self) -> Option<&'static str>;
@@ -51,6 +53,8 @@ pub trait ErasedRules: Send + Sync {
     fn returns(&self, state: &[u8]) -> Vec<f32>;
     /// See [`Game::scores`]. `[P]`
     fn scores(&self, state: &[u8]) -> Vec<f32>;
+    /// See [`Game::points_of_value`].
+    fn points_of_value(&self) -> Option<f32>;
     /// See [`Game::tally_table`].
     fn tally_table(&self) -> Option<TallyTable>;
     /// See [`Game::tally`].
@@ -58,7 +62,9 @@ pub trait ErasedRules: Send + Sync {
     /// See [`Game::targets`].
     fn targets(&self) -> Vec<Target>;
     /// See [`Game::write_target`].
-    fn write_target(&self, number: usize, position: &[u8], end: &[u8], out: &mut [f32]);
+    fn write_target(&self, number: usize, position: &[u8], end: &[u8], player: u8, out: &mut [f32]);
+    /// See [`Game::valuation`].
+    fn valuation(&self) -> Option<Valuation>;
     /// See [`Game::finding`].
     fn finding(&self, state: &[u8]) -> Option<serde_json::Value>;
     /// See [`Game::exact_solver`].
@@ -124,7 +130,7 @@ impl<G: Game> ErasedRules for ErasedGame<G> {
     }
 
     fn cuda_source(&self) -> Option<CudaSource> {
-        G::CUDA_SOURCE
+        G::CUDA_SOURCE.filter(|_| self.0.valuation().is_none())
     }
 
     fn size_option(&self) -> Option<&'static str> {
@@ -200,6 +206,10 @@ impl<G: Game> ErasedRules for ErasedGame<G> {
         self.0.scores(&Self::state(state))
     }
 
+    fn points_of_value(&self) -> Option<f32> {
+        self.0.points_of_value()
+    }
+
     fn tally_table(&self) -> Option<TallyTable> {
         self.0.tally_table()
     }
@@ -212,8 +222,12 @@ impl<G: Game> ErasedRules for ErasedGame<G> {
         self.0.targets()
     }
 
-    fn write_target(&self, number: usize, position: &[u8], end: &[u8], out: &mut [f32]) {
-        self.0.write_target(number, &Self::state(position), &Self::state(end), out);
+    fn write_target(&self, number: usize, position: &[u8], end: &[u8], player: u8, out: &mut [f32]) {
+        self.0.write_target(number, &Self::state(position), &Self::state(end), player, out);
+    }
+
+    fn valuation(&self) -> Option<Valuation> {
+        self.0.valuation()
     }
 
     fn finding(&self, state: &[u8]) -> Option<serde_json::Value> {

@@ -276,19 +276,22 @@ impl Session {
     /// Prints value, visits and the principal variation.
     fn explain(&self, found: &Analysis) -> Result<()> {
         let proven = if found.proven { " (proven)" } else { "" };
+        let unit = self.source.game.points_of_value();
+        let shown = |value: f32| signed(f64::from(value * unit.unwrap_or(1.0)), 3);
+        let points = if unit.is_some() { " points" } else { "" };
         let mut text = format!(
-            "value {}{proven} for {}; the move to play, then others by visits:\n",
-            signed(f64::from(found.own_value()), 3),
+            "value {}{points}{proven} for {}; the move to play, then others by visits:\n",
+            shown(found.own_value()),
             self.name_of(found.player)
         );
         if found.end == EndCause::Memory {
             text += &format!("the trees are full after {}\n", count(found.visits, "simulation"));
         }
-        for shown in found.moves.iter().take(7) {
-            let value = shown.value.map_or("-".to_string(), |value| signed(f64::from(value), 3));
+        for line in found.moves.iter().take(7) {
+            let value = line.value.map_or("-".to_string(), shown);
             text += &format!(
                 "  {:>8}  visits {:>6}  value {value:>6}  prior {:.3}\n",
-                shown.name, shown.visits, shown.prior
+                line.name, line.visits, line.prior
             );
         }
         if !self.source.game.sizes().hidden_information {

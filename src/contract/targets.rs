@@ -27,7 +27,8 @@ pub(super) fn targets_are_complete<G: Game>(game: &G, trail: &Trail) -> Law {
             return Ok(());
         }
         let decisions = last.before.iter().enumerate();
-        for (plies, position) in decisions.filter(|(_, state)| matches!(game.turn(state), Turn::Player(_))) {
+        for (plies, position) in decisions {
+            let Turn::Player(player) = game.turn(position) else { continue };
             let symmetries = match plies.is_multiple_of(IMAGE_PLIES) {
                 true => some_symmetries(sizes.num_symmetries, rng),
                 false => Vec::new(),
@@ -35,11 +36,12 @@ pub(super) fn targets_are_complete<G: Game>(game: &G, trail: &Trail) -> Law {
             for (number, target) in targets.iter().enumerate() {
                 let of = format!("target {} of the position after {plies} plies", target.name);
                 let len = target_len(target, sizes.obs);
-                let found = written(game, number, len, [position, &last.state], &of)?;
+                let found = written(game, number, len, [position, &last.state], player, &of)?;
                 for &symmetry in &symmetries {
                     let of = format!("{of}, symmetry {symmetry}");
                     let states = [position, &last.state].map(|state| game.transform(state, symmetry));
-                    let image = written(game, number, len, states.each_ref(), &of)?;
+                    let player = game.transform_player(player, symmetry);
+                    let image = written(game, number, len, states.each_ref(), player, &of)?;
                     if target.shape == TargetShape::Points {
                         check_image(game, &sizes, symmetry, &found, &image)
                             .map_err(|what| format!("{of}: {what}"))?;
@@ -79,16 +81,17 @@ fn target_len(target: &Target, ObsShape { height, width, .. }: ObsShape) -> usiz
     }
 }
 
-/// Target `number`, which `of` describes, of a position and the end of its game. `[len]`
+/// Target `number`, which `of` describes, of a position and the end of its game, seen by `player`. `[len]`
 fn written<G: Game>(
     game: &G,
     number: usize,
     len: usize,
     [position, end]: [&G::State; 2],
+    player: u8,
     of: &str,
 ) -> Result<Vec<f32>, String> {
     let mut out = vec![f32::NAN; len];
-    game.write_target(number, position, end, &mut out);
+    game.write_target(number, position, end, player, &mut out);
     match out.iter().position(|x| !(-1.0..=1.0).contains(x)) {
         Some(at) if out[at].is_nan() => {
             Err(format!("{of}: entry {at} is not written or not a number, expected a number in [-1, 1]"))

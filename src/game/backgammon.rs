@@ -1,4 +1,5 @@
-//! Backgammon without the cube: one ply plays one die, so the same player moves up to four times in a row.
+//! Backgammon: one ply plays one die, so the same player moves up to four times in a row. With `cube` and `match_points` it has the doubling cube
+//! and matches ([`cube`]); without, as networks learn it, it has neither.
 //!
 //! Actions are `source * 6 + (die - 1)` as in pgx (source 0 = no move, 1 = bar, 2..=25 = the mover's 24-point to
 //! 1-point). A die is played wherever rules allow: both dice if possible, else the higher, of doubles as many as
@@ -15,19 +16,26 @@
 //!
 //! The board is stored from the mover's view and reversed at the end of a turn.
 
+mod cube;
+mod equity;
 mod features;
 mod look;
+mod match_equity;
 mod moves;
+mod observation;
 #[cfg(test)]
 mod tests;
 mod text;
 
 use super::view::{Spot, View, Viewer};
-use super::{Game, History, ObsShape, Sizes, TallyCell, TallyTable, Turn};
+use super::{
+    Game, History, ObsShape, Sizes, TallyCell, TallyTable, Target, TargetKind, TargetShape, Turn, Valuation,
+};
 use crate::config::keys::{names, section};
 use crate::device_struct::{device_constants, device_struct};
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
+use cube::{GO_ON, NUM_EXTRAS, PHASE_DOUBLE, PHASE_TAKE, TURN};
 use features::{FEATURES_AT, SIDE_LEN};
 use moves::Movers;
 
@@ -82,6 +90,11 @@ const fn rolls() -> [[u8; 2]; NUM_ROLLS] {
     out
 }
 
+/// The target of the probabilities of results.
+pub const OUTCOMES: &str = "outcomes";
+/// Its length.
+pub const NUM_OUTCOMES: usize = 5;
+
 /// The standard start from either player's viewpoint.
 const START: [i8; BOARD_LEN] =
     [0, 0, 2, 0, 0, 0, 0, -5, 0, -3, 0, 0, 0, 5, -5, 0, 0, 0, 3, 0, 5, 0, 0, 0, 0, -2, 0, 0];
@@ -108,9 +121,14 @@ section! {
         simple_doubles: bool = false,
         /// What the network observes: the checkers on each point, or also what players look at (contact, shots, escapes, primes).
         network_sees: Sight = Sight::Points,
+        /// The doubling cube, for matches and play with a network that was trained without it and with net.auxiliary = "outcomes". No Jacoby rule,
+        /// no beavers, stakes of up to 64.
+        cube: bool = false,
+        /// Points of a match, with Crawford's rule; 0: a single game for points. As the cube for networks that were trained without.
+        match_points: u32 [0..=25] = 0,
         /// Plies (chance outcomes count) after which a game ends as a draw. Of 60,000 random games the mean was 302 and the longest
         /// 1,215.
-        ply_limit: u32 [100..=1_000_000] = 20_000,
+        ply_limit: u32 [100..=65_535] = 20_000,
     }
 }
 
@@ -129,10 +147,13 @@ device_struct! {
         pub mover: u8,
         /// At the end, the points of the winner: 1, 2, 3, or 0 for a game that reached the limit.
         pub points: u8,
-        /// Always 0.
-        pub reserved: u8,
+        /// The cube: how often it was turned in three bits, its owner's bit (player 0, player 1), and the bit of Crawford's game; 0 without a
+        /// cube.
+        pub cube: u8,
         /// Plies made.
-        pub plies: u32,
+        pub plies: u16,
+        /// The points of each player in the match, before this game.
+        pub score: [u8; 2],
     }
 }
 
@@ -157,7 +178,16 @@ impl State {
         if mover > 1 {
             return Err(Error::config("mover", mover, "0 or 1"));
         }
-        Ok(Self { board, dice: [0; 4], phase: PHASE_ROLL, mover, points: 0, reserved: 0, plies: 0 })
+        Ok(Self {
+            board,
+            dice: [0; 4],
+            phase: PHASE_ROLL,
+            mover,
+            points: 0,
+            cube: 0,
+            plies: 0,
+            score: [0; 2],
+        })
     }
 
     /// The board from the viewpoint of `player`.
@@ -215,12 +245,13 @@ impl State {
 }
 
 impl Backgammon {
-    /// F.
-    fn obs_len(&self) -> usize {
-        match self.network_sees {
+    /// The elements of an observation that a network sees.
+    fn seen(&self) -> ObsShape {
+        let channels = match self.network_sees {
             Sight::Points => FEATURES_AT,
             Sight::Features => FEATURES_AT + 2 * SIDE_LEN,
-        }
+        };
+        ObsShape { channels, height: 1, width: 1 }
     }
 }
 
@@ -244,8 +275,11 @@ impl Game for Backgammon {
         "simple_doubles = true",
         "short_game = true\nsimple_doubles = true",
         "network_sees = 'features'",
+        "cube = true",
+        "cube = true\nmatch_points = 3\nshort_game = true",
+        "match_points = 2\nnetwork_sees = 'features'",
     ];
-    const SPAN_OPTIONS: &'static [&'static str] = &["ply_limit"];
+    const SPAN_OPTIONS: &'static [&'static str] = &["ply_limit", "cube", "match_points"];
 
     super::options_by_section!();
 
@@ -258,12 +292,13 @@ impl Game for Backgammon {
     }
 
     fn sizes(&self) -> Sizes {
+        let extras = if self.has_extras() { NUM_EXTRAS } else { 0 };
         Sizes {
             num_actions: 26 * 6,
             max_legal: 30,
             num_chance: NUM_ROLLS,
             max_chance_run: 1,
-            obs: ObsShape { channels: self.obs_len(), height: 1, width: 1 },
+            obs: ObsShape { channels: self.seen().channels + extras, height: 1, width: 1 },
             max_plies: self.ply_limit as usize,
             ..Sizes::default()
         }
@@ -276,14 +311,16 @@ impl Game for Backgammon {
             phase: PHASE_STARTER,
             mover: 0,
             points: 0,
-            reserved: 0,
+            cube: self.first_cube(),
             plies: 0,
+            score: [0; 2],
         }
     }
 
     fn is_valid(&self, s: &State) -> bool {
         s.mover < 2
-            && s.phase <= PHASE_OVER
+            && s.phase <= PHASE_TAKE
+            && s.has_valid_cube()
             && s.dice.iter().all(|&die| die <= 6)
             && s.board.iter().all(|n| (-CHECKERS..=CHECKERS).contains(n))
     }
@@ -291,7 +328,8 @@ impl Game for Backgammon {
     #[inline]
     fn turn(&self, s: &State) -> Turn {
         match s.phase {
-            PHASE_MOVE => Turn::Player(s.mover),
+            PHASE_MOVE | PHASE_DOUBLE => Turn::Player(s.mover),
+            PHASE_TAKE => Turn::Player(1 - s.mover),
             PHASE_OVER => Turn::Over,
             _ => Turn::Chance,
         }
@@ -309,6 +347,10 @@ impl Game for Backgammon {
         };
         match s.phase {
             PHASE_MOVE => Movers::of(&s.board).list(&s.dice, out),
+            PHASE_DOUBLE | PHASE_TAKE => {
+                out[..2].copy_from_slice(&[GO_ON, TURN]);
+                2
+            }
             PHASE_STARTER => {
                 out[..2].copy_from_slice(&[0, 1]);
                 2
@@ -326,72 +368,66 @@ impl Game for Backgammon {
                 s.mover = action as u8;
                 s.phase = PHASE_OPENING_ROLL;
             }
-            PHASE_MOVE if action < 6 => s.end_turn(),
-            PHASE_MOVE => s.advance(usize::from(action / 6), (action % 6) as u8 + 1),
+            PHASE_MOVE => {
+                match action {
+                    ..6 => s.end_turn(),
+                    _ => s.advance(usize::from(action / 6), (action % 6) as u8 + 1),
+                }
+                self.go_on(s);
+            }
+            PHASE_DOUBLE | PHASE_TAKE => self.decide_cube(s, action),
             _ => s.deal(action),
         }
         s.plies += 1;
-        if s.plies >= self.ply_limit && s.phase != PHASE_OVER {
+        if u32::from(s.plies) >= self.ply_limit && s.phase != PHASE_OVER {
             s.phase = PHASE_OVER;
         }
     }
 
-    /// 211 elements, or 235 with `network_sees = "features"`, from `player`'s viewpoint. `[F]`
-    ///
-    /// For each point from the player's 24-point to the 1-point, own checkers then the other player's, four elements each:
-    /// n >= 1, n >= 2, n >= 3, max(n - 3, 0) / 2 (TD-Gammon, Tesauro 1992); then on the bar, own then other: n >= 1, n / 2;
-    /// borne off, own then other: n / 15; whether a 1, 2, .., 6 is left to play; whether 1, 2, 3, 4 dice are left; pips to
-    /// go, own then other, / 167; whether it is the player's turn. This includes all of pgx's observation. Then the features of
-    /// both sides, own then other, 12 elements each:
-    /// pips until all checkers have passed the other side's rearmost one, / 100; whether there are any; of 36 rolls, those with which the other side hits
-    /// a blot, / 36; pips so lost over all rolls, / 432; of 36 rolls, those that take the rearmost checker on by both dice, / 36; whether the longest prime in
-    /// front of the other side's rearmost checker has 3, 4, 5, 6 points; the square of the share of points made in the home board; blots, / 4; the rearmost
-    /// checker's pips, / 24.
+    /// The board from `player`'s viewpoint ([`Backgammon::write_board`]); with a cube or in a match then the elements of cube and score, which no network
+    /// sees.
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
-        let board = s.seen_by(player);
-        let of_other = turned(&board);
-        let is_at_least = |n: i8, least: i8| f32::from(u8::from(n >= least));
-        let (points, rest) = out.split_at_mut(24 * 8);
-        for (units, &n) in points.chunks_exact_mut(8).zip(&board[2..=ACE]) {
-            for (units, n) in units.chunks_exact_mut(4).zip([n, -n]) {
-                units.copy_from_slice(&[
-                    is_at_least(n, 1),
-                    is_at_least(n, 2),
-                    is_at_least(n, 3),
-                    f32::from((n - 3).max(0)) * 0.5,
-                ]);
-            }
+        let (board, extras) = out.split_at_mut(self.seen().channels);
+        if self.has_extras() {
+            self.write_extras(s, player, extras);
         }
-        let (bar, other_bar) = (board[BAR], -board[OTHER_BAR]);
-        rest[0] = is_at_least(bar, 1);
-        rest[1] = f32::from(bar) * 0.5;
-        rest[2] = is_at_least(other_bar, 1);
-        rest[3] = f32::from(other_bar) * 0.5;
-        rest[4] = f32::from(board[OFF]) / 15.0;
-        rest[5] = f32::from(-board[OTHER_OFF]) / 15.0;
-        let left = s.dice.iter().filter(|&&d| d > 0).count();
-        rest[6..16].fill(0.0);
-        s.dice.iter().filter(|&&d| d > 0).for_each(|&d| rest[5 + usize::from(d)] = 1.0);
-        if left > 0 {
-            rest[11 + left] = 1.0;
-        }
-        rest[16] = pips(&board) as f32 / 167.0;
-        rest[17] = pips(&of_other) as f32 / 167.0;
-        rest[18] = f32::from(u8::from(player == s.mover));
-        if self.network_sees == Sight::Features {
-            features::write([&board, &of_other], &mut rest[19..]);
-        }
+        self.write_board(s, self.observer(s, player), board);
+    }
+
+    fn valuation(&self) -> Option<Valuation> {
+        self.has_extras().then(|| Valuation { target: OUTCOMES, seen: self.seen(), values: cube::values })
     }
 
     fn returns(&self, s: &State, out: &mut [f32]) {
-        let value = f32::from(s.points) / 3.0;
+        let value = if self.has_extras() { self.result_with_extras(s) } else { f32::from(s.points) / 3.0 };
         out[usize::from(s.mover)] = value;
         out[usize::from(1 - s.mover)] = -value;
     }
 
+    fn targets(&self) -> Vec<Target> {
+        vec![Target::new(OUTCOMES, TargetShape::Vector(NUM_OUTCOMES), TargetKind::Sign)]
+    }
+
+    /// Whether the player wins, wins a gammon at least, wins a backgammon, loses a gammon at least, loses a backgammon: 1 or -1, as GNU
+    /// Backgammon's network learns them. `[5]`
+    fn write_target(&self, _number: usize, _position: &State, end: &State, player: u8, out: &mut [f32]) {
+        let won = if end.mover == player { end.points } else { 0 };
+        let lost = end.points - won;
+        let is_so = [won >= 1, won >= 2, won >= 3, lost >= 2, lost >= 3];
+        out.iter_mut().zip(is_so).for_each(|(out, is_so)| *out = if is_so { 1.0 } else { -1.0 });
+    }
+
+    fn points_of_value(&self) -> Option<f32> {
+        match (self.match_points, self.cube) {
+            (0, false) => Some(3.0),
+            (0, true) => Some(equity::MAX_STAKES as f32),
+            _ => None,
+        }
+    }
+
     fn tally_table(&self) -> Option<TallyTable> {
         let columns = &["single", "gammon", "backgammon"];
-        Some(TallyTable { title: "Wins", rows: vec!["won".into()], columns })
+        (self.match_points == 0).then(|| TallyTable { title: "Wins", rows: vec!["won".into()], columns })
     }
 
     fn tally(&self, before: &State, after: &State, player: u8) -> Option<TallyCell> {
@@ -412,17 +448,17 @@ impl Game for Backgammon {
     }
 
     fn canonical(&self, s: &State) -> State {
-        State { mover: 0, plies: 0, ..*s }
+        State { plies: 0, ..s.with_mover_0() }
     }
 
-    /// Raw points: 1, 2 or 3 and their opposite.
+    /// Raw points: 1, 2 or 3 times the stake and their opposite; of a match 1 and -1.
     fn scores(&self, s: &State) -> Vec<f32> {
-        let points = f32::from(s.points);
+        let points = if self.match_points > 0 { self.result_with_extras(s) } else { s.points_won() as f32 };
         if s.mover == 0 { vec![points, -points] } else { vec![-points, points] }
     }
 
     fn view(&self, s: &State, _viewer: Viewer) -> View {
-        look::view(s)
+        look::view(self, s)
     }
 
     fn spot(&self, s: &State, action: u16) -> Spot {
@@ -434,7 +470,7 @@ impl Game for Backgammon {
     }
 
     /// `13/7`, `bar/22`, `6/off`, `4/off(6)` where a higher die than needed bears off, `no move`; rolls `6-5`; at the very
-    /// start `player 0`.
+    /// start `player 0`; `roll` or `double`, then `take` or `pass`.
     fn action_name(&self, s: &State, action: u16) -> String {
         text::name(s, action)
     }

@@ -402,8 +402,8 @@ impl Game for Go {
         vec![ownership()]
     }
 
-    fn write_target(&self, _number: usize, position: &State, end: &State, out: &mut [f32]) {
-        let player = usize::from(position.plies & 1);
+    fn write_target(&self, _number: usize, _position: &State, end: &State, player: u8, out: &mut [f32]) {
+        let player = usize::from(player);
         out.fill(0.0);
         with_words!(self.size, W => {
             let owned = owned::<W>(self.size, end);

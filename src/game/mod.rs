@@ -16,6 +16,7 @@ mod sizes; // the sizes that fix every array, and targets of training
 mod solver; // exact solvers
 mod source; // texts that come with a game
 mod tally; // what people count beside points
+mod valuation; // values by what a network predicts of the end
 mod whole_turns; // the positions of whole turns
 pub mod view; // the look of a position as data
 
@@ -45,4 +46,5 @@ pub use solver::{ExactSolver, PositionSolver};
 pub use source::{CudaSource, NamedText};
 pub(crate) use source::{configs, embedded_cuda_source};
 pub use tally::{TallyCell, TallyTable};
+pub use valuation::Valuation;
 pub use whole_turns::{Duplicates, MAX_TURN_POSITIONS, TurnPly, WholeTurn, WholeTurns};

@@ -283,8 +283,8 @@ impl Game for Othello {
         vec![ownership()]
     }
 
-    fn write_target(&self, _number: usize, position: &State, end: &State, out: &mut [f32]) {
-        let player = usize::from(position.to_play);
+    fn write_target(&self, _number: usize, _position: &State, end: &State, player: u8, out: &mut [f32]) {
+        let player = usize::from(player);
         let [own, other] = [end.discs[player], end.discs[1 - player]];
         for (cell, owner) in (0..).zip(out) {
             let bit = self.bit_of(cell);

@@ -5,6 +5,7 @@ use super::sizes::{Sizes, Target};
 use super::solver::ExactSolver;
 use super::source::{CudaSource, NamedText};
 use super::tally::{TallyCell, TallyTable};
+use super::valuation::Valuation;
 use super::view::{Spot, View, Viewer, filled};
 use super::whole_turns::{Duplicates, WholeTurn, WholeTurns, too_long};
 use crate::config::KeyInfo;
@@ -76,7 +77,8 @@ pub trait Game: Clone + Send + Sync + 'static {
     /// if no network of [`crate::config::Arch`] can, or if the option changes rules too.
     const SIZE_OPTION: Option<&'static str> = None;
 
-    /// The options that set only the position in which games start and the plies after which they are cut off. A network serves all their values.
+    /// The options of which a network knows nothing, so that it serves all their values: the position in which games start, the plies after which they
+    /// are cut off, and what [`Game::valuation`] adds.
     const SPAN_OPTIONS: &'static [&'static str] = &[];
 
     /// The game with the settings of the `[game]` table (its `name` taken out).
@@ -242,10 +244,23 @@ pub trait Game: Clone + Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Writes target `number` of [`Game::targets`] for `position`, whose game ended in `end`, from the viewpoint of the player to move in
-    /// `position`. The images of both under a symmetry have the image of the target.
-    fn write_target(&self, _number: usize, _position: &Self::State, _end: &Self::State, out: &mut [f32]) {
+    /// Writes target `number` of [`Game::targets`] for `position`, whose game ended in `end`, from the viewpoint of `player`, by
+    /// whose observation the network learns it: the player to move, or after a whole turn the one who has moved. The images of all three under
+    /// a symmetry have the image of the target.
+    fn write_target(
+        &self,
+        _number: usize,
+        _position: &Self::State,
+        _end: &Self::State,
+        _player: u8,
+        out: &mut [f32],
+    ) {
         out.fill(0.0);
+    }
+
+    /// How a network values positions if it was trained without these settings; None if its own values count.
+    fn valuation(&self) -> Option<Valuation> {
+        None
     }
 
     /// Raw scores for people, `[P]`: points, tricks. By default the returns.
@@ -253,6 +268,11 @@ pub trait Game: Clone + Send + Sync + 'static {
         let mut out = vec![0.0; self.sizes().num_players];
         self.returns(state, &mut out);
         out
+    }
+
+    /// The points that a value of 1 is, where people speak of expected points; None where they speak of values in [-1, 1].
+    fn points_of_value(&self) -> Option<f32> {
+        None
     }
 
     /// The table of what people count in games beside points, if they do.

@@ -1,5 +1,5 @@
 //! The text of backgammon matches (`.mat`), as Jellyfish began it and GNU Backgammon writes it: a line for a turn of each player, the dice
-//! and the moves counted from the mover's side. The doubling cube, which vecaz does not have, is read over.
+//! and the moves counted from the mover's side. The doubling cube is read over; games with one have other records.
 
 use super::match_turn::{finish_turn, play_turn};
 use super::players::Players;

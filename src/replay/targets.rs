@@ -79,7 +79,8 @@ impl Replay {
                 // The identity changes nothing; other numbers are drawn only where symmetries are applied.
                 states.iter_mut().for_each(|state| game.transform_batch(state, &[symmetry]));
                 let [position, end] = &states;
-                game.write_target(target.number, position, end, out);
+                let player = game.transform_player(self.players[at], symmetry);
+                game.write_target(target.number, position, end, player, out);
             }
         });
         column

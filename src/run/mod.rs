@@ -29,6 +29,7 @@ mod pace;
 mod setup;
 pub mod strength;
 mod training_run;
+mod valued_network;
 pub mod workers;
 
 pub use files::{BEST, CONFIG, FINAL, GAMES, MANIFEST, OPPONENTS, games_name};

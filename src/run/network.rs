@@ -1,15 +1,17 @@
 //! Selection of a run's network executor and its device.
 
+use super::valued_network::ValuedNetwork;
 use crate::backend::AnyGame;
 use crate::config::{Config, DeviceName, Executor, NetConfig, Precision};
 use crate::device::check_devices;
 use crate::error::{Error, Result};
+use crate::game::Sizes;
 use crate::model::{Model, Tower};
 use crate::net::candle::{CandleDevice, candle_device};
 use crate::net::cpu::{CpuNet, check_precision, choose_isa};
 use crate::net::gpu::cuda_network;
-use crate::net::{CandleNet, NetSpec, Network, NetworkDesc, Weights};
-use crate::weights::pack;
+use crate::net::{CandleNet, IoShape, NetSpec, Network, NetworkDesc, Weights};
+use crate::weights::{pack, target_network};
 
 /// Refuses devices of trees and network, and an instruction set of the network, that this machine does not have.
 ///
@@ -67,8 +69,30 @@ pub fn select_executor(config: &Config, model: &Model) -> Result<(NetExecutor, S
 /// with its instruction set on the CPU, the kernels on a GPU, or candle.
 ///
 /// # Errors
-/// Those of [`select_executor`], [`pack`] and [`cuda_network`].
+/// Those of [`select_executor`], [`pack`], [`cuda_network`] and [`target_network`]; [`Error::Config`] for a number format that is scaled by observations
+/// of a game that the network was not trained in.
 pub fn make_network(
+    config: &Config,
+    game: &dyn AnyGame,
+    spec: &NetSpec,
+    weights: &Weights,
+) -> Result<(Box<dyn Network>, String)> {
+    let Some(valuation) = game.valuation() else {
+        return own_network(config, game, spec, weights);
+    };
+    if config.net.precision == Precision::Int8 {
+        let expected = "f32 or bf16 with these settings of the game";
+        return Err(Error::config("net.precision", config.net.precision, expected));
+    }
+    let (spec, weights) = target_network(spec, weights, &valuation)?;
+    let (network, path) = own_network(config, game, &spec, &weights)?;
+    let Sizes { obs, num_actions, num_players, .. } = game.sizes();
+    let shape = IoShape { obs_len: obs.len(), num_actions, num_players };
+    Ok((Box::new(ValuedNetwork::new(network, valuation, shape)), path))
+}
+
+/// The network of `spec` by itself.
+fn own_network(
     config: &Config,
     game: &dyn AnyGame,
     spec: &NetSpec,

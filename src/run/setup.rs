@@ -40,6 +40,12 @@ pub(super) struct RunSetup {
 impl RunSetup {
     pub(super) fn new(factory: Box<dyn ComponentFactory>, config: &Config, threads: usize) -> Result<Self> {
         let game = factory.registry().game_of(config)?;
+        if game.valuation().is_some() {
+            return Err(Error::unsupported(
+                format!("training {} with these settings of the game", game.name()),
+                "networks learn it without them, and then play it with them in eval, play and serve",
+            ));
+        }
         let sized = sized(config, &game.sizes())?;
         let config = &sized;
         factory.check(config)?;

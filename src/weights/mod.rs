@@ -20,6 +20,7 @@ mod onnx; // a network as an ONNX file
 mod onnx;
 mod export; // files for other programs
 mod import; // weights that another program wrote
+mod target_network; // the part that predicts a target of a game's own
 mod pack; // a network for self-play on the CPU
 
 pub use arrays::{load_arrays, parse_arrays, save_arrays, serialize_arrays};
@@ -29,6 +30,7 @@ pub use import::{Import, ImportedFile};
 pub use net_file::{FileTemplate, NetFile, NetworkHeader, SelfCheck, TOLERANCE};
 pub use number_format::NumberFormat;
 pub use pack::pack;
+pub use target_network::target_network;
 
 #[cfg(test)]
 mod tests;

@@ -4,11 +4,12 @@ use super::arrays::{load_arrays, parse_arrays, serialize_in};
 use super::describe;
 use super::evaluated::EvaluatedPositions;
 use super::number_format::NumberFormat;
+use super::target_network::no_head;
 use crate::batch::ErasedRules;
 use crate::config::Precision;
 use crate::error::{Error, Result};
 use crate::files::write_atomic;
-use crate::game::{MAX_PLAYERS, ObsShape};
+use crate::game::{MAX_PLAYERS, ObsShape, Valuation};
 use crate::model::{Array, NetSpec, Weights};
 use crate::net::Network;
 use crate::net::cpu::CpuNet;
@@ -231,6 +232,9 @@ impl NetFile {
         let span = game.span_options();
         if is_equal_without(span) {
             expect_sizes(game, net)?;
+            if let Some(valuation) = game.valuation() {
+                self.expect_head(&valuation)?;
+            }
             return Ok(net.clone());
         }
         let size = game.size_option().filter(|&size| {
@@ -250,6 +254,20 @@ impl NetFile {
                 found: describe(&self.header.game, &self.header.options),
                 expected: describe(game.name(), &expected),
             }),
+        }
+    }
+
+    /// Refuses a network that cannot be valued by `valuation`.
+    fn expect_head(&self, valuation: &Valuation) -> Result<()> {
+        if self.header.evaluates != EvaluatedPositions::Afterstates {
+            return Err(Error::unsupported(
+                "these settings of the game with this network",
+                "they need one that was trained with search.algorithm = \"afterstate\"",
+            ));
+        }
+        match self.header.net.auxiliary.iter().any(|target| target.name == valuation.target) {
+            true => Ok(()),
+            false => Err(no_head(valuation)),
         }
     }
 
@@ -367,7 +385,8 @@ fn expect_sizes(game: &dyn ErasedRules, net: &NetSpec) -> Result<()> {
         format!("observations of {channels}{planes} numbers, {num_actions} actions, {num_players} players")
     };
     let found = text(net.obs, net.num_actions, net.num_players);
-    let expected = text(sizes.obs, sizes.num_actions, sizes.num_players);
+    let seen = game.valuation().map_or(sizes.obs, |valuation| valuation.seen);
+    let expected = text(seen, sizes.num_actions, sizes.num_players);
     match found == expected {
         true => Ok(()),
         false => {

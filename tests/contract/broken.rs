@@ -172,7 +172,7 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
         }
     }
 
-    fn write_target(&self, _: usize, position: &State, end: &State, out: &mut [f32]) {
+    fn write_target(&self, _: usize, position: &State, end: &State, _: u8, out: &mut [f32]) {
         out[0] = end.stones() as f32;
         if self.has(Defect::TargetOutOfRange) {
             out[1] = position.stones() as f32;

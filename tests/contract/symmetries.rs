@@ -46,7 +46,7 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
         if self.has(Defect::TargetStays) { vec![ownership()] } else { Vec::new() }
     }
 
-    fn write_target(&self, _: usize, _: &State, _: &State, out: &mut [f32]) {
+    fn write_target(&self, _: usize, _: &State, _: &State, _: u8, out: &mut [f32]) {
         out.fill(0.0);
         out[0] = 1.0;
     }

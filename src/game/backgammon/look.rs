@@ -1,6 +1,7 @@
 //! The look of a backgammon board: as player 0 sees it, who moves from point 24 to point 1.
 
-use super::{BAR, OFF, OTHER_BAR, OTHER_OFF, PHASE_MOVE, PHASE_OVER, PHASE_STARTER, State};
+use super::cube::{PHASE_DOUBLE, PHASE_TAKE};
+use super::{BAR, Backgammon, OFF, OTHER_BAR, OTHER_OFF, PHASE_MOVE, PHASE_OVER, PHASE_STARTER, State};
 use crate::game::view::{Board, Colour, Piece, Shape, Slot, SlotRole, Slots, Spot, View};
 
 /// Slots of a row: two halves of six points, with the bar between them and a tray at the end.
@@ -12,7 +13,7 @@ const ROW_TRAY: usize = 13;
 
 /// Points 13 to 24 with the bar of player 0 and the tray of player 1, below them 12 to 1 with the bar of player 1 and the tray of player
 /// 0, and what happens next.
-pub(super) fn view(s: &State) -> View {
+pub(super) fn view(game: &Backgammon, s: &State) -> View {
     let board = s.seen_by(0);
     let row = |row: usize| -> Vec<Slot> {
         let upper = row == 0;
@@ -46,13 +47,31 @@ pub(super) fn view(s: &State) -> View {
     };
     let pieces = Piece::pair([Shape::Disc; 2], ["X", "O"]);
     let slots = Slots { rows: [row(0), row(1)], pieces };
-    let mut view = View::new(Board::Slots(slots), &[Colour::White, Colour::Black]).with_note(next_event(s));
+    let mut view =
+        View::new(Board::Slots(slots), &[Colour::White, Colour::Black]).with_note(next_event(game, s));
+    if game.cube {
+        let owner = match s.owner() {
+            Some(player) => format!("{}'s", mark(player)),
+            None => "in the middle".into(),
+        };
+        view = view.with_note(format!("the cube is at {}, {owner}", s.stake()));
+    }
+    if game.match_points > 0 {
+        let crawford = if s.is_crawford() { ", Crawford's game" } else { "" };
+        let [x, o] = s.score;
+        view = view.with_note(format!("X {x}, O {o} in a match for {}{crawford}", game.match_points));
+    }
     view.dice = s.dice.iter().copied().filter(|&die| die > 0).collect();
     view
 }
 
-fn next_event(s: &State) -> String {
-    let player = if s.mover == 0 { "X (player 0)" } else { "O (player 1)" };
+fn mark(player: u8) -> char {
+    if player == 0 { 'X' } else { 'O' }
+}
+
+fn next_event(game: &Backgammon, s: &State) -> String {
+    let name = |player: u8| format!("{} (player {player})", mark(player));
+    let player = name(s.mover);
     match s.phase {
         PHASE_STARTER => "the starter is drawn".into(),
         PHASE_MOVE => {
@@ -60,7 +79,10 @@ fn next_event(s: &State) -> String {
             format!("{player} to play {}", dice.join("-"))
         }
         PHASE_OVER if s.points == 0 => "ended as a draw at the ply limit".into(),
-        PHASE_OVER => format!("{player} has won {}", s.points),
+        PHASE_OVER if game.match_points > 0 => format!("{player} has won the match"),
+        PHASE_OVER => format!("{player} has won {}", s.points_won()),
+        PHASE_DOUBLE => format!("{player} to double or to roll"),
+        PHASE_TAKE => format!("{player} doubles: {} to take or to pass", name(1 - s.mover)),
         _ => format!("{player} to roll"),
     }
 }

@@ -237,7 +237,7 @@ fn wrong_settings_and_positions_are_refused_in_a_sentence() {
         Err(e) => e.to_string(),
     };
     assert!(
-        error("ply_limit = 5").contains("game.ply_limit: got 5, expected a whole number from 100 to 1000000")
+        error("ply_limit = 5").contains("game.ply_limit: got 5, expected a whole number from 100 to 65535")
     );
     assert!(error("short_game = 3").contains("game.short_game: got 3"));
     assert!(error("cube = true").contains("cube"));

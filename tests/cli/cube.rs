@@ -1,0 +1,59 @@
+//! Backgammon with a cube, by networks that were trained without it.
+
+use super::*;
+
+/// A run of one epoch of backgammon, as small as possible, in `out`.
+fn train(out: &str, further: &[&str]) {
+    let mut command = vecaz(&["run", "--game", "backgammon", "--epochs", "1", "--quiet", "--out", out]);
+    for setting in TINY.iter().chain(further) {
+        command.args(["--set", setting]);
+    }
+    stdout(&mut command);
+}
+
+#[test]
+fn a_network_that_predicts_results_plays_with_a_cube_and_matches() {
+    let out = sibling_path("cube").display().to_string();
+    train(&out, &[]);
+    let eval = |settings: &[&str], opponent: &str| {
+        let mut command = vecaz(&["eval", &out, "--against", opponent, "--games", "8", "--json", "-"]);
+        settings.iter().for_each(|set| {
+            command.args(["--set", set]);
+        });
+        stdout(&mut command)
+    };
+    assert!(eval(&["game.cube=true"], "random").contains("\"luck_adjusted_points\""));
+    eval(&["game.cube=true", "game.match_points=3"], "random");
+    eval(&["game.match_points=2"], &out);
+    let file = format!("{out}/best.safetensors");
+    let args = ["inspect", &file, "--set", "game.cube=true", "--actions", "player 0,3-1,8/5,6/5"];
+    let shown = stdout(&mut vecaz(&args));
+    assert!(shown.contains("the cube is at 1, in the middle") && shown.contains("double"), "{shown}");
+}
+
+#[test]
+fn a_cube_is_refused_where_a_network_cannot_play_it() {
+    let (out, of_trees) = (sibling_path("no_cube"), sibling_path("cube_of_trees"));
+    let [out, of_trees] = [out, of_trees].map(|path| path.display().to_string());
+    train(&out, &["net.auxiliary="]);
+    train(&of_trees, &["search.algorithm=gumbel", "train.td_lambda=1", "eval.algorithm=gumbel"]);
+    let cube = ["--set", "game.cube=true"];
+    for (arguments, part) in [
+        (
+            vec!["eval", &out, "--against", "random"],
+            "they need a head that predicts outcomes, which training with net.auxiliary",
+        ),
+        (
+            vec!["eval", &of_trees, "--against", "random"],
+            "they need one that was trained with search.algorithm = \"afterstate\"",
+        ),
+        (vec!["run", "--game", "backgammon"], "training backgammon with these settings of the game"),
+        (
+            vec!["eval", &of_trees, "--set", "net.precision=int8", "--against", "random"],
+            "trained with search.algorithm",
+        ),
+    ] {
+        let (code, line) = refusal(vecaz(&arguments).args(cube));
+        assert!(code == 1 && line.contains(part), "{arguments:?}: {code}, {line}");
+    }
+}
