@@ -160,9 +160,12 @@ impl Source {
     /// The same network in `game`.
     ///
     /// # Errors
-    /// Those of [`NetFile::spec_for`].
+    /// Those of [`NetFile::spec_for`]; [`Error::Config`] for a search of positions that are not valued.
     pub fn for_game(self, game: &Arc<dyn AnyGame>) -> Result<Self> {
         let spec = self.file.spec_for(game.as_ref())?;
+        if game.valuation().is_some() {
+            check_valued(&self.config)?;
+        }
         Ok(Self { game: game.clone(), spec, ..self })
     }
 
@@ -209,6 +212,19 @@ impl Engine {
         let source = Source::open(Some(path), registry, &[])?;
         let settings = source.settings(None, 0);
         Self::new(source.game.clone(), source.network()?.as_ref(), settings)
+    }
+}
+
+/// Refuses searches of positions between whole turns, and of the dice after a turn, before which somebody may decide on something else: a game whose values
+/// follow from predictions has values after whole turns.
+fn check_valued(config: &Config) -> Result<()> {
+    let (algorithm, turns) = (config.eval_algorithm(), config.eval.turns);
+    if algorithm != Algorithm::Afterstate {
+        return Err(Error::config("eval.algorithm", algorithm, "afterstate with these settings of the game"));
+    }
+    match turns {
+        1 => Ok(()),
+        _ => Err(Error::config("eval.turns", turns, "1 with these settings of the game")),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::report::charts::scaling_svg;
 use crate::report::layout::{Column, Table, sentence_width, width, wrap};
 use crate::report::progress::print;
 use crate::report::scaling_plot::{ScalingRow, scaling_csv, scaling_json};
+use crate::run::check_trained;
 use crate::scaling::{BenchNetwork, check_memory, measure};
 use crate::source::Source;
 use clap::{Args, value_parser};
@@ -219,7 +220,9 @@ fn check(args: &BenchScalingArgs, registry: &Registry, subjects: &[Subject<'_>])
             for &root_cache in &args.root_cache {
                 for &games in &args.games {
                     let config = configure(args, registry, subject, leaves, root_cache, games)?;
-                    check_memory(&config, registry.game_of(&config)?.as_ref())?;
+                    let game = registry.game_of(&config)?;
+                    check_trained(game.as_ref())?;
+                    check_memory(&config, game.as_ref())?;
                 }
             }
         }

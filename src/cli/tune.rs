@@ -11,6 +11,7 @@ use crate::machine::{default_threads, num_cores};
 use crate::registry::Registry;
 use crate::report::layout::{Column, Table, sentence_width, width, wrap};
 use crate::report::progress::print;
+use crate::run::check_trained;
 use crate::run::epoch_size::sized;
 use crate::run::memory::MemoryPlan;
 use crate::scaling::tuning::{Axis, Meter, Tried, Tuning};
@@ -98,6 +99,7 @@ pub fn execute(args: TuneArgs, registry: &Registry, stop: &Stop) -> Result<()> {
     };
     let config = args.config.resolve(registry, base, &[])?;
     let game = registry.game_of(&config)?;
+    check_trained(game.as_ref())?;
     let out = args.out.clone().unwrap_or_else(|| format!("tuned-{}.toml", game.name()).into());
     let inputs: Vec<&Path> =
         [&args.run, &args.config.config].into_iter().flatten().map(PathBuf::as_path).collect();

@@ -297,7 +297,8 @@ impl Game for Backgammon {
             num_actions: 26 * 6,
             max_legal: 30,
             num_chance: NUM_ROLLS,
-            max_chance_run: 1,
+            // Who begins the next game of a match, and with which roll.
+            max_chance_run: if self.match_points > 0 { 2 } else { 1 },
             obs: ObsShape { channels: self.seen().channels + extras, height: 1, width: 1 },
             max_plies: self.ply_limit as usize,
             ..Sizes::default()

@@ -33,4 +33,5 @@ mod valued_network;
 pub mod workers;
 
 pub use files::{BEST, CONFIG, FINAL, GAMES, MANIFEST, OPPONENTS, games_name};
+pub use setup::check_trained;
 pub use training_run::Run;

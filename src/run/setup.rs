@@ -40,12 +40,7 @@ pub(super) struct RunSetup {
 impl RunSetup {
     pub(super) fn new(factory: Box<dyn ComponentFactory>, config: &Config, threads: usize) -> Result<Self> {
         let game = factory.registry().game_of(config)?;
-        if game.valuation().is_some() {
-            return Err(Error::unsupported(
-                format!("training {} with these settings of the game", game.name()),
-                "networks learn it without them, and then play it with them in eval, play and serve",
-            ));
-        }
+        check_trained(game.as_ref())?;
         let sized = sized(config, &game.sizes())?;
         let config = &sized;
         factory.check(config)?;
@@ -65,6 +60,20 @@ impl RunSetup {
         let template = FileTemplate::new(game.as_ref(), &spec)?.evaluating(positions);
         let strength_meter = StrengthMeter::new(config, &game, threads)?;
         Ok(Self { factory, game, spec, targets, template, strength_meter, config: sized })
+    }
+}
+
+/// Refuses a game that networks play but do not learn.
+///
+/// # Errors
+/// [`Error::Unsupported`].
+pub fn check_trained(game: &dyn AnyGame) -> Result<()> {
+    match game.valuation() {
+        None => Ok(()),
+        Some(_) => Err(Error::unsupported(
+            format!("training {} with these settings of the game", game.name()),
+            "networks learn it without them, and then play it with them in eval, play and serve",
+        )),
     }
 }
 

@@ -122,7 +122,7 @@ impl Subject {
             "visits": found.visits,
             "simulations_per_second": found.simulations_per_second(),
             "seconds": found.seconds,
-            "value": found.value,
+            "value": found.value.iter().map(|&value| shown(self.game.as_ref(), value)).collect::<Vec<_>>(),
             "proven": found.proven,
             "wdl": found.outcome,
             "moves": moves,
@@ -147,10 +147,15 @@ impl Subject {
             "visits": found.visits,
             "prior": found.prior,
             "policy": found.policy,
-            "value": found.value,
+            "value": found.value.map(|value| shown(self.game.as_ref(), value)),
             "line": line,
         })
     }
+}
+
+/// A value as people see it: in points, where `game` speaks of them.
+pub(super) fn shown(game: &dyn AnyGame, value: f32) -> f32 {
+    value * game.points_of_value().unwrap_or(1.0)
 }
 
 fn end_name(end: EndCause) -> Option<&'static str> {

@@ -1,5 +1,6 @@
 //! A whole game analysed: what each decision lost.
 
+use super::analysis::shown;
 use super::call::{Call, Reply};
 use super::feed::Feed;
 use super::refusal::{Refusal, Served};
@@ -149,13 +150,15 @@ impl Review {
         let searched = played.filter(|&edge| root.visits[edge] > 0).map(|edge| root.q[edge]);
         let value =
             searched.or_else(|| self.value_after(ply, root.player, next)).map(|value| value.min(best));
+        let shown = |value: f32| shown(self.game.as_ref(), value);
+        let (best, value) = (shown(best), value.map(shown));
         let loss = value.map(|value| best - value);
         findings.done += 1;
         findings.losses.extend(loss.map(|loss| (root.player, ply, loss)));
         json!({
             "ply": ply,
             "player": root.player,
-            "value": root.value,
+            "value": root.value.iter().map(|&value| shown(value)).collect::<Vec<_>>(),
             "best": named(root.actions[root.best], Some(best)),
             "played": named(action, value),
             "loss": loss,

@@ -82,6 +82,7 @@ pub fn state(id: &str, table: &Table, claim: Claim<'_>, ply: Option<usize>) -> S
         "winners": returns.as_ref().map(|returns| winners(returns, zero_sum)),
         "scores": over.then(|| without_minus_zero(game.scores(play.state()))),
         "returns": returns,
+        "points_of_value": game.points_of_value(),
         "notation": notation.map(|(name, text)| json!({ "name": name, "text": text })),
         // A position that was set up, before the first action. Its pieces are all of them, hidden ones too.
         "placed": (!table.has_secrets()).then(|| present.placed()).flatten(),

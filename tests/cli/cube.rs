@@ -25,8 +25,17 @@ fn a_network_that_predicts_results_plays_with_a_cube_and_matches() {
     assert!(eval(&["game.cube=true"], "random").contains("\"luck_adjusted_points\""));
     eval(&["game.cube=true", "game.match_points=3"], "random");
     eval(&["game.match_points=2"], &out);
-    let file = format!("{out}/best.safetensors");
-    let args = ["inspect", &file, "--set", "game.cube=true", "--actions", "player 0,3-1,8/5,6/5"];
+    for (set, expected) in [
+        ("net.precision=int8", "net.precision: got int8, expected f32 or bf16"),
+        ("eval.algorithm=puct", "eval.algorithm: got puct, expected afterstate"),
+        ("eval.turns=2", "eval.turns: got 2, expected 1"),
+    ] {
+        let args = ["eval", &out, "--against", "random", "--set", "game.cube=true", "--set", set];
+        let (code, line) = refusal(&mut vecaz(&args));
+        assert!(code == 2 && line.contains(expected), "{set}: {code}, {line}");
+    }
+    let args =
+        ["inspect", "--game", "backgammon", "--set", "game.cube=true", "--actions", "player 0,3-1,8/5,6/5"];
     let shown = stdout(&mut vecaz(&args));
     assert!(shown.contains("the cube is at 1, in the middle") && shown.contains("double"), "{shown}");
 }
@@ -49,9 +58,10 @@ fn a_cube_is_refused_where_a_network_cannot_play_it() {
         ),
         (vec!["run", "--game", "backgammon"], "training backgammon with these settings of the game"),
         (
-            vec!["eval", &of_trees, "--set", "net.precision=int8", "--against", "random"],
-            "trained with search.algorithm",
+            vec!["bench-scaling", "--game", "backgammon"],
+            "training backgammon with these settings of the game",
         ),
+        (vec!["tune", "--game", "backgammon"], "training backgammon with these settings of the game"),
     ] {
         let (code, line) = refusal(vecaz(&arguments).args(cube));
         assert!(code == 1 && line.contains(part), "{arguments:?}: {code}, {line}");

@@ -52,6 +52,10 @@ pub fn execute(
         return Err(Error::format(&args.run, what));
     }
     let run = Source::open(Some(&args.run), registry, &args.set)?;
+    if run.game.valuation().is_some() {
+        let why = "the file of a ladder is its run's, whose games are without them";
+        return Err(Error::unsupported("a ladder with these settings of the game", why));
+    }
     check_search(run.game.as_ref(), run.settings(args.sims, threads), 2 * ROWS)?;
     let mut matches = Matches::new(args, run, (&networks, &chosen), threads)?;
     if let Some(limit) = limit {

@@ -94,13 +94,14 @@ impl Backgammon {
             points => Aim::Match {
                 to_go: [player, 1 - player].map(|player| points - i32::from(s.score[usize::from(player)])),
                 is_crawford: s.is_crawford(),
+                has_cube: self.cube,
             },
         }
     }
 
     /// The cube of the first game.
     pub(super) fn first_cube(&self) -> u8 {
-        if self.match_points == 1 { CRAWFORD } else { 0 }
+        if self.cube && self.match_points == 1 { CRAWFORD } else { 0 }
     }
 
     /// After the end of a turn or of a game: lets the player on roll double, or begins the next game of a match.
@@ -143,7 +144,7 @@ impl Backgammon {
         let winner = usize::from(s.mover);
         s.score[winner] = (u32::from(s.score[winner]) + s.points_won()).min(points) as u8;
         if highest(s) < points {
-            let cube = if before < last && highest(s) == last { CRAWFORD } else { 0 };
+            let cube = if self.cube && before < last && highest(s) == last { CRAWFORD } else { 0 };
             let board = if self.short_game { SHORT_START } else { START };
             let (score, plies) = (s.score, s.plies);
             *s = State { board, dice: [0; 4], phase: PHASE_STARTER, mover: 0, points: 0, cube, plies, score };
@@ -216,7 +217,11 @@ pub(super) fn values(extras: &[f32], predictions: &[f32], out: &mut [f32]) {
         return;
     };
     let aim = match to_go > 0.0 || of_other > 0.0 {
-        true => Aim::Match { to_go: [to_go as i32, of_other as i32], is_crawford: is_crawford > 0.0 },
+        true => Aim::Match {
+            to_go: [to_go as i32, of_other as i32],
+            is_crawford: is_crawford > 0.0,
+            has_cube: efficiency >= 0.0,
+        },
         false => Aim::Money,
     };
     let seen = Outcomes::of_predictions(predictions);
@@ -227,8 +232,7 @@ pub(super) fn values(extras: &[f32], predictions: &[f32], out: &mut [f32]) {
         _ => None,
     };
     let cube = Cube { doublings: doublings as u8, owner };
-    let has_cube = efficiency >= 0.0;
-    let position = Position { outcomes, aim, efficiency: f64::from(efficiency.max(0.0)), has_cube };
+    let position = Position { outcomes, aim, efficiency: f64::from(efficiency.max(0.0)) };
     // The player on roll decides on the cube, whom the other one sees.
     let on_roll = || match is_seen_by_other > 0.0 {
         true => (position, cube, 1.0),

@@ -97,6 +97,8 @@ pub(super) enum Aim {
         to_go: [i32; 2],
         /// True in Crawford's game, in which nobody doubles.
         is_crawford: bool,
+        /// False in a match without a cube.
+        has_cube: bool,
     },
 }
 
@@ -105,10 +107,11 @@ impl Aim {
     pub fn worth(self, points: i32) -> f64 {
         match self {
             Self::Money => f64::from(points) / MAX_STAKES,
-            Self::Match { to_go: [own, other], is_crawford } => {
-                let stage = match is_crawford || own == 1 || other == 1 {
-                    true => Stage::AfterCrawford,
-                    false => Stage::UpToCrawford,
+            Self::Match { to_go: [own, other], is_crawford, has_cube } => {
+                let stage = match has_cube {
+                    false => Stage::WithoutCube,
+                    true if is_crawford || own == 1 || other == 1 => Stage::AfterCrawford,
+                    true => Stage::UpToCrawford,
                 };
                 2.0 * match_equity([own - points.max(0), other - (-points).max(0)], stage) - 1.0
             }
@@ -119,10 +122,11 @@ impl Aim {
     pub fn worth_before_game(self) -> f64 {
         match self {
             Self::Money => 0.0,
-            Self::Match { to_go, is_crawford } => {
-                let stage = match !is_crawford && to_go.contains(&1) {
-                    true => Stage::AfterCrawford,
-                    false => Stage::UpToCrawford,
+            Self::Match { to_go, is_crawford, has_cube } => {
+                let stage = match has_cube {
+                    false => Stage::WithoutCube,
+                    true if !is_crawford && to_go.contains(&1) => Stage::AfterCrawford,
+                    true => Stage::UpToCrawford,
                 };
                 2.0 * match_equity(to_go, stage) - 1.0
             }
@@ -133,8 +137,8 @@ impl Aim {
     fn of_other(self) -> Self {
         match self {
             Self::Money => Self::Money,
-            Self::Match { to_go: [own, other], is_crawford } => {
-                Self::Match { to_go: [other, own], is_crawford }
+            Self::Match { to_go: [own, other], is_crawford, has_cube } => {
+                Self::Match { to_go: [other, own], is_crawford, has_cube }
             }
         }
     }
@@ -143,9 +147,9 @@ impl Aim {
     pub fn allows(self, doublings: u8, side: Side) -> bool {
         let gains = match self {
             Self::Money => true,
-            Self::Match { to_go: [own, other], is_crawford } => {
+            Self::Match { to_go: [own, other], is_crawford, has_cube } => {
                 let to_go = if side == Side::X { own } else { other };
-                !is_crawford && to_go > 1 << doublings
+                has_cube && !is_crawford && to_go > 1 << doublings
             }
         };
         gains && doublings < MAX_DOUBLINGS
@@ -161,8 +165,6 @@ pub(super) struct Position {
     pub aim: Aim,
     /// Janowski's cube efficiency: 0 where nobody turns the cube again, 1 where it is always turned at the best moment.
     pub efficiency: f64,
-    /// False in games without a cube.
-    pub has_cube: bool,
 }
 
 impl Position {
@@ -208,7 +210,7 @@ impl Position {
     }
 
     fn may_double(&self, cube: Cube, side: Side) -> bool {
-        self.has_cube && cube.owner.is_none_or(|owner| owner == side) && self.aim.allows(cube.doublings, side)
+        cube.owner.is_none_or(|owner| owner == side) && self.aim.allows(cube.doublings, side)
     }
 
     /// What X has with the probability `p` of a win, where everybody always doubles exactly when the other one is indifferent between taking and

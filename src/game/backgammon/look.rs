@@ -57,7 +57,7 @@ pub(super) fn view(game: &Backgammon, s: &State) -> View {
         view = view.with_note(format!("the cube is at {}, {owner}", s.stake()));
     }
     if game.match_points > 0 {
-        let crawford = if s.is_crawford() { ", Crawford's game" } else { "" };
+        let crawford = if game.match_points > 1 && s.is_crawford() { ", Crawford's game" } else { "" };
         let [x, o] = s.score;
         view = view.with_note(format!("X {x}, O {o} in a match for {}{crawford}", game.match_points));
     }

@@ -240,7 +240,7 @@ fn wrong_settings_and_positions_are_refused_in_a_sentence() {
         error("ply_limit = 5").contains("game.ply_limit: got 5, expected a whole number from 100 to 65535")
     );
     assert!(error("short_game = 3").contains("game.short_game: got 3"));
-    assert!(error("cube = true").contains("cube"));
+    assert!(error("cubes = true").contains("cubes"));
     let mut short = START;
     short[2] -= 1;
     assert!(State::to_roll(short, 0).is_err_and(|e| e.to_string().contains("14 and 15 checkers")));

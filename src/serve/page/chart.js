@@ -125,7 +125,7 @@ export class ValueGraph {
     [this.plies, this.ply] = [plies, ply];
     setAttributes(this.root, { "aria-valuemax": plies, "aria-valuenow": ply, "aria-valuetext": text });
     const x = (at) => (plies === 0 ? 0 : (at / plies) * 400);
-    const y = (value) => 45 - value * 41;
+    const y = (value) => 45 - Math.max(-1, Math.min(1, value)) * 41;
     const known = [...values].sort((a, b) => a[0] - b[0]).filter(([at]) => at <= plies);
     const line = known.map(([at, value]) => [x(at), y(value)]);
     const parts = [svg("line", { class: "zero", x1: 0, x2: 400, y1: 45, y2: 45 })];

@@ -68,7 +68,7 @@ export class ValueBar {
     this.root.hidden = !values || values.length !== 2;
     if (this.root.hidden) return;
     const below = flipped ? 1 : 0;
-    const share = (1 + values[below]) / 2;
+    const share = (1 + Math.max(-1, Math.min(1, values[below]))) / 2;
     const text = `${capital(colours[0] ?? "first")} ${signed(values[0])}`;
     if (this.root.getAttribute("aria-label") !== text) this.root.setAttribute("aria-label", text);
     this.root.title = text;

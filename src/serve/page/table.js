@@ -366,7 +366,7 @@ export class TableScreen {
     if (live.returns)
       this.values.set(
         live.plies,
-        live.returns.map((value) => Math.max(-1, Math.min(1, value))),
+        live.returns.map((value) => Math.max(-1, Math.min(1, value)) * (live.points_of_value ?? 1)),
       );
     const marks = this.analysis.on
       ? this.analysis.marks()
