@@ -15,9 +15,10 @@ fn train(out: &str, further: &[&str]) {
 fn a_network_that_predicts_results_plays_with_a_cube_and_matches() {
     let out = sibling_path("cube").display().to_string();
     train(&out, &[]);
+    // Few games, and none of a thousand plies.
     let eval = |settings: &[&str], opponent: &str| {
-        let mut command = vecaz(&["eval", &out, "--against", opponent, "--games", "8", "--json", "-"]);
-        settings.iter().for_each(|set| {
+        let mut command = vecaz(&["eval", &out, "--against", opponent, "--games", "4", "--json", "-"]);
+        settings.iter().chain(&["game.ply_limit=400"]).for_each(|set| {
             command.args(["--set", set]);
         });
         stdout(&mut command)

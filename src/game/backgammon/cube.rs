@@ -174,10 +174,10 @@ impl Backgammon {
         let is_seen_by_other = self.observer(s, player) != player;
         let owner = s.owner().map_or(0.0, |owner| if owner == player { 1.0 } else { -1.0 });
         let event = match s.phase {
-            PHASE_DOUBLE => Event::Double,
-            PHASE_TAKE => Event::Take,
-            PHASE_STARTER | PHASE_OPENING_ROLL if self.match_points > 0 => Event::NextGame,
-            _ => Event::Other,
+            PHASE_DOUBLE => MAY_DOUBLE,
+            PHASE_TAKE => MAY_TAKE,
+            PHASE_STARTER | PHASE_OPENING_ROLL if self.match_points > 0 => NEXT_GAME,
+            _ => 0.0,
         };
         let to_go = match self.aim_of(s, player) {
             Aim::Money => [0.0; 2],
@@ -187,7 +187,7 @@ impl Backgammon {
             f32::from(u8::from(is_seen_by_other)),
             f32::from(s.doublings()),
             owner,
-            f32::from(event as u8),
+            event,
             to_go[0],
             to_go[1],
             f32::from(u8::from(s.is_crawford())),
@@ -196,18 +196,12 @@ impl Backgammon {
     }
 }
 
-/// The next event of a position, where the cube's worth depends on it.
-#[derive(Clone, Copy)]
-enum Event {
-    /// Anything else.
-    Other = 0,
-    /// The player on roll may double.
-    Double = 1,
-    /// The other player takes or passes.
-    Take = 2,
-    /// Another game of the match begins.
-    NextGame = 3,
-}
+/// The next event of a position, where its worth depends on it: the player on roll may double.
+const MAY_DOUBLE: f32 = 1.0;
+/// The other player takes or passes.
+const MAY_TAKE: f32 = 2.0;
+/// Another game of the match begins.
+const NEXT_GAME: f32 = 3.0;
 
 /// The values of a position for both players, the observer first, by its elements of cube and score `[8]` and the predictions of its results `[5]`.
 /// `[2]`
@@ -238,16 +232,16 @@ pub(super) fn values(extras: &[f32], predictions: &[f32], out: &mut [f32]) {
         true => (position, cube, 1.0),
         false => (position.of_other(), cube.of_other(), -1.0),
     };
-    let value = match event as u8 {
-        1 => {
+    let value = match event {
+        MAY_DOUBLE => {
             let (position, cube, sign) = on_roll();
             sign * position.worth_before_double(cube)
         }
-        2 => {
+        MAY_TAKE => {
             let (position, cube, sign) = on_roll();
             sign * position.worth_of_double(cube)
         }
-        3 => aim.worth_before_game(),
+        NEXT_GAME => aim.worth_before_game(),
         _ => position.worth(cube),
     } as f32;
     out.copy_from_slice(&[value, -value]);

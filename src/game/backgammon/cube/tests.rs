@@ -254,3 +254,20 @@ fn a_position_has_one_canonical_form_for_both_players() {
     assert_ne!(canonical(0, 0, [3, 1]), canonical(0, 1, [3, 1]));
     assert_ne!(canonical(0, 0, [3, 1]), canonical(0, 0, [1, 3]));
 }
+
+/// Without a cube one game decides at 1-away, 1-away, and at 2-away, 1-away a gammon wins and a single win makes scores equal.
+#[test]
+fn matches_without_a_cube_have_equities_of_their_own() {
+    let worth =
+        |to_go: [i32; 2]| Aim::Match { to_go, is_crawford: false, has_cube: false }.worth_before_game();
+    assert_eq!(worth([1, 1]), 0.0);
+    let gammons = 0.246 + 0.009;
+    let expected = (gammons + (1.0 - gammons) * 0.5) / 2.0;
+    assert!((worth([2, 1]) - (2.0 * expected - 1.0)).abs() < 1e-12);
+    for own in 1..=25 {
+        for other in 1..=25 {
+            assert!((worth([own, other]) + worth([other, own])).abs() < 1e-12, "{own} {other}");
+            assert!(own == 25 || worth([own, other]) > worth([own + 1, other]), "{own} {other}");
+        }
+    }
+}
