@@ -432,7 +432,8 @@ impl Game for Backgammon {
     }
 
     fn tally(&self, before: &State, after: &State, player: u8) -> Option<TallyCell> {
-        let is_end = self.turn(before) != Turn::Over && self.turn(after) == Turn::Over;
+        let is_match = self.match_points > 0;
+        let is_end = !is_match && self.turn(before) != Turn::Over && self.turn(after) == Turn::Over;
         let points = usize::from(after.points);
         (is_end && player == after.mover && points > 0).then(|| TallyCell { row: 0, column: points - 1 })
     }
