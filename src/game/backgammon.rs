@@ -1,5 +1,5 @@
 //! Backgammon: one ply plays one die, so the same player moves up to four times in a row. With `cube` and `match_points` it has the doubling cube
-//! and matches ([`cube`]); without, as networks learn it, it has neither.
+//! and matches; without, as networks learn it, it has neither.
 //!
 //! Actions are `source * 6 + (die - 1)` as in pgx (source 0 = no move, 1 = bar, 2..=25 = the mover's 24-point to
 //! 1-point). A die is played wherever rules allow: both dice if possible, else the higher, of doubles as many as
@@ -385,8 +385,17 @@ impl Game for Backgammon {
         }
     }
 
-    /// The board from `player`'s viewpoint ([`Backgammon::write_board`]); with a cube or in a match then the elements of cube and score, which no network
-    /// sees.
+    /// 211 elements, or 235 with `network_sees = "features"`, from `player`'s viewpoint. `[F]`
+    ///
+    /// For each point from the player's 24-point to the 1-point, own checkers then the other player's, four elements each:
+    /// n >= 1, n >= 2, n >= 3, max(n - 3, 0) / 2 (TD-Gammon, Tesauro 1992); then on the bar, own then other: n >= 1, n / 2;
+    /// borne off, own then other: n / 15; whether a 1, 2, .., 6 is left to play; whether 1, 2, 3, 4 dice are left; pips to
+    /// go, own then other, / 167; whether it is the player's turn. This includes all of pgx's observation. Then the features of
+    /// both sides, own then other, 12 elements each:
+    /// pips until all checkers have passed the other side's rearmost one, / 100; whether there are any; of 36 rolls, those with which the other side hits
+    /// a blot, / 36; pips so lost over all rolls, / 432; of 36 rolls, those that take the rearmost checker on by both dice, / 36; whether the longest prime in
+    /// front of the other side's rearmost checker has 3, 4, 5, 6 points; the square of the share of points made in the home board; blots, / 4; the rearmost
+    /// checker's pips, / 24. With a cube or in a match then 8 elements of cube and score, which no network sees.
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
         let (board, extras) = out.split_at_mut(self.seen().channels);
         if self.has_extras() {

@@ -3,17 +3,7 @@
 use super::{ACE, BAR, Backgammon, OFF, OTHER_BAR, OTHER_OFF, Sight, State, features, pips, turned};
 
 impl Backgammon {
-    /// 211 elements, or 235 with `network_sees = "features"`, from `player`'s viewpoint. `[F]`
-    ///
-    /// For each point from the player's 24-point to the 1-point, own checkers then the other player's, four elements each:
-    /// n >= 1, n >= 2, n >= 3, max(n - 3, 0) / 2 (TD-Gammon, Tesauro 1992); then on the bar, own then other: n >= 1, n / 2;
-    /// borne off, own then other: n / 15; whether a 1, 2, .., 6 is left to play; whether 1, 2, 3, 4 dice are left; pips to
-    /// go, own then other, / 167; whether it is the player's turn. This includes all of pgx's observation. Then the features of
-    /// both sides, own then other, 12 elements each:
-    /// pips until all checkers have passed the other side's rearmost one, / 100; whether there are any; of 36 rolls, those with which the other side hits
-    /// a blot, / 36; pips so lost over all rolls, / 432; of 36 rolls, those that take the rearmost checker on by both dice, / 36; whether the longest prime in
-    /// front of the other side's rearmost checker has 3, 4, 5, 6 points; the square of the share of points made in the home board; blots, / 4; the rearmost
-    /// checker's pips, / 24.
+    /// Writes what [`Game::observe`](super::Game::observe) says of a board, seen by `player`. `[211]` or `[235]`
     #[inline]
     pub(super) fn write_board(&self, s: &State, player: u8, out: &mut [f32]) {
         let board = s.seen_by(player);
