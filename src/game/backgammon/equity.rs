@@ -7,7 +7,7 @@ use super::match_equity::{Stage, match_equity};
 
 /// The cube is turned at most this often, from 1 to 64.
 pub(super) const MAX_DOUBLINGS: u8 = 6;
-/// The most points of one game without a match.
+/// The maximum number of points of one game without a match.
 pub(super) const MAX_STAKES: f64 = 3.0 * (1 << MAX_DOUBLINGS) as f64;
 
 /// One of the two players.

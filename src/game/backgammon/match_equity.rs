@@ -44,7 +44,7 @@ const AFTER: [f64; 25] = [
     0.00336, 0.00303, 0.00203, 0.00182, 0.00123,
 ];
 
-/// The most points of a match.
+/// The maximum number of points of a match.
 const MAX_POINTS: usize = 25;
 
 /// Points of a won game, and how often: of 3,000 games of a trained network against itself 739 were gammons and 27 backgammons.
