@@ -35,7 +35,7 @@ use crate::config::keys::{names, section};
 use crate::device_struct::{device_constants, device_struct};
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
-use cube::{GO_ON, NUM_EXTRAS, PHASE_DOUBLE, PHASE_TAKE, TURN};
+use cube::{DOUBLE_OR_PASS, NUM_EXTRAS, PHASE_DOUBLE, PHASE_TAKE, ROLL_OR_TAKE};
 use features::{FEATURES_AT, SIDE_LEN};
 use moves::Movers;
 
@@ -349,7 +349,7 @@ impl Game for Backgammon {
         match s.phase {
             PHASE_MOVE => Movers::of(&s.board).list(&s.dice, out),
             PHASE_DOUBLE | PHASE_TAKE => {
-                out[..2].copy_from_slice(&[GO_ON, TURN]);
+                out[..2].copy_from_slice(&[ROLL_OR_TAKE, DOUBLE_OR_PASS]);
                 2
             }
             PHASE_STARTER => {
@@ -374,7 +374,7 @@ impl Game for Backgammon {
                     ..6 => s.end_turn(),
                     _ => s.advance(usize::from(action / 6), (action % 6) as u8 + 1),
                 }
-                self.go_on(s);
+                self.end_of_ply(s);
             }
             PHASE_DOUBLE | PHASE_TAKE => self.decide_cube(s, action),
             _ => s.deal(action),

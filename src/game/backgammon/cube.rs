@@ -21,9 +21,9 @@ pub(super) const PHASE_DOUBLE: u8 = 5;
 /// The phase in which the other player takes or passes.
 pub(super) const PHASE_TAKE: u8 = 6;
 /// In [`PHASE_DOUBLE`]: roll. In [`PHASE_TAKE`]: take.
-pub(super) const GO_ON: u16 = 0;
+pub(super) const ROLL_OR_TAKE: u16 = 0;
 /// In [`PHASE_DOUBLE`]: double. In [`PHASE_TAKE`]: pass.
-pub(super) const TURN: u16 = 1;
+pub(super) const DOUBLE_OR_PASS: u16 = 1;
 
 /// The bits of [`State::cube`] that count how often it was turned.
 const DOUBLINGS: u8 = 0b111;
@@ -106,7 +106,7 @@ impl Backgammon {
 
     /// After the end of a turn or of a game: lets the player on roll double, or begins the next game of a match.
     #[inline]
-    pub(super) fn go_on(&self, s: &mut State) {
+    pub(super) fn end_of_ply(&self, s: &mut State) {
         match s.phase {
             PHASE_ROLL if self.cube && self.may_double(s) => s.phase = PHASE_DOUBLE,
             PHASE_OVER if self.match_points > 0 => self.end_game(s),
@@ -122,11 +122,11 @@ impl Backgammon {
     /// Turns the cube, takes it or passes.
     pub(super) fn decide_cube(&self, s: &mut State, action: u16) {
         match (s.phase, action) {
-            (PHASE_DOUBLE, TURN) => s.phase = PHASE_TAKE,
-            (PHASE_TAKE, TURN) => {
+            (PHASE_DOUBLE, DOUBLE_OR_PASS) => s.phase = PHASE_TAKE,
+            (PHASE_TAKE, DOUBLE_OR_PASS) => {
                 s.points = 1;
                 s.phase = PHASE_OVER;
-                self.go_on(s);
+                self.end_of_ply(s);
             }
             (PHASE_TAKE, _) => {
                 s.cube = (s.doublings() + 1) | (OWNER_0 << (1 - s.mover));
@@ -196,7 +196,7 @@ impl Backgammon {
     }
 }
 
-/// The next event of a position, where its worth depends on it: the player on roll may double.
+/// The next event of a position, where its equity depends on it: the player on roll may double.
 const MAY_DOUBLE: f32 = 1.0;
 /// The other player takes or passes.
 const MAY_TAKE: f32 = 2.0;
@@ -235,14 +235,14 @@ pub(super) fn values(extras: &[f32], predictions: &[f32], out: &mut [f32]) {
     let value = match event {
         MAY_DOUBLE => {
             let (position, cube, sign) = on_roll();
-            sign * position.worth_before_double(cube)
+            sign * position.equity_before_double(cube)
         }
         MAY_TAKE => {
             let (position, cube, sign) = on_roll();
-            sign * position.worth_of_double(cube)
+            sign * position.equity_of_double(cube)
         }
-        NEXT_GAME => aim.worth_before_game(),
-        _ => position.worth(cube),
+        NEXT_GAME => aim.equity_before_game(),
+        _ => position.equity(cube),
     } as f32;
     out.copy_from_slice(&[value, -value]);
 }

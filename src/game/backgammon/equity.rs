@@ -1,7 +1,7 @@
-//! The worth of a position with a doubling cube: Janowski's interpolation between a cube that nobody turns again and one that is always turned at
+//! The equity of a position with a doubling cube: Janowski's interpolation between a cube that nobody turns again and one that is always turned at
 //! the best moment ("Take-Points in Money Games", 1993), for money and for matches, as GNU Backgammon has it.
 //!
-//! In: probabilities of the six results, the cube, the score. Out: worth in [-1, 1] to one player, X; nothing here knows boards.
+//! In: probabilities of the six results, the cube, the score. Out: equity in [-1, 1] to one player, X; nothing here knows boards.
 
 use super::match_equity::{Stage, match_equity};
 
@@ -13,7 +13,7 @@ pub(super) const MAX_STAKES: f64 = 3.0 * (1 << MAX_DOUBLINGS) as f64;
 /// One of the two players.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// X, to whom worth is counted.
+    /// X, to whom equity is counted.
     X,
     /// The other player.
     Other,
@@ -104,14 +104,14 @@ pub(super) enum Aim {
 
 impl Aim {
     /// What X has once X has won this many points, or lost them.
-    pub fn worth(self, points: i32) -> f64 {
+    pub fn equity(self, points: i32) -> f64 {
         match self {
             Self::Money => f64::from(points) / MAX_STAKES,
             Self::Match { to_go: [own, other], is_crawford, has_cube } => {
                 let stage = match has_cube {
                     false => Stage::WithoutCube,
-                    true if is_crawford || own == 1 || other == 1 => Stage::AfterCrawford,
-                    true => Stage::UpToCrawford,
+                    true if is_crawford || own == 1 || other == 1 => Stage::PostCrawford,
+                    true => Stage::PreCrawford,
                 };
                 2.0 * match_equity([own - points.max(0), other - (-points).max(0)], stage) - 1.0
             }
@@ -119,14 +119,14 @@ impl Aim {
     }
 
     /// What X has before the game begins.
-    pub fn worth_before_game(self) -> f64 {
+    pub fn equity_before_game(self) -> f64 {
         match self {
             Self::Money => 0.0,
             Self::Match { to_go, is_crawford, has_cube } => {
                 let stage = match has_cube {
                     false => Stage::WithoutCube,
-                    true if !is_crawford && to_go.contains(&1) => Stage::AfterCrawford,
-                    true => Stage::UpToCrawford,
+                    true if !is_crawford && to_go.contains(&1) => Stage::PostCrawford,
+                    true => Stage::PreCrawford,
                 };
                 2.0 * match_equity(to_go, stage) - 1.0
             }
@@ -174,7 +174,7 @@ impl Position {
     }
 
     /// What X has if nobody turns the cube before the next roll.
-    pub fn worth(&self, cube: Cube) -> f64 {
+    pub fn equity(&self, cube: Cube) -> f64 {
         let p = self.outcomes.win;
         let [lost, won] = self.ends(cube.doublings);
         let dead = lost + (won - lost) * p;
@@ -182,14 +182,14 @@ impl Position {
     }
 
     /// What X, who may turn the cube, has after the better of both decisions, and the answer to it.
-    pub fn worth_before_double(&self, cube: Cube) -> f64 {
-        self.worth(cube).max(self.worth_of_double(cube))
+    pub fn equity_before_double(&self, cube: Cube) -> f64 {
+        self.equity(cube).max(self.equity_of_double(cube))
     }
 
     /// What X has after turning the cube and the other player's answer.
-    pub fn worth_of_double(&self, cube: Cube) -> f64 {
+    pub fn equity_of_double(&self, cube: Cube) -> f64 {
         let taken = Cube { doublings: cube.doublings + 1, owner: Some(Side::Other) };
-        self.worth(taken).min(self.aim.worth(1 << cube.doublings))
+        self.equity(taken).min(self.aim.equity(1 << cube.doublings))
     }
 
     /// What X has on average after a loss, and after a win, where the cube stays.
@@ -197,13 +197,13 @@ impl Position {
         let Outcomes { win, gammon, backgammon, lost_gammon, lost_backgammon } = self.outcomes;
         let stake = 1 << doublings;
         let mean = |all: f64, gammon: f64, backgammon: f64, stake: i32| {
-            let worth = |points| self.aim.worth(points * stake);
+            let equity = |points| self.aim.equity(points * stake);
             match all > 0.0 {
                 true => {
-                    ((all - gammon) * worth(1) + (gammon - backgammon) * worth(2) + backgammon * worth(3))
+                    ((all - gammon) * equity(1) + (gammon - backgammon) * equity(2) + backgammon * equity(3))
                         / all
                 }
-                false => worth(1),
+                false => equity(1),
             }
         };
         [mean(1.0 - win, lost_gammon, lost_backgammon, -stake), mean(win, gammon, backgammon, stake)]
@@ -220,10 +220,10 @@ impl Position {
         let stake = 1 << cube.doublings;
         let of_other = self
             .may_double(cube, Side::Other)
-            .then(|| (1.0 - self.cash_point(cube.doublings, Side::Other), self.aim.worth(-stake)));
+            .then(|| (1.0 - self.cash_point(cube.doublings, Side::Other), self.aim.equity(-stake)));
         let of_x = self
             .may_double(cube, Side::X)
-            .then(|| (self.cash_point(cube.doublings, Side::X), self.aim.worth(stake)));
+            .then(|| (self.cash_point(cube.doublings, Side::X), self.aim.equity(stake)));
         let mut before = (0.0, lost);
         for after in [of_other, of_x, Some((1.0, won))].into_iter().flatten() {
             if p <= after.0 {
@@ -247,24 +247,24 @@ impl Position {
     /// ever, which makes it the same at every stake; in a match counted back from the stake at which the cube is dead.
     fn cash_point(&self, doublings: u8, side: Side) -> f64 {
         if self.aim == Aim::Money {
-            let [lost, won] = Self::of_side(side, self.ends(0)).map(|worth| worth * MAX_STAKES);
+            let [lost, won] = Self::of_side(side, self.ends(0)).map(|equity| equity * MAX_STAKES);
             return (1.0 - lost) / (won - lost + 0.5);
         }
         let sign = if side == Side::X { 1 } else { -1 };
-        let of_side = |worth: f64| f64::from(sign) * worth;
+        let of_side = |equity: f64| f64::from(sign) * equity;
         let stake = 1 << doublings;
         let [lost, won] = Self::of_side(side, self.ends(doublings + 1));
-        let passed = of_side(self.aim.worth(sign * stake));
+        let passed = of_side(self.aim.equity(sign * stake));
         // The other player, who takes, has the cube at twice the stake, and turns it at a point of its own.
         let turned = Cube { doublings: doublings + 1, owner: Some(side.opposite()) };
-        let (p, worth) = match self.may_double(turned, side.opposite()) {
+        let (p, equity) = match self.may_double(turned, side.opposite()) {
             true => (
                 1.0 - self.cash_point(doublings + 1, side.opposite()),
-                of_side(self.aim.worth(-sign * 2 * stake)),
+                of_side(self.aim.equity(-sign * 2 * stake)),
             ),
             false => (0.0, lost),
         };
-        let slope = (1.0 - p) / (won - worth).max(f64::MIN_POSITIVE);
-        (p + (passed - worth) * slope).clamp(0.0, 1.0)
+        let slope = (1.0 - p) / (won - equity).max(f64::MIN_POSITIVE);
+        (p + (passed - equity) * slope).clamp(0.0, 1.0)
     }
 }

@@ -7,7 +7,7 @@
 /// Before the game after Crawford's: the probability that a player with i + 1 points to go wins against one with j + 1, for j < i; rows one after
 /// the other. Of equal scores it is 0.5, of the others the rest.
 #[rustfmt::skip]
-const BEFORE: [f64; 300] = [
+const PRE_CRAWFORD: [f64; 300] = [
     0.32264,
     0.24924, 0.40053,
     0.18564, 0.3313, 0.4285,
@@ -36,7 +36,7 @@ const BEFORE: [f64; 300] = [
 
 /// After Crawford's game: the probability that a player with i + 1 points to go wins against one with a single point to go.
 #[rustfmt::skip]
-const AFTER: [f64; 25] = [
+const POST_CRAWFORD: [f64; 25] = [
     0.5, 0.48803, 0.32264, 0.31002, 0.19012,
     0.18072, 0.11559, 0.10906, 0.06953, 0.065161,
     0.042069, 0.03906, 0.025371, 0.023428, 0.015304,
@@ -78,9 +78,9 @@ const fn without_cube() -> [[f64; MAX_POINTS]; MAX_POINTS] {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Crawford's game, that in which a player first has a single point to go, is the next one or a later one.
-    UpToCrawford,
+    PreCrawford,
     /// It has been played.
-    AfterCrawford,
+    PostCrawford,
     /// There is no cube.
     WithoutCube,
 }
@@ -91,14 +91,14 @@ pub(super) fn match_equity([own, other]: [i32; 2], stage: Stage) -> f64 {
         (..=0, _) => 1.0,
         (_, ..=0) => 0.0,
         (own, other) if stage == Stage::WithoutCube => WITHOUT_CUBE[own as usize - 1][other as usize - 1],
-        (own, 1) if stage == Stage::AfterCrawford => AFTER[own as usize - 1],
-        (1, other) if stage == Stage::AfterCrawford => 1.0 - AFTER[other as usize - 1],
+        (own, 1) if stage == Stage::PostCrawford => POST_CRAWFORD[own as usize - 1],
+        (1, other) if stage == Stage::PostCrawford => 1.0 - POST_CRAWFORD[other as usize - 1],
         (own, other) if own == other => 0.5,
         (own, other) if own < other => 1.0 - match_equity([other, own], stage),
         // Row i begins after 1 + 2 + .. + (i - 1) numbers, at 0 for i = 1.
         (own, other) => {
             let (row, column) = (own as usize - 1, other as usize - 1);
-            BEFORE[row * (row - 1) / 2 + column]
+            PRE_CRAWFORD[row * (row - 1) / 2 + column]
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Backgammon notation.
 
-use super::cube::{GO_ON, PHASE_DOUBLE, PHASE_TAKE};
+use super::cube::{PHASE_DOUBLE, PHASE_TAKE, ROLL_OR_TAKE};
 use super::{BAR, OTHER_BAR, PHASE_MOVE, PHASE_OPENING_ROLL, PHASE_ROLL, PHASE_STARTER, ROLLS, State};
 
 /// The point of a index, counted by the player to move: 24 down to 1, 25 for the bar, 0 and below for off.
@@ -12,8 +12,8 @@ fn point(index: u16) -> i32 {
 pub(super) fn name(s: &State, action: u16) -> String {
     match s.phase {
         PHASE_STARTER => return format!("player {action}"),
-        PHASE_DOUBLE => return if action == GO_ON { "roll".into() } else { "double".into() },
-        PHASE_TAKE => return if action == GO_ON { "take".into() } else { "pass".into() },
+        PHASE_DOUBLE => return if action == ROLL_OR_TAKE { "roll".into() } else { "double".into() },
+        PHASE_TAKE => return if action == ROLL_OR_TAKE { "take".into() } else { "pass".into() },
         PHASE_MOVE if action < 6 => return "no move".into(),
         PHASE_MOVE => {}
         _ => {

@@ -1,4 +1,4 @@
-//! The cube and matches: worth against gnubg's, and rules.
+//! The cube and matches: equity against gnubg's, and rules.
 
 use super::*;
 use crate::game::{Game, History, Turn};
@@ -90,7 +90,7 @@ fn positions_are_worth_what_gnubg_says() {
         }
         let Some(take) = case.take else { continue };
         let (game, state) = case.position();
-        let pass = case.in_units(game.aim_of(&state, 0).worth(1 << case.doublings) as f32);
+        let pass = case.in_units(game.aim_of(&state, 0).equity(1 << case.doublings) as f32);
         is_close(PHASE_TAKE, take.min(pass));
         if case.to_go != [2, 2] {
             is_close(PHASE_DOUBLE, take.min(pass).max(case.no_double));
@@ -258,16 +258,16 @@ fn a_position_has_one_canonical_form_for_both_players() {
 /// Without a cube one game decides at 1-away, 1-away, and at 2-away, 1-away a gammon wins and a single win makes scores equal.
 #[test]
 fn matches_without_a_cube_have_equities_of_their_own() {
-    let worth =
-        |to_go: [i32; 2]| Aim::Match { to_go, is_crawford: false, has_cube: false }.worth_before_game();
-    assert_eq!(worth([1, 1]), 0.0);
+    let equity =
+        |to_go: [i32; 2]| Aim::Match { to_go, is_crawford: false, has_cube: false }.equity_before_game();
+    assert_eq!(equity([1, 1]), 0.0);
     let gammons = 0.246 + 0.009;
     let expected = (gammons + (1.0 - gammons) * 0.5) / 2.0;
-    assert!((worth([2, 1]) - (2.0 * expected - 1.0)).abs() < 1e-12);
+    assert!((equity([2, 1]) - (2.0 * expected - 1.0)).abs() < 1e-12);
     for own in 1..=25 {
         for other in 1..=25 {
-            assert!((worth([own, other]) + worth([other, own])).abs() < 1e-12, "{own} {other}");
-            assert!(own == 25 || worth([own, other]) > worth([own + 1, other]), "{own} {other}");
+            assert!((equity([own, other]) + equity([other, own])).abs() < 1e-12, "{own} {other}");
+            assert!(own == 25 || equity([own, other]) > equity([own + 1, other]), "{own} {other}");
         }
     }
 }
