@@ -43,7 +43,7 @@ TIMED = ("seconds", "per_second", "games_per_day", "cache_hit_rate", "evaluation
 
 BASE = """run.seed=7 run.threads=2 run.epochs=2 selfplay.games=24 selfplay.samples_per_epoch=200 selfplay.passes_per_poll=8
     search.simulations=8 search.cache_entries=4096 search.root_cache=0 replay.capacity=1000 train.batch=32 train.min_samples=150 train.warmup_updates=4
-    train.replay_ratio=2.0 eval.share=0.0 eval.every=1 eval.simulations=6 eval.positions=6 eval.match_games=4 eval.opponent=random"""
+    train.replay_ratio=2.0 train.precision=f32 eval.share=0.0 eval.every=1 eval.simulations=6 eval.positions=6 eval.match_games=4 eval.opponent=random"""
 RESNET = "net.arch=resnet net.blocks=1 net.channels=16 net.value_hidden=16"
 MLP = "net.arch=mlp net.blocks=1 net.channels=32 net.value_hidden=16"
 EDGE = "net.arch=edge net.blocks=1 net.channels=16 net.value_hidden=16"
@@ -105,6 +105,8 @@ for precision, names in INSTRUCTIONS.items():
         if precision != "int8":
             edge = f"game.name=clique {EDGE} net.precision={precision} net.isa={isa} run.epochs=1"
             SETTINGS[f"isa {precision} {isa} edge"] = edge
+    if precision == "bf16":
+        SETTINGS.update({f"{name} training": f"{keys} train.precision=bf16" for name, keys in SETTINGS.items() if name.startswith("isa bf16")})
 # Commands on the run that a setting left, and what is compared of each: its standard output or the file at {out}.
 COMMANDS = {
     "connect_four gumbel bf16": [

@@ -4,7 +4,7 @@
 //! padding and taps off the board) of the minimum.
 
 use std::time::Instant;
-use vecaz::config::{Arch, NetConfig, TrainConfig, TrainPrecision};
+use vecaz::config::{Arch, IsaChoice, NetConfig, TrainConfig, TrainPrecision};
 use vecaz::game::{ObsShape, Sizes};
 use vecaz::model::NetSpec;
 use vecaz::rng::{Key, Purpose};
@@ -78,8 +78,9 @@ fn commit() -> String {
 
 fn main() -> vecaz::Result<()> {
     println!(
-        "cpu, instructions {:?}, threads {}, seed {SEED}, commit {}",
+        "cpu, instructions {}, for bf16 {}, threads {}, seed {SEED}, commit {}",
         vecaz::isa::Isa::detect(),
+        IsaChoice::Native.of_bf16_training(),
         rayon::current_num_threads(),
         commit()
     );

@@ -248,6 +248,17 @@ fn values_that_contradict_others_are_refused() {
             "net.isa (--set): got amx, expected native for a network on a GPU",
         ),
         (
+            vec![
+                "--set",
+                "net.executor=candle",
+                "--set",
+                "net.precision=f32",
+                "--set",
+                "train.precision=bf16",
+            ],
+            "train.precision (--set): got bf16, expected f32, since candle executes this network",
+        ),
+        (
             vec!["--set", "train.precision=f16"],
             "train.precision (--set): got f16, expected f32 or bf16 for training on the CPU",
         ),

@@ -285,7 +285,7 @@ fn a_run_prints_a_table_and_leaves_what_the_help_says() {
     };
     let (network, memory, table) =
         (from("network executed by"), from("memory: trees "), from("epoch  minutes"));
-    assert_eq!(lines[network], "network executed by fused kernels, which cover every layer");
+    assert_eq!(lines[network], "network executed by fused kernels, which cover every layer; trained in f32");
     assert!(lines[..network].concat().contains("2 epochs, folder ") && memory < table, "{lines:?}");
     let [first, second, results, next @ ..] = &lines[table + 1..] else { panic!("{lines:?}") };
     assert_eq!([first, second].map(|line| line.split_whitespace().next()), [Some("1"), Some("2")]);

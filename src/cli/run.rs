@@ -260,7 +260,7 @@ fn describe(
     )];
     let (_, executor) =
         select_executor(config, &NetSpec::with_targets(net, &game.sizes(), &game.targets())?.model()?)?;
-    notes.push(format!("network executed by {executor}"));
+    notes.push(format!("network executed by {executor}; trained in {}", config.train.precision));
     if !config.run.start.is_empty() {
         notes.push(format!("starts from the network {}", config.run.start));
     }

@@ -8,6 +8,10 @@ use super::net::{Arch, Executor, Precision, ValueHead};
 use super::sections::{Algorithm, MAX_GAMES, TrainPrecision};
 
 use crate::error::{Error, Result};
+use crate::isa::Isa;
+
+/// What is expected of number formats where candle executes the network.
+const CANDLE_FORMAT: &str = "f32, since candle executes this network";
 
 impl Config {
     /// Checks all values that depend on others.
@@ -61,6 +65,17 @@ impl Config {
         self.check_targets()
     }
 
+    /// The format of training where none is set: bf16 for a network that plays in bf16 or int8 on a CPU that trains fast in it.
+    pub(super) fn default_train_precision(&self) -> TrainPrecision {
+        let is_reduced = matches!(self.net.precision, Precision::Bf16 | Precision::Int8);
+        let is_fused = self.network_devices().is_cpu() && self.net.executor != Executor::Candle;
+        let is_native = matches!(self.net.isa, IsaChoice::Native | IsaChoice::Only(Isa::Amx));
+        match is_reduced && is_fused && is_native && self.net.isa.of_bf16_training().trains_fast_in_bf16() {
+            true => TrainPrecision::Bf16,
+            false => TrainPrecision::F32,
+        }
+    }
+
     /// Simulations of a fast ply.
     pub fn fast_simulations(&self) -> u32 {
         self.selfplay.fast_simulations.min(self.search.simulations)
@@ -75,16 +90,26 @@ impl Config {
         }
     }
 
-    /// Refuses number formats that candle does not compute in, for a network that candle executes.
+    /// Refuses a number format that candle does not compute in, for a network that candle executes. Its training is in f32 as well, which is
+    /// checked where a network is trained.
     ///
     /// # Errors
     /// [`Error::Config`] with the key.
-    pub fn check_candle_formats(&self) -> Result<()> {
-        let expected = "f32, since candle executes this network";
-        match (self.net.precision, self.train.precision) {
-            (Precision::F32, TrainPrecision::F32) => Ok(()),
-            (Precision::F32, found) => Err(Error::config("train.precision", found, expected)),
-            (found, _) => Err(Error::config("net.precision", found, expected)),
+    pub fn check_candle_format(&self) -> Result<()> {
+        match self.net.precision {
+            Precision::F32 => Ok(()),
+            found => Err(Error::config("net.precision", found, CANDLE_FORMAT)),
+        }
+    }
+
+    /// Refuses a number format that candle does not train in.
+    ///
+    /// # Errors
+    /// [`Error::Config`] with the key.
+    pub fn check_candle_training(&self) -> Result<()> {
+        match self.train.precision {
+            TrainPrecision::F32 => Ok(()),
+            found => Err(Error::config("train.precision", found, CANDLE_FORMAT)),
         }
     }
 
@@ -104,7 +129,7 @@ impl Config {
                 }
             };
         }
-        self.check_candle_formats()?;
+        self.check_candle_format()?;
         if self.network_devices().all().len() > 1 {
             let expected = "one device, since candle executes this network";
             return Err(Error::config("net.device", self.network_devices(), expected));

@@ -5,7 +5,7 @@ use crate::isa::Isa;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 
-/// The instruction set of the network's forward on the CPU.
+/// The instruction set of the network's forward on the CPU; of training in bf16, whether it is AMX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IsaChoice {
     /// The fastest that the machine supports for the number format: `native`.
@@ -18,6 +18,14 @@ pub enum IsaChoice {
 impl IsaChoice {
     const NATIVE: &str = "native";
     const NAMES: [&str; 7] = [Self::NATIVE, "amx", "avx512", "avx2", "bfmmla", "neon", "portable"];
+
+    /// The instruction set that trains in bf16: AMX where the machine has it, unless another one is named.
+    pub fn of_bf16_training(self) -> Isa {
+        match self {
+            Self::Native | Self::Only(Isa::Amx) if Isa::Amx.is_available() => Isa::Amx,
+            Self::Native | Self::Only(_) => Isa::detect(),
+        }
+    }
 
     fn name(self) -> &'static str {
         match self {

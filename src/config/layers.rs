@@ -106,7 +106,7 @@ impl Layers {
         Ok(self)
     }
 
-    /// Removes the keys that need a GPU: devices, and GPU-only formats of training and of the network, which then are in f32.
+    /// Removes the keys that need a GPU: devices, and GPU-only formats of training and of the network, which then have their defaults.
     pub fn on_cpu(mut self) -> Self {
         let gpu_only: [(&str, &str, &[&str]); 4] = [
             ("run", "device", &[]),
@@ -149,6 +149,10 @@ impl Layers {
                 _ => return Err(unknown_key(name.clone())),
             }
         }
+        let train = self.table.get("train").and_then(toml::Value::as_table);
+        if train.is_none_or(|train| !train.contains_key("precision")) {
+            config.train.precision = config.default_train_precision();
+        }
         config.check()?;
         Ok(config)
     }
@@ -173,7 +177,7 @@ fn merge(base: &mut toml::Table, over: toml::Table) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Devices, Precision, TrainPrecision};
+    use crate::config::{Devices, IsaChoice, Precision, TrainPrecision};
 
     fn error(assignment: &str) -> String {
         match Layers::default().set(assignment).and_then(Layers::resolve) {
@@ -194,6 +198,35 @@ mod tests {
         let kept = "[net]\nprecision = 'bf16'\n[train]\nprecision = 'bf16'";
         let kept = Layers::default().text(kept, "test").expect("TOML").on_cpu().resolve().expect("valid");
         assert_eq!((kept.net.precision, kept.train.precision), (Precision::Bf16, TrainPrecision::Bf16));
+    }
+
+    #[test]
+    fn training_is_in_bf16_where_that_is_fast_and_nothing_says_otherwise() {
+        let of = |text: &str| {
+            let config = Layers::default().text(text, "test").and_then(Layers::resolve).expect("valid");
+            config.train.precision
+        };
+        let chosen = match IsaChoice::Native.of_bf16_training().trains_fast_in_bf16() {
+            true => TrainPrecision::Bf16,
+            false => TrainPrecision::F32,
+        };
+        for format in ["bf16", "int8"] {
+            let play = format!("[net]\nprecision = '{format}'\n");
+            assert_eq!(of(&play), chosen);
+            for other in [
+                "isa = 'portable'",
+                "[train]\nprecision = 'f32'",
+                "[run]\nminutes = 1\n[train]\nprecision = 'f32'",
+            ] {
+                assert_eq!(of(&format!("{play}{other}")), TrainPrecision::F32, "{other}");
+            }
+        }
+        for text in ["", "[net]\nprecision = 'bf16'\ndevice = 'cuda:0'", "[train]\nbatch = 64"] {
+            assert_eq!(of(text), TrainPrecision::F32, "{text}");
+        }
+        assert_eq!(of("[train]\nprecision = 'bf16'"), TrainPrecision::Bf16);
+        // A network that was trained in bf16 is played by candle.
+        assert_eq!(of("[net]\nexecutor = 'candle'\n[train]\nprecision = 'bf16'"), TrainPrecision::Bf16);
     }
 
     #[test]

@@ -199,9 +199,10 @@ section! {
     /// `[train]`: optimisation.
     TrainConfig {
         /// Number format of what is multiplied: `f32`, `bf16`, or on a GPU `f16`. On a GPU activations are in it too, with half the memory
-        /// of f32. On a CPU with AVX512-BF16 `bf16` is faster, 1.7 times at 6x64 on an AMD EPYC (2026-11-28-training-in-bf16.md); elsewhere
-        /// it is emulated, slower than f32. `f16` is for Turing GPUs, which lack bf16; its loss is scaled (Micikevicius et al. 2018), as
-        /// small gradients vanish in f16.
+        /// of f32. On a CPU `bf16` is faster with AMX, 2.4 times at 6x64 (2026-11-29-training-with-amx.md), and with AVX512-BF16 on AMD's
+        /// processors, 1.7 times (2026-11-28-training-in-bf16.md); elsewhere it is slower than f32. Where it is faster it is the default of
+        /// fused networks that play in bf16 or int8 with `net.isa` native or amx; a run's `config.toml` has what was chosen. `f16` is for
+        /// Turing GPUs, which lack bf16; its loss is scaled (Micikevicius et al. 2018), as small gradients vanish in f16.
         precision: TrainPrecision = TrainPrecision::F32,
         /// Whether updates run after self-play or overlap with it: `in_turns`, or `overlapped` with the self-play of the next
         /// epoch. Overlapping keeps a GPU busy while one of the two waits for the host, and uses both devices if games and
@@ -309,8 +310,8 @@ section! {
     /// `[cluster]`: workers on other machines.
     ClusterConfig {
         /// "free": games of workers are taken in the order of arrival, so that no worker waits for another. "strict": any number
-        /// of workers gives the weights and replay buffer of a run on one machine, to repeat it; in bf16 all of them multiply by AMX,
-        /// all by `bfmmla`, or none by either.
+        /// of workers gives the weights and replay buffer of a run on one machine like the learner, to repeat it; in bf16 all of them
+        /// multiply by AMX, all by `bfmmla`, or none by either.
         order: ClusterOrder = ClusterOrder::Free,
         /// Maximum age of the weights with which a worker has finished a game, in versions (epochs) before the newest; older
         /// games are refused. Games played during training are 1 version old; 2 allows one more.

@@ -18,6 +18,8 @@ pub(crate) mod edge_messages; // messages between the edges of K_n
 pub(crate) mod pooling; // biases and scales of channels from a whole board
 mod register_tile; // the micro-kernel of matrix products
 mod bf16_products; // its products of bf16 pairs
+#[cfg(target_arch = "x86_64")]
+mod amx_tile; // instructions on AMX tiles
 pub mod cpu_train; // fused training passes
 pub mod cpu; // the fused CPU forward
 pub mod gpu; // the fused forward on a GPU

@@ -2,7 +2,7 @@
 
 use super::network::{NetExecutor, select_executor};
 use crate::backend::AnyGame;
-use crate::config::{Config, DeviceName, TrainPrecision};
+use crate::config::{Config, DeviceName};
 use crate::device::Device;
 use crate::device::collective::LinkedDevice;
 use crate::device::{OnDevices, on_cuda};
@@ -49,9 +49,12 @@ pub fn learner(
     state: Option<&Weights>,
 ) -> Result<Box<dyn Learner>> {
     let (chosen, _) = select_executor(config, &spec.model()?)?;
+    let operands = Operands::from(config.train.precision);
+    let isa = operands.isa(config.net.isa);
     let mut trainer = match &chosen {
-        NetExecutor::Fused => Trainer::new(spec, &config.train, config.run.seed)?,
+        NetExecutor::Fused => Trainer::with_isa(spec, &config.train, config.run.seed, isa)?,
         NetExecutor::Candle(device) => {
+            config.check_candle_training()?;
             Trainer::on_candle(spec, &config.train, config.run.seed, device.clone())?
         }
     };
@@ -64,9 +67,9 @@ pub fn learner(
     };
     let numbers: Vec<u32> = config.network_devices().all().iter().filter_map(number).collect();
     if numbers.is_empty() || matches!(chosen, NetExecutor::Candle(_)) {
-        if config.train.precision == TrainPrecision::Bf16 && !Operands::Bf16.is_fast() {
+        if operands == Operands::Bf16 && !isa.trains_fast_in_bf16() {
             tracing::warn!(
-                "this machine has no instructions that train in bf16: train.precision = \"f32\" is faster on it"
+                "products of bf16 by {isa} are slow here: train.precision = \"f32\" is faster, or net.isa = \"native\" where there is AMX"
             );
         }
         return Ok(Box::new(HostLearner { game: game.clone(), trainer, prefetched: None }));

@@ -54,7 +54,7 @@ pub fn select_executor(config: &Config, model: &Model) -> Result<(NetExecutor, S
         (Executor::Fused, None) => Ok((NetExecutor::Fused, "fused kernels, as set by net.executor".into())),
         (Executor::Auto, None) => Ok((NetExecutor::Fused, "fused kernels, which cover every layer".into())),
         (Executor::Auto | Executor::Candle, why) => {
-            config.check_candle_formats()?;
+            config.check_candle_format()?;
             let device = candle_device(config.network_devices().first())?;
             let why = match requested {
                 Executor::Auto => why.unwrap_or_default(),

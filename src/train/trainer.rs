@@ -8,9 +8,10 @@ use super::pass::AutogradPass;
 use super::state::TrainerSnapshot;
 use crate::config::{TrainConfig, TrainPrecision};
 use crate::error::{Error, Result};
+use crate::isa::Isa;
 use crate::model::{NetSpec, Weights};
 use crate::net::candle::CandleDevice;
-use crate::net::cpu_train::{CpuTrainNet, Operands};
+use crate::net::cpu_train::CpuTrainNet;
 use crate::replay::TrainBatch;
 
 /// A network in training with its optimiser.
@@ -44,13 +45,18 @@ impl Trainer {
     /// # Errors
     /// [`Error::Mismatch`] where the weights are not those of `spec`.
     pub fn with_weights(spec: &NetSpec, config: &TrainConfig, weights: &Weights) -> Result<Self> {
-        let operands = match config.precision {
-            TrainPrecision::Bf16 => Operands::Bf16,
-            // Nothing is multiplied in f16 here: see `step`.
-            TrainPrecision::F32 | TrainPrecision::F16 => Operands::F32,
-        };
-        let net = CpuTrainNet::new(spec, operands)?;
+        let net = CpuTrainNet::new(spec, config.precision.into())?;
         Self::with_pass(spec, config, weights, AutogradPass::Fused(Box::new(net)))
+    }
+
+    /// As [`Trainer::new`] by the instructions of `isa`.
+    ///
+    /// # Errors
+    /// As [`Trainer::new`], and [`Error::Unsupported`] where this machine lacks the instructions.
+    pub fn with_isa(spec: &NetSpec, config: &TrainConfig, seed: u64, isa: Isa) -> Result<Self> {
+        let net = CpuTrainNet::with_isa(spec, config.precision.into(), isa)?;
+        let weights = spec.model()?.initial_weights(seed);
+        Self::with_pass(spec, config, &weights, AutogradPass::Fused(Box::new(net)))
     }
 
     /// A network at its first weights that candle trains on one of its devices, whatever layers it has.

@@ -11,49 +11,27 @@
 use super::amx_epilogue::EpilogueOp;
 use super::amx_mma::store_all;
 use super::amx_strip::{self, ScheduledFormat, StripContext, TileSchedule, TileTask};
-use super::amx_tile::{self, LINE_BYTES, Multiply, SumBuffer, TILE, TILE_ROWS, load, load_nontemporal};
 use super::format::{Format, WeightFormat};
 use super::int8::Bytes;
 use super::kernels::{Kernels, Matrices, Strip, TileFn};
 use super::tile::{Sums, Tap, Tile, finish};
 use super::x86_int8::Vnni;
+use crate::net::amx_tile::{
+    self, LINE_BYTES, Multiply, SumBuffer, TILE, TILE_ROWS, TileConfig, configure, load, load_nontemporal,
+    multiply, release,
+};
 use crate::net::bf16_products::Avx512Bf16;
 use crate::net::register_tile::Vector;
 use crate::simd::{Avx512, Simd};
-use std::arch::asm;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// The operand of `ldtilecfg`: palette 1, eight tiles of up to 16 rows of 64 bytes.
-#[repr(C, align(64))]
-struct TileConfig {
-    palette: u8,
-    start_row: u8,
-    reserved: [u8; 14],
-    row_bytes: [u16; 16],
-    rows: [u8; 16],
-}
-
-impl TileConfig {
-    /// Sums and factors of `rows` rows in tiles 0 to 5, weights in 6 and 7.
-    const fn new(rows: u8) -> Self {
-        const WEIGHTS: u8 = TILE_ROWS as u8;
-        Self {
-            palette: 1,
-            start_row: 0,
-            reserved: [0; 14],
-            row_bytes: [64, 64, 64, 64, 64, 64, 64, 64, 0, 0, 0, 0, 0, 0, 0, 0],
-            rows: [rows, rows, rows, rows, rows, rows, WEIGHTS, WEIGHTS, 0, 0, 0, 0, 0, 0, 0, 0],
-        }
-    }
-}
-
 /// For 1 to 16 rows.
 static CONFIGS: [TileConfig; TILE_ROWS] = {
-    let mut all = [const { TileConfig::new(TILE_ROWS as u8) }; TILE_ROWS];
+    let mut all = [const { TileConfig::new(TILE_ROWS, TILE_ROWS) }; TILE_ROWS];
     let mut rows = 1;
     while rows < TILE_ROWS {
-        all[rows - 1] = TileConfig::new(rows as u8);
+        all[rows - 1] = TileConfig::new(rows, TILE_ROWS);
         rows += 1;
     }
     all
@@ -62,16 +40,15 @@ static CONFIGS: [TileConfig; TILE_ROWS] = {
 /// # Safety
 /// The machine has AMX, and the system lets the process use it.
 unsafe fn begin(rows: usize) {
-    let config = &raw const CONFIGS[rows - 1];
-    // SAFETY: the caller has AMX; the configuration is a whole one.
-    unsafe { asm!("ldtilecfg [{}]", in(reg) config, options(nostack, preserves_flags)) }
+    // SAFETY: the caller has AMX.
+    unsafe { configure(&CONFIGS[rows - 1]) }
 }
 
 /// # Safety
 /// The machine has AMX, and the system lets the process use it.
 unsafe fn end() {
     // SAFETY: the caller has AMX.
-    unsafe { asm!("tilerelease", options(nomem, nostack, preserves_flags)) }
+    unsafe { release() }
 }
 
 /// The addresses that one multiplication reads.
@@ -169,22 +146,9 @@ unsafe fn peak<F: Multiply>(rounds: usize) -> f32 {
 /// The kernels of one number format: the sums of ROWS by VECTORS tiles and their epilogue. Sums are in tiles 0 to 3, column after
 /// column.
 macro_rules! kernels {
-    ($module:ident, $format:ty, $features:literal, $dot:literal) => {
+    ($module:ident, $format:ty, $features:literal) => {
         mod $module {
             use super::*;
-
-            impl Multiply for $format {
-                /// # Safety
-                /// As for [`begin`], which this thread has called; reads and writes are whole tiles inside their arrays.
-                #[inline(always)]
-                unsafe fn product<const S: usize, const X: usize, const W: usize>() {
-                    // SAFETY: the kernel contract.
-                    unsafe {
-                        asm!(concat!($dot, " tmm{s}, tmm{x}, tmm{w}"), s = const S, x = const X, w = const W,
-                            options(nostack, preserves_flags));
-                    }
-                }
-            }
 
             impl ScheduledFormat for $format {
                 /// # Safety
@@ -287,8 +251,9 @@ impl<F: Format<S = Avx512>, const ROWS: usize, const VECTORS: usize> Sums<F> for
     }
 }
 
-kernels!(bf16, Avx512Bf16, "avx512f,avx512bf16", "tdpbf16ps");
-kernels!(int8, Bytes<Vnni>, "avx512f,avx512vnni", "tdpbusd");
+multiply!(Bytes<Vnni>, "tdpbusd");
+kernels!(bf16, Avx512Bf16, "avx512f,avx512bf16");
+kernels!(int8, Bytes<Vnni>, "avx512f,avx512vnni");
 
 pub(super) use bf16::KERNELS as BF16;
 pub(super) use int8::KERNELS as INT8;

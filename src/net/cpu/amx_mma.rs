@@ -1,7 +1,7 @@
 //! The products of one matrix multiply of a strip's tile, and the loads that replace its operands.
 
-use super::amx_tile::{LINE_BYTES, Multiply, TILE, TILE_ROWS, flush, load, load_nontemporal, store};
 use super::tile::{Tap, TileColumns};
+use crate::net::amx_tile::{LINE_BYTES, Multiply, TILE, TILE_ROWS, flush, load, load_nontemporal, store};
 
 /// The addresses that one multiplication of a tile reads: contiguous rows, `below` words from one matrix of them to the other, and the
 /// weights' matrices.
@@ -108,9 +108,9 @@ pub(super) unsafe fn first_mma_step<F: Multiply, const VECTORS: usize, const PAR
 pub(super) unsafe fn store_all(sums: *mut f32, below: usize) {
     // SAFETY: the kernel contract.
     unsafe {
-        store::<0>(sums);
-        store::<1>(sums.wrapping_add(below));
-        store::<2>(sums.wrapping_add(2 * TILE));
-        store::<3>(sums.wrapping_add(2 * TILE + below));
+        store::<0>(sums, LINE_BYTES);
+        store::<1>(sums.wrapping_add(below), LINE_BYTES);
+        store::<2>(sums.wrapping_add(2 * TILE), LINE_BYTES);
+        store::<3>(sums.wrapping_add(2 * TILE + below), LINE_BYTES);
     }
 }

@@ -8,11 +8,11 @@ use super::amx_epilogue::{
     BiasF32, BiasRelu, BiasReluF32, Channels, EpilogueOp, ResidualAddBnRelu, StemBnRelu, TileOutputs, end,
 };
 use super::amx_mma::{OperandAddrs, first_mma_step, load_first, mma_step, store_all};
-use super::amx_tile::{Multiply, SumBuffer, TILE_ROWS};
 use super::board::TapRun;
 use super::format::Format;
 use super::kernels::Strip;
 use super::tile::{CHANNEL_BLOCK, Epilogue, Tap, TileColumns};
+use crate::net::amx_tile::{Multiply, SumBuffer, TILE_ROWS};
 use crate::simd::{Avx512, Simd};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;

@@ -27,8 +27,6 @@ mod amx_epilogue;
 mod amx_mma;
 #[cfg(target_arch = "x86_64")]
 mod amx_strip;
-#[cfg(target_arch = "x86_64")]
-mod amx_tile;
 mod im2col;
 mod bf16;
 mod board;

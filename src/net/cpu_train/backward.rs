@@ -51,7 +51,7 @@ struct LayerInput<'a> {
     d_unscaled: &'a mut [f32],
     /// Scratch for the layer's pooling layers. `[rows, scratch_len]`
     pooling: &'a mut [f32],
-    /// Scratch for what the layer's products multiply. `[rows, operand_words]`
+    /// Scratch for what the layer's products multiply. `[operand_words]`
     operands: &'a mut [f32],
 }
 
@@ -360,15 +360,16 @@ impl<'a> PartitionSums<'a> {
         Self { weights, message, pooling: &mut [], bias: vec![0.0; columns], norm: Vec::new() }
     }
 
-    /// Adds the sums of a chunk of `rows` boards with input `x` and the gradient `dy` of its output. `scratch [rows, operand_words]`
+    /// Adds the sums of a chunk of `rows` boards with input `x` and the gradient `dy` of its output. `scratch [operand_words]`
     fn add(&mut self, isa: Isa, linear: &Linear, rows: usize, [x, dy]: [View<'_>; 2], scratch: &mut [f32]) {
         if linear.has_bias() {
             norm::add_rows(isa, dy.data, &mut self.bias);
         }
         let Linear { operands, columns, .. } = *linear;
         let units = rows.div_ceil(operands.unit());
-        let (of_x, of_dy) = scratch.split_at_mut(scratch.len().min(x.data.len() / rows * units));
-        let both = [operands.by_rows(isa, x, rows, of_x), operands.by_rows(isa, dy, rows, of_dy)];
+        let x_words = operands.input_words(isa, x, rows);
+        let (of_x, of_dy) = scratch.split_at_mut(scratch.len().min(x_words));
+        let both = [operands.input_of_gradient(isa, x, rows, of_x), operands.by_rows(isa, dy, rows, of_dy)];
         let size = linear.inputs.len() * columns;
         for (pairs, out) in linear.tap_map.pairs.iter().zip(self.weights.chunks_exact_mut(size)) {
             weight_gradient(isa, operands, pairs, units, both, out, columns);

@@ -12,7 +12,7 @@ use crate::simd::Simd;
 /// Columns are padded to a multiple of this everywhere.
 pub const LANES: usize = 16;
 /// Columns of packed weights that lie together.
-const BLOCK: usize = 32;
+pub(super) const BLOCK: usize = 32;
 
 /// `n` rounded up to whole vectors.
 pub fn padded(n: usize) -> usize {
@@ -27,14 +27,18 @@ pub struct PackedWeights {
     /// Units of the inputs.
     pub(super) depth: usize,
     pub(super) columns: usize,
-    data: Vec<f32>,
+    pub(super) data: Vec<f32>,
 }
 
 impl PackedWeights {
     /// Zeros for `taps x inputs x columns` weights, `columns` a multiple of [`LANES`].
     pub fn new(operands: Operands, taps: usize, inputs: usize, columns: usize) -> Self {
         assert!(columns.is_multiple_of(LANES), "padded columns");
-        let depth = inputs.div_ceil(operands.unit());
+        // Whole vectors of pairs, of which tiles have one or two; inputs are padded with zeros to that.
+        let depth = match operands {
+            Operands::F32 => inputs,
+            Operands::Bf16 => padded(inputs) / 2,
+        };
         Self { operands, taps, depth, columns, data: vec![0.0; taps * depth * columns] }
     }
 

@@ -11,10 +11,13 @@
 //!
 //! The products of the tower's layers may take their operands in bf16 ([`Operands`]): what they multiply is rounded, chunk by chunk, before each of
 //! the three products of a layer (forward, gradient of the input, gradient of the weights). Stem and heads, which have a small part of the products, stay in f32.
+//! AMX multiplies bf16 in tiles.
 //!
 //! Sums are added over chunks in order within a fixed number of partitions, then over partitions in order: the result does not depend
 //! on the number of threads.
 
+#[cfg(target_arch = "x86_64")]
+mod amx;
 mod backward;
 mod gemm;
 mod gemm_kernels;

@@ -1,6 +1,9 @@
 //! The number format of the operands of products, and activations and gradients in it.
 
+#[cfg(target_arch = "x86_64")]
+use super::amx;
 use super::view::View;
+use crate::config::{IsaChoice, TrainPrecision};
 use crate::isa::{Isa, for_each_isa};
 use crate::net::number::{bf16_bits, bf16_pair};
 
@@ -14,6 +17,16 @@ pub enum Operands {
     Bf16,
 }
 
+impl From<TrainPrecision> for Operands {
+    /// Those of training on the CPU, which multiplies nothing in f16.
+    fn from(precision: TrainPrecision) -> Self {
+        match precision {
+            TrainPrecision::Bf16 => Self::Bf16,
+            TrainPrecision::F32 | TrainPrecision::F16 => Self::F32,
+        }
+    }
+}
+
 impl Operands {
     /// Numbers of a unit.
     pub fn unit(self) -> usize {
@@ -23,11 +36,11 @@ impl Operands {
         }
     }
 
-    /// Whether training has fast products of them on this machine; elsewhere bf16 is emulated, slower than f32.
-    pub fn is_fast(self) -> bool {
+    /// The instruction set that multiplies them on this machine.
+    pub fn isa(self, choice: IsaChoice) -> Isa {
         match self {
-            Self::F32 => true,
-            Self::Bf16 => multiplies_bf16(),
+            Self::F32 => Isa::detect(),
+            Self::Bf16 => choice.of_bf16_training(),
         }
     }
 
@@ -40,6 +53,34 @@ impl Operands {
                 pair_columns(isa, x.data, data);
                 View { data, width: x.width / 2, offset: x.offset / 2 }
             }
+        }
+    }
+
+    /// The input `x [positions, rows, width]` of a weight gradient with units of rows: as [`Operands::by_rows`], or for AMX `[width, words]`
+    /// in `scratch`, the units of all positions of a column one after the other, [`column_words`] words from column to column.
+    pub(super) fn input_of_gradient<'a>(
+        self,
+        isa: Isa,
+        x: View<'a>,
+        rows: usize,
+        scratch: &'a mut [f32],
+    ) -> View<'a> {
+        #[cfg(target_arch = "x86_64")]
+        if (self, isa) == (Self::Bf16, Isa::Amx) {
+            let data = &mut scratch[..self.input_words(isa, x, rows)];
+            // SAFETY: the machine has AMX, hence AVX-512; rows are whole vectors, columns `column_words` long.
+            unsafe { amx::transpose_pairs(x, rows, data) };
+            return View { data, ..x };
+        }
+        self.by_rows(isa, x, rows, scratch)
+    }
+
+    /// Words of [`Operands::input_of_gradient`] of bf16.
+    pub(super) fn input_words(self, isa: Isa, x: View<'_>, rows: usize) -> usize {
+        let (positions, units) = (x.data.len() / (rows * x.width), rows.div_ceil(2));
+        match isa {
+            Isa::Amx => x.width * column_words(positions * units),
+            _ => x.width * positions * units,
         }
     }
 
@@ -56,13 +97,11 @@ impl Operands {
     }
 }
 
-/// Whether this machine has instructions that multiply bf16.
-fn multiplies_bf16() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    let found = Isa::Avx512.is_available() && crate::isa::Avx512Extension::Bf16.is_available();
-    #[cfg(not(target_arch = "x86_64"))]
-    let found = false;
-    found
+/// Words from one column to the next where a column's `units` follow each other: an odd number of cache lines, so that columns are in different
+/// sets of a cache.
+pub(super) fn column_words(units: usize) -> usize {
+    const LINE: usize = 16;
+    (units.div_ceil(LINE) | 1) * LINE
 }
 
 /// Sets number `index` of a unit of two bf16.

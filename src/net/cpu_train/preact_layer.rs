@@ -4,7 +4,7 @@
 use super::layer::{CpuBatchNorm, Linear};
 use super::message::{LayerChunk, LayerMessage};
 use super::norm;
-use super::operands::Operands;
+use super::operands::{Operands, column_words};
 use super::pooled::TrainPooling;
 use super::tap_map::TapMap;
 use super::view::{View, ViewMut};
@@ -58,13 +58,14 @@ impl PreActLayer {
         self.bias.iter().chain(&self.scale)
     }
 
-    /// Words a board of what its products multiply in the backward pass, where that is not f32; 0 where it is.
-    pub fn operand_words(&self) -> usize {
+    /// Words of what its products multiply in the backward pass of a chunk of `boards` boards, where that is not f32; 0 where it is.
+    pub fn operand_words(&self, boards: usize) -> usize {
         let Self { norm, linear, .. } = self;
         let TapMap { inputs, outputs, .. } = linear.tap_map;
+        let units = boards.div_ceil(2);
         match linear.operands {
             Operands::F32 => 0,
-            Operands::Bf16 => (inputs * norm.width + outputs * linear.columns) / 2,
+            Operands::Bf16 => norm.width * column_words(inputs * units) + outputs * units * linear.columns,
         }
     }
 
@@ -143,6 +144,6 @@ pub(super) struct Scratch {
     pub pooling_weights: Vec<f32>,
     /// A chunk's gradient of the output before its scale. `[positions, boards, columns]`
     pub unscaled: Vec<f32>,
-    /// What the products of a chunk multiply, where that is not f32. `[boards, operand_words]`
+    /// What the products of a chunk multiply, where that is not f32. `[operand_words]`
     pub operands: Vec<f32>,
 }

@@ -231,7 +231,7 @@ fn passes(spec: &NetSpec, operands: Operands, isa: Isa, rows: usize) -> (Outputs
     (outputs, gradient)
 }
 
-/// All fuse the same products in the same order.
+/// All fuse the same products in the same order, but AMX those of bf16.
 #[test]
 fn outputs_and_gradients_have_the_same_bits_with_every_instruction_set() {
     let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<u32>>();
@@ -243,7 +243,7 @@ fn outputs_and_gradients_have_the_same_bits_with_every_instruction_set() {
             (outputs.iter().map(|output| bits(output)).collect::<Vec<_>>(), bits(&gradient))
         };
         let portable = of(Isa::Portable);
-        for isa in Isa::available() {
+        for isa in Isa::available().filter(|isa| (*isa, operands) != (Isa::Amx, Operands::Bf16)) {
             assert!(of(isa) == portable, "{isa} and portable differ: {operands:?} {spec:?}");
         }
     }
@@ -254,12 +254,14 @@ fn outputs_and_gradients_have_the_same_bits_with_every_instruction_set() {
 #[test]
 fn bf16_differs_from_f32_by_its_rounding() {
     for spec in specs().into_iter().filter(|spec| spec.blocks > 0) {
-        let [(outputs, gradient), (right, right_gradient)] =
-            [Operands::Bf16, Operands::F32].map(|operands| passes(&spec, operands, Isa::detect(), 29));
-        let error = relative_error(&outputs.concat(), &right.concat());
-        assert!((1e-4..2e-2).contains(&error), "outputs {error}: {spec:?}");
-        let error = relative_error(&gradient, &right_gradient);
-        assert!((1e-4..0.1).contains(&error), "gradient {error}: {spec:?}");
+        for isa in Isa::available() {
+            let [(outputs, gradient), (right, right_gradient)] =
+                [Operands::Bf16, Operands::F32].map(|operands| passes(&spec, operands, isa, 29));
+            let error = relative_error(&outputs.concat(), &right.concat());
+            assert!((1e-4..2e-2).contains(&error), "{isa}: outputs {error}: {spec:?}");
+            let error = relative_error(&gradient, &right_gradient);
+            assert!((1e-4..0.1).contains(&error), "{isa}: gradient {error}: {spec:?}");
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use super::pooled::TrainPooling;
 use super::preact_layer::{PreActLayer, Scratch};
 use super::split::BatchSplit;
 use super::view::{View, ViewMut};
+use crate::config::IsaChoice;
 use crate::error::{Error, Result};
 use crate::isa::Isa;
 use crate::model::{CompleteGraph, Model, NetSpec, Residual, Tower, TrainLinear, TrainTower};
@@ -77,7 +78,7 @@ impl CpuTrainNet {
     /// # Errors
     /// As [`Model::new`]; [`Error::Unsupported`] where the model is not a [`Tower`].
     pub fn new(spec: &NetSpec, operands: Operands) -> Result<Self> {
-        Self::build(spec, operands, Isa::detect())
+        Self::build(spec, operands, operands.isa(IsaChoice::Native))
     }
 
     /// As [`CpuTrainNet::new`] with the instructions of `isa`.
@@ -146,7 +147,7 @@ impl CpuTrainNet {
         let pooling_weights =
             layers.clone().map(|layer| layer.pooled().map(|pooled| pooled.gradient.len()).sum());
         let unscaled = layers.clone().map(PreActLayer::unscaled_floats).max();
-        let operands = layers.clone().map(PreActLayer::operand_words).max();
+        let operands = layers.clone().map(|layer| layer.operand_words(self.split.chunk)).max();
         let scratch = messages.clone().map(LayerMessage::scratch_len).max().unwrap_or(0);
         let of_messages = messages.filter_map(LayerMessage::linear).map(|linear| linear.gradient.len()).max();
         let linears = layers.map(|layer| &layer.linear).chain([&self.stem]);
@@ -159,7 +160,7 @@ impl CpuTrainNet {
             pooling: vec![0.0; self.split.chunk * pooling_scratch.unwrap_or(0)],
             pooling_weights: vec![0.0; pooling_weights.max().unwrap_or(0)],
             unscaled: vec![0.0; self.split.chunk * unscaled.unwrap_or(0)],
-            operands: vec![0.0; self.split.chunk * operands.unwrap_or(0)],
+            operands: vec![0.0; operands.unwrap_or(0)],
         };
         let widest = activations.iter().map(Vec::len).max().unwrap_or(0);
         let sums = || vec![0.0; widest];
