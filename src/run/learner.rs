@@ -54,7 +54,6 @@ pub fn learner(
     let mut trainer = match &chosen {
         NetExecutor::Fused => Trainer::with_isa(spec, &config.train, config.run.seed, isa)?,
         NetExecutor::Candle(device) => {
-            config.check_candle_training()?;
             Trainer::on_candle(spec, &config.train, config.run.seed, device.clone())?
         }
     };

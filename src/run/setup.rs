@@ -49,10 +49,10 @@ impl RunSetup {
         check_nodes(config, &game.sizes())?;
         let spec = NetSpec::with_targets(&config.net, &game.sizes(), &game.targets())?;
         let model = spec.model()?;
-        if !config.network_devices().is_cpu()
-            && matches!(select_executor(config, &model)?.0, NetExecutor::Fused)
-        {
-            check_heads(&model)?;
+        match select_executor(config, &model)?.0 {
+            NetExecutor::Candle(_) => config.check_candle_training()?,
+            NetExecutor::Fused if !config.network_devices().is_cpu() => check_heads(&model)?,
+            NetExecutor::Fused => {}
         }
         let targets = TargetList::new(game.as_ref(), &model)?;
         factory.memory(config, game.as_ref())?.check(config)?;

@@ -333,8 +333,10 @@ name = 'connect_four'
 arch = 'resnet'
 blocks = 6
 channels = 96
+precision = 'f32'
 [search]
 algorithm = 'puct'
+simulations = 800
 root_cache = 100000
 [selfplay]
 games = 16

@@ -31,6 +31,8 @@ mod preact_layer;
 mod split;
 mod tap_map;
 mod tower;
+#[cfg(target_arch = "x86_64")]
+mod transpose;
 mod view;
 
 pub use operands::Operands;

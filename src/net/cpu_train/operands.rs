@@ -1,7 +1,7 @@
 //! The number format of the operands of products, and activations and gradients in it.
 
 #[cfg(target_arch = "x86_64")]
-use super::amx;
+use super::transpose::transpose_pairs;
 use super::view::View;
 use crate::config::{IsaChoice, TrainPrecision};
 use crate::isa::{Isa, for_each_isa};
@@ -69,7 +69,7 @@ impl Operands {
         if (self, isa) == (Self::Bf16, Isa::Amx) {
             let data = &mut scratch[..self.input_words(isa, x, rows)];
             // SAFETY: the machine has AMX, hence AVX-512; rows are whole vectors, columns `column_words` long.
-            unsafe { amx::transpose_pairs(x, rows, data) };
+            unsafe { transpose_pairs(x, rows, data) };
             return View { data, ..x };
         }
         self.by_rows(isa, x, rows, scratch)
