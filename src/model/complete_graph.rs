@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::game::ObsShape;
 
-/// The most vertices an edge network may have.
+/// The maximum number of vertices that an edge network may have.
 pub const MAX_VERTICES: usize = 23;
 
 /// The edges of K_n in lexicographic order.

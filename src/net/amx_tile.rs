@@ -5,7 +5,7 @@
 use super::bf16_products::Avx512Bf16;
 use std::arch::asm;
 
-/// The most rows of a tile, units of its rows, and channels.
+/// The maximum number of rows of a tile, of units of a row, and of channels.
 pub(super) const TILE_ROWS: usize = 16;
 /// Words of a whole tile.
 pub(super) const TILE: usize = TILE_ROWS * TILE_ROWS;
@@ -27,8 +27,8 @@ pub(super) struct TileConfig {
 }
 
 impl TileConfig {
-    /// Sums of `rows` rows by 16 channels, as many rows of `units` units, and weights of `units` units by 16 channels. Both numbers are 1 to
-    /// [`TILE_ROWS`].
+    /// Tiles 0 to 3 have `rows` rows by 16 channels, 4 and 5 `rows` rows by `units` units, 6 and 7 `units` units by 16 channels. Both
+    /// numbers are 1 to [`TILE_ROWS`].
     pub(super) const fn new(rows: usize, units: usize) -> Self {
         assert!(1 <= rows && rows <= TILE_ROWS && 1 <= units && units <= TILE_ROWS, "a tile");
         let (r, k, x) = (rows as u8, units as u8, (units * size_of::<f32>()) as u16);
@@ -119,8 +119,8 @@ pub(super) unsafe fn store<const T: usize>(to: *mut f32, row_bytes: usize) {
     }
 }
 
-/// Stores the sums in tile T, one row after the other, and sets them to zero. One tile between two products costs next to nothing; all four at once cost as much
-/// as four products.
+/// Stores the sums in tile T, one row after the other, and sets them to zero. One tile between two products costs next to nothing; all
+/// four at once cost as much as four products.
 ///
 /// # Safety
 /// As for [`store`].

@@ -21,7 +21,7 @@ macro_rules! pair_kernels {
 }
 pub(super) use pair_kernels;
 
-/// The most pairs of rows of a tile.
+/// The maximum number of pairs of rows of a tile.
 const MAX_PAIRS: usize = 4;
 
 /// Words of a vector's weights for two steps.

@@ -17,7 +17,7 @@ use crate::simd::{Avx512, Simd};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-/// The most rows of a strip's tile: two matrices.
+/// The maximum number of rows of a strip's tile: two matrices.
 const ROWS: usize = 2 * TILE_ROWS;
 
 /// A tile of a strip: of run `run` position `i`, from board `row` on.

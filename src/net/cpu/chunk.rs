@@ -5,7 +5,7 @@ use super::packed_net::Net;
 use super::pooled::FusedPooling;
 use crate::model::{ActivationShape, PointLogits};
 
-/// The most boards of a chunk.
+/// The maximum number of boards of a chunk.
 const MAX_BOARDS: usize = 192;
 
 /// The number of boards of each chunk: as equal as multiples of `batch_multiple` allow, the rest in the last one. A remainder of at
@@ -152,7 +152,7 @@ impl Net {
         if self.packed.messages.is_none() { self.kernel_set.tower.whole_tiles(boards) } else { boards }
     }
 
-    /// The most boards of a chunk.
+    /// The maximum number of boards of a chunk.
     fn max_boards(&self) -> usize {
         let layout = self.layout();
         let words = |boards| layout.words(boards).iter().sum::<usize>();

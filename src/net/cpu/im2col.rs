@@ -30,7 +30,7 @@ pub(super) struct Boards {
 }
 
 impl Im2col {
-    /// The most planes for which a patch is no longer than nine rows of planes.
+    /// The maximum number of planes for which a patch is no longer than nine rows of planes.
     const MAX_PLANES: usize = 31;
 
     /// None for too many planes.

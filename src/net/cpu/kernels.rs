@@ -80,7 +80,7 @@ pub(super) struct Kernels {
 }
 
 impl Kernels {
-    /// The most rows of a strip's tiles; 1 without matrices.
+    /// The maximum number of rows of a strip's tiles; 1 without matrices.
     pub(super) fn tile_rows(&self) -> usize {
         self.matrices.as_ref().map_or(1, |m| 2 * m.rows)
     }

@@ -17,7 +17,8 @@ fn even_tile(n: usize) -> usize {
     (1..=TILE_ROWS).rev().find(|size| n.is_multiple_of(*size)).unwrap_or(1)
 }
 
-/// `n` rows as ranges, each with the rows of its tiles: even tiles, or where these were small, full ones and one of the rest.
+/// `n` rows as ranges, each with the number of rows of its tiles. Tiles are of one size if at least half full; else all are full but the
+/// last.
 fn row_tiles(n: usize) -> impl Iterator<Item = (Range<usize>, usize)> {
     let even = even_tile(n);
     let size = if even < TILE_ROWS / 2 && n > TILE_ROWS { TILE_ROWS } else { even };
@@ -214,7 +215,7 @@ pub(super) unsafe fn gradient(gradient: &WeightGradient<'_>, out: &mut [f32]) {
     }
 }
 
-/// Euclid's; that of 0 and `b` is `b`.
+/// The greatest common divisor by Euclid's algorithm; that of 0 and `b` is `b`.
 fn greatest_common_divisor(a: usize, b: usize) -> usize {
     if a == 0 { b } else { greatest_common_divisor(b % a, a) }
 }

@@ -3,7 +3,7 @@
 use crate::model::PointLogits;
 use std::ops::Range;
 
-/// The most partitions; fixed, so that sums over partitions do not depend on the number of threads.
+/// The maximum number of partitions; fixed, so that sums over partitions do not depend on the number of threads.
 pub const MAX_PARTITIONS: usize = 16;
 /// Floats of one activation of a chunk, which should stay in the L2 cache.
 const CHUNK_FLOATS: usize = 64 * 1024;
