@@ -129,6 +129,32 @@ export async function checkStreams(page) {
   await ask("DELETE", `/api/tables/${id}`);
 }
 
+/** While a network's ply is looked at, a state that comes again or brings no ply takes no choice from the person to move. */
+export async function checkPace(page) {
+  const seats = [people[0], { kind: "engine", network: "uniform", simulations: 4 }];
+  const { id } = await ask("POST", "/api/tables", { game: "backgammon", seats, seed: 1 });
+  await openTable(page, id);
+  const shown = await page.evaluate(async (table) => {
+    const { TableFeed } = await import("/feed.js");
+    const state = await (await fetch(`/api/tables/${table}`)).json();
+    const states = [];
+    const feed = new TableFeed({ id: table, seat: null, key: null, onState: (seen) => states.push(seen.version) });
+    feed.stop();
+    const engines = state.players.findIndex(({ kind }) => kind === "engine");
+    const history = [{ kind: "player", player: engines, action: 0, name: "" }];
+    const offer = (version) => {
+      feed.offer({ ...state, plies: 1, history, version });
+      return feed.upToDate;
+    };
+    const upToDate = [7, 7, 8, 6].map(offer);
+    feed.close();
+    return { states, upToDate };
+  }, id);
+  assert.deepEqual(shown, { states: [7, 8], upToDate: [true, true, true, true] });
+  await page.goto(`${ADDRESS}/#/play`);
+  await ask("DELETE", `/api/tables/${id}`);
+}
+
 /** The replay goes on to the games of a new epoch, here the third, if it showed the newest. */
 export async function checkReplay(page) {
   /** Leaves epochs after the second out of the first reply to `path`. */

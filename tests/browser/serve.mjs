@@ -16,7 +16,7 @@ import {
   typeOne,
   waitForTurn,
 } from "./page.mjs";
-import { checkLinks, checkNetworks, checkReplay, checkResults, checkStreams } from "./details.mjs";
+import { checkLinks, checkNetworks, checkPace, checkReplay, checkResults, checkStreams } from "./details.mjs";
 import { checkHiddenHands } from "./hidden_hands.mjs";
 import { checkSetUp } from "./set_up.mjs";
 
@@ -224,6 +224,7 @@ await step("results are those of the server, and games that are over have no key
 await step("damaged links say so", () => checkLinks(page));
 await step("networks fit the options", () => checkNetworks(page));
 await step("hidden pages listen to nothing, and failed engines do not think", () => checkStreams(page));
+await step("states that bring no ply take no choice away", () => checkPace(page));
 await step("the replay goes on to a new epoch", () => checkReplay(page));
 
 await step("every screen fits 360 px and has names for everything", async () => {

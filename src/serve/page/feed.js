@@ -112,13 +112,21 @@ export class TableFeed {
     this.timer = null;
   }
 
-  /** Takes a state from the stream or from a reply; late ones are dropped. */
+  /**
+   * Takes a state from the stream or from a reply; late and repeated ones are dropped. While a ply is being looked at, a state
+   * without a new ply is shown at once: what can be chosen on the board stays what can be played.
+   */
   offer(raw) {
     const state = withFullView(raw);
     const newest = this.newest ?? this.last;
-    if (newest && state.version < newest.version) return;
+    if (newest && state.version <= newest.version) return;
+    const isWaiting = this.timer !== null;
+    if (isWaiting && !this.newest && state.plies === this.last.plies) {
+      this.display(state);
+      return;
+    }
     this.newest = state;
-    if (this.timer === null && !this.catchingUp) this.next();
+    if (!isWaiting && !this.catchingUp) this.next();
   }
 
   /** Shows the newest state, after the plies that lead to it where people would miss them. */
