@@ -21,7 +21,7 @@ vecaz=target/release/vecaz
 scaling() {
     local name=$1
     shift
-    "$vecaz" bench-scaling --games 128 --sims 800 --threads 2 --seconds 3 --json "$out/$name-$round.json" "$@" > /dev/null
+    "$vecaz" bench-scaling --games 128 --sims 800 --threads 2 --seconds 3 --set search.puct_visits=1000000 --json "$out/$name-$round.json" "$@" > /dev/null
 }
 
 # mctx NAME NET [GAME]: one row of the peer's search into OUT/mctx-NAME-ROUND.json.

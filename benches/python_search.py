@@ -47,7 +47,7 @@ def vecaz_rate(spec, games, simulations, seconds):
     for _ in range(8):
         envs.step(envs.sample_actions())
     evaluate = None if spec == "native" else network(spec)
-    arguments = dict(simulations=simulations, noise=True, pad=spec not in ("native", "uniform"), solver=False)
+    arguments = dict(simulations=simulations, noise=True, pad=spec not in ("native", "uniform"), solver=False, puct_visits=1_000_000)
     vecaz.search(envs, evaluate, **arguments)
     times, end = [], time.perf_counter() + seconds
     while time.perf_counter() < end or not times:

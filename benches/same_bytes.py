@@ -56,6 +56,7 @@ SETTINGS = {
     "tic_tac_toe puct small-trees": f"game.name=tic_tac_toe {MLP} {PUCT} search.fpu=zero search.nodes=17 search.leaves=2",
     "connect_four gumbel f32": f"{CONNECT_FOUR} net.precision=f32 search.max_num_considered_actions=5",
     "connect_four gumbel bf16": f"{CONNECT_FOUR} net.precision=bf16 search.leaves=4 selfplay.games=200",
+    "connect_four deep gumbel": f"{CONNECT_FOUR} net.precision=bf16 search.simulations=80",
     "connect_four gumbel int8": f"{CONNECT_FOUR} net.precision=int8",
     "connect_four puct many leaves": f"{CONNECT_FOUR} {PUCT} search.simulations=40 search.leaves=16 search.root_cache=128",
     "connect_four puct no caches": f"{CONNECT_FOUR} {PUCT} search.cache_entries=0 search.reuse=false search.solver=false search.fpu=loss",

@@ -295,7 +295,7 @@ fn values_of_all_players_are_kept_from_one_halving_to_the_next() {
     };
     let ramsey = sum_of("clique", "n = 6\nk = 3\nmode = 'ramsey'", 3);
     assert!((ramsey[0] - ramsey[1]).abs() < 1e-4, "both players have one aim: {ramsey:?}");
-    let blob = sum_of("blob", "players = 3\ncards = 3", 9);
+    let blob = sum_of("blob", "players = 3\ncards = 3", 12);
     assert!(blob.iter().sum::<f32>().abs() < 1e-5 && blob.iter().any(|v| v.abs() > 1e-3), "{blob:?}");
 }
 

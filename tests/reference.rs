@@ -122,10 +122,15 @@ fn compare(name: &str, settings: &str, plies: &[usize], config: &SearchConfig, e
     }
 }
 
-const BOTH: [Algorithm; 2] = [Algorithm::Puct, Algorithm::Gumbel];
+/// A search algorithm, and the visits from which nodes below the root of a Gumbel search select by PUCT.
+type Rules = (Algorithm, u32);
+const PUCT: Rules = (Algorithm::Puct, 0);
+const GUMBEL: Rules = (Algorithm::Gumbel, 1_000_000);
+const GUMBEL_AND_PUCT: Rules = (Algorithm::Gumbel, 5);
+const ALL_RULES: [Rules; 3] = [PUCT, GUMBEL, GUMBEL_AND_PUCT];
 
-fn config(algorithm: Algorithm, simulations: u32, leaves: u32) -> SearchConfig {
-    SearchConfig { algorithm, simulations, leaves, ..SearchConfig::default() }
+fn config((algorithm, puct_visits): Rules, simulations: u32, leaves: u32) -> SearchConfig {
+    SearchConfig { algorithm, puct_visits, simulations, leaves, ..SearchConfig::default() }
 }
 
 #[test]
@@ -135,11 +140,11 @@ fn batched_and_reference_agree_on_every_game() {
     assert_eq!(missing, None, "a game is not compared");
     for (name, settings, plies) in GAMES {
         for (i, &simulations) in [2, 23, 150].iter().enumerate() {
-            for algorithm in BOTH {
+            for rules in ALL_RULES {
                 for leaves in [1, 4] {
                     let explorations = [Exploration::Noisy, Exploration::Plain];
                     let solver = i != 1;
-                    let config = SearchConfig { solver, ..config(algorithm, simulations, leaves) };
+                    let config = SearchConfig { solver, ..config(rules, simulations, leaves) };
                     compare(name, settings, plies, &config, explorations[i % 2]);
                 }
             }
@@ -149,10 +154,10 @@ fn batched_and_reference_agree_on_every_game() {
 
 #[test]
 fn they_agree_where_searches_are_deep_and_full_of_proofs() {
-    for algorithm in BOTH {
+    for rules in ALL_RULES {
         for leaves in [1, 3, 17] {
             for solver in [true, false] {
-                let config = SearchConfig { solver, ..config(algorithm, 1400, leaves) };
+                let config = SearchConfig { solver, ..config(rules, 1400, leaves) };
                 compare("tic_tac_toe", "", &[0, 2, 3, 4], &config, Exploration::Noisy);
                 compare("connect_four", "", &[20, 27, 30], &config, Exploration::Plain);
             }
@@ -173,7 +178,7 @@ fn they_agree_with_every_urgency_constant_and_chance_rule() {
     }
     for (considered, c_visit, c_scale) in [(2, 50.0, 1.0), (3, 0.0, 0.1), (7, 10.0, 0.0), (1000, 5.0, 0.3)] {
         for chance in [ChanceRule::Sample, ChanceRule::Stratified] {
-            let base = config(Algorithm::Gumbel, 90, 2);
+            let base = config(GUMBEL, 90, 2);
             let gumbel =
                 SearchConfig { chance, max_num_considered_actions: considered, c_visit, c_scale, ..base };
             compare("backgammon", "", &[2, 33], &gumbel, Exploration::Noisy);
@@ -184,9 +189,9 @@ fn they_agree_with_every_urgency_constant_and_chance_rule() {
 
 #[test]
 fn they_agree_where_the_tree_is_full() {
-    for algorithm in BOTH {
+    for rules in ALL_RULES {
         for leaves in [1, 5] {
-            let config = SearchConfig { nodes: 19, ..config(algorithm, 120, leaves) };
+            let config = SearchConfig { nodes: 19, ..config(rules, 120, leaves) };
             compare("connect_four", "", &[4, 21], &config, Exploration::Noisy);
             compare("backgammon", "", &[2, 12], &config, Exploration::Noisy);
         }

@@ -69,8 +69,9 @@ def parity(test, seconds):
 
 
 def scaling(name, seconds, *arguments):
-    """A stage that measures self-play."""
-    command = ("{bin}/vecaz", "bench-scaling", "--device", "cuda", "--json", f"{{work}}/{name}.json", *arguments)
+    """A stage that measures self-play. Searches select as mctx does, by the improved policy in the whole tree."""
+    output = ("--json", f"{{work}}/{name}.json")
+    command = ("{bin}/vecaz", "bench-scaling", "--device", "cuda", "--set", "search.puct_visits=1000000", *output, *arguments)
     return one(name, seconds, *command)
 
 

@@ -80,6 +80,7 @@ struct SearchParams {
     f32 dirichlet_epsilon; // Share of Dirichlet noise in the root's priors.
     f32 dirichlet_alpha; // Dirichlet alpha; 0 stands for 10 / legal actions.
     u32 max_num_considered_actions; // The most actions that sequential halving considers.
+    u32 puct_visits; // Visits from which a node below the root of a Gumbel search selects by PUCT.
     f32 c_visit; // c_visit of Gumbel.
     f32 c_scale; // c_scale of Gumbel, for Q mapped to [0, 1].
     MctsSolver solver; // Whether proven values are backed up.
@@ -88,7 +89,7 @@ struct SearchParams {
     ChanceRule chance; // How descents pass chance nodes.
     u32 turns; // Turns that rows of `Afterstate` look ahead.
 };
-static_assert(sizeof(SearchParams) == 68, "must equal the Rust struct");
+static_assert(sizeof(SearchParams) == 72, "must equal the Rust struct");
 
 // The kind of a node.
 enum class NodeKind : u8 {

@@ -214,10 +214,10 @@ VZ_DEVICE Level descend(
         edge = chance_edge(rows, row, n, node, chance_key, simulation);
     } else if (n == ROOT) {
         edge = root_edge(rows, row, node, edges, root);
-    } else if (rows.params.algorithm == Algorithm::Puct) {
-        edge = puct_edge(rows, node, edges, nullptr);
-    } else {
+    } else if (rows.params.algorithm == Algorithm::Gumbel && (u32)node.visits < rows.params.puct_visits) {
         edge = gumbel_edge(rows, edges, row.value(n)[node.player]);
+    } else {
+        edge = puct_edge(rows, node, edges, nullptr);
     }
     i32 children[SLICES];
 VZ_UNROLL

@@ -29,6 +29,8 @@ device_struct! {
         pub dirichlet_alpha: f32,
         /// The most actions that sequential halving considers.
         pub max_num_considered_actions: u32,
+        /// Visits from which a node below the root of a Gumbel search selects by PUCT.
+        pub puct_visits: u32,
         /// c_visit of Gumbel.
         pub c_visit: f32,
         /// c_scale of Gumbel, for Q mapped to [0, 1].
@@ -73,6 +75,7 @@ impl SearchParams {
             dirichlet_epsilon: config.dirichlet_epsilon,
             dirichlet_alpha: config.dirichlet_alpha,
             max_num_considered_actions: config.max_num_considered_actions.min(sizes.tree_edges() as u32),
+            puct_visits: config.puct_visits,
             c_visit: config.c_visit,
             c_scale: config.c_scale,
             solver: if config.solver && solvable { MctsSolver::On } else { MctsSolver::Off },

@@ -3,7 +3,7 @@
 //! PUCT: AlphaZero (Silver et al. 2018), Q + C(s) P sqrt(N) / (1 + n) with C(s) = ln((1 + N + c_base) / c_base) + c_init,
 //! where N includes the node's own evaluation. Gumbel: Danihelka et al. 2022, sequential halving at the root (section 3) and
 //! the deterministic rule of equation 14 below it, with completed Q (equation 10) and the mixed value (appendix D, equation
-//! 33). Ties go to the lowest edge. All functions are `inline(always)`, so that they are compiled for the caller's instruction
+//! 33); at nodes with many visits PUCT. Ties go to the lowest edge. All functions are `inline(always)`, so that they are compiled for the caller's instruction
 //! set.
 
 use super::SearchParams;
@@ -80,10 +80,10 @@ pub fn choose_edge<S: Simd>(
         NodeKind::Chance => chance_edge(row, node, chance_draw(scalars.visits)),
         NodeKind::Decision => match (root, params.algorithm) {
             (Some(root), _) => root_edge::<S>(row, root, params, puct_table, scratch),
-            (None, Algorithm::Puct | Algorithm::Afterstate) => {
-                puct_edge::<S>(row, node, params, puct_table, None)
+            (None, Algorithm::Gumbel) if (scalars.visits as u32) < params.puct_visits => {
+                gumbel_edge::<S>(row, node, params, scratch)
             }
-            (None, Algorithm::Gumbel) => gumbel_edge::<S>(row, node, params, scratch),
+            (None, _) => puct_edge::<S>(row, node, params, puct_table, None),
         },
     })
 }
@@ -120,10 +120,10 @@ impl PuctTable {
     /// The most entries: 16 KiB.
     const MAX_ENTRIES: usize = 4096;
 
-    /// The table for trees of T = `nodes`; empty unless the algorithm is PUCT.
+    /// The table for trees of T = `nodes`; empty if no edge is selected by PUCT.
     pub fn new(params: &SearchParams, nodes: usize) -> Self {
-        let entries =
-            if params.algorithm == Algorithm::Puct { (nodes + 1).min(Self::MAX_ENTRIES) } else { 0 };
+        let by_puct = params.algorithm != Algorithm::Gumbel || nodes >= params.puct_visits as usize;
+        let entries = if by_puct { (nodes + 1).min(Self::MAX_ENTRIES) } else { 0 };
         Self((0..entries as i32).map(|visits| exploration(params, visits)).collect())
     }
 

@@ -24,10 +24,15 @@ use vecaz::net::{Network, UniformNet};
 use vecaz::search::root::{Exploration, RootSummary};
 use vecaz::searcher::SearchRequest;
 
-const BOTH: [Algorithm; 2] = [Algorithm::Puct, Algorithm::Gumbel];
+/// A search algorithm, and the visits from which nodes below the root of a Gumbel search select by PUCT.
+type Rules = (Algorithm, u32);
+const PUCT: Rules = (Algorithm::Puct, 0);
+const GUMBEL: Rules = (Algorithm::Gumbel, 1_000_000);
+const GUMBEL_AND_PUCT: Rules = (Algorithm::Gumbel, 5);
+const ALL_RULES: [Rules; 3] = [PUCT, GUMBEL, GUMBEL_AND_PUCT];
 
-fn config(algorithm: Algorithm, simulations: u32) -> SearchConfig {
-    SearchConfig { algorithm, simulations, ..SearchConfig::default() }
+fn config((algorithm, puct_visits): Rules, simulations: u32) -> SearchConfig {
+    SearchConfig { algorithm, puct_visits, simulations, ..SearchConfig::default() }
 }
 
 /// Both engines' outputs at the start of a game, which must be one.
@@ -53,6 +58,6 @@ fn ends(value: f32) -> TreeNode {
     TreeNode::Ends(vec![value, -value])
 }
 
-fn algorithm() -> impl Strategy<Value = Algorithm> {
-    prop_oneof![Just(Algorithm::Puct), Just(Algorithm::Gumbel)]
+fn rules() -> impl Strategy<Value = Rules> {
+    prop_oneof![Just(PUCT), Just(GUMBEL), Just(GUMBEL_AND_PUCT)]
 }

@@ -52,7 +52,7 @@ def search(
             here. A row's outputs must depend on that row alone. `vecaz.Network` is a network of vecaz, None stands for uniform priors and
             values of 0.
         simulations: S, new simulations of each position.
-        algorithm: `"gumbel"` (sequential halving, Danihelka et al. 2022) or `"puct"` (AlphaZero).
+        algorithm: `"gumbel"` (sequential halving, Danihelka et al. 2022; nodes with `puct_visits` visits select by PUCT) or `"puct"` (AlphaZero).
         noise: True for the noise of self-play at the roots, False for play.
         determinisations: D, deals that are searched of a position with hidden information, each with S simulations.
         seed: of noise and deals; with equal outputs of `evaluate` equal seeds give equal results.

@@ -5,25 +5,25 @@
 
 use super::networks::in_one_launch;
 use super::scenario::{Limit, Scenario, both};
-use super::{Algorithm, GAMES, config, scenario};
+use super::{GAMES, GUMBEL, PUCT, config, scenario};
 use crate::host_device::HostDevice;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 fn connect_four() -> Scenario {
-    scenario(GAMES[1], config(Algorithm::Gumbel, 40, 3))
+    scenario(GAMES[1], config(GUMBEL, 40, 3))
 }
 
 fn full_of_proofs() -> Scenario {
-    let base = scenario(("tic_tac_toe", "", &[0, 2, 4]), config(Algorithm::Puct, 120, 4));
+    let base = scenario(("tic_tac_toe", "", &[0, 2, 4]), config(PUCT, 120, 4));
     Scenario { limit: Limit::Nodes(20), ..base }
 }
 
 fn go() -> Scenario {
-    scenario(GAMES[5], config(Algorithm::Gumbel, 40, 3))
+    scenario(GAMES[5], config(GUMBEL, 40, 3))
 }
 
 fn dice() -> Scenario {
-    scenario(GAMES[8], config(Algorithm::Puct, 40, 1))
+    scenario(GAMES[8], config(PUCT, 40, 1))
 }
 
 /// True where `work` finds what it should; a kernel that fails finds nothing.
@@ -60,7 +60,7 @@ fn without_a_barrier_results_differ() {
 
 #[test]
 fn without_the_barrier_after_selection_results_differ() {
-    let scenario = scenario(GAMES[1], config(Algorithm::Puct, 60, 3));
+    let scenario = scenario(GAMES[1], config(PUCT, 60, 3));
     let right = in_one_launch(&scenario, HostDevice::new(1));
     let device = HostDevice::new(1).without_barrier(20);
     assert!(!holds(|| in_one_launch(&scenario, device) == right));

@@ -36,12 +36,18 @@ const GAMES: [(&str, &str, &[usize]); 11] = [
     ("clique", "n = 5\nk = 3\nmode = \"ramsey\"", &[1, 2, 5]),
 ];
 
-const BOTH: [Algorithm; 2] = [Algorithm::Puct, Algorithm::Gumbel];
+/// A search algorithm, and the visits from which nodes below the root of a Gumbel search select by PUCT.
+type Rules = (Algorithm, u32);
+const PUCT: Rules = (Algorithm::Puct, 0);
+const GUMBEL: Rules = (Algorithm::Gumbel, 1_000_000);
+const GUMBEL_AND_PUCT: Rules = (Algorithm::Gumbel, 5);
+const ALL_RULES: [Rules; 3] = [PUCT, GUMBEL, GUMBEL_AND_PUCT];
 
 /// A search with the solver.
-fn config(algorithm: Algorithm, simulations: u32, leaves: u32) -> SearchConfig {
+fn config((algorithm, puct_visits): Rules, simulations: u32, leaves: u32) -> SearchConfig {
     SearchConfig {
         algorithm,
+        puct_visits,
         simulations,
         leaves,
         solver: true,
@@ -58,10 +64,10 @@ fn scenario(game: (&'static str, &'static str, &'static [usize]), config: Search
 #[test]
 fn kernels_and_rust_agree_on_every_game() {
     for game in GAMES {
-        for algorithm in BOTH {
+        for rules in ALL_RULES {
             for (leaves, solver) in [(1, true), (4, true), (4, false)] {
                 let simulations = if leaves == 1 { 25 } else { 40 };
-                let base = scenario(game, SearchConfig { solver, ..config(algorithm, simulations, leaves) });
+                let base = scenario(game, SearchConfig { solver, ..config(rules, simulations, leaves) });
                 let limit = if solver { Limit::None } else { Limit::Nodes(9) };
                 compare(&Scenario { limit, ..base });
             }
@@ -82,23 +88,23 @@ fn they_agree_on_as_many_rows_as_there_are() {
         plies
     };
     for rows in [33, 600] {
-        let base = scenario(("tic_tac_toe", "", &PLIES[..rows]), config(Algorithm::Puct, 8, 2));
+        let base = scenario(("tic_tac_toe", "", &PLIES[..rows]), config(PUCT, 8, 2));
         compare(&Scenario { searches: 1, ..base });
     }
 }
 
 #[test]
 fn they_agree_where_searches_are_deep_and_full_of_proofs() {
-    for algorithm in BOTH {
+    for rules in ALL_RULES {
         for (leaves, solver) in [(1, true), (1, false), (3, true), (17, true)] {
             let base = scenario(
                 ("tic_tac_toe", "", &[0, 2, 4]),
-                SearchConfig { solver, ..config(algorithm, 300, leaves) },
+                SearchConfig { solver, ..config(rules, 300, leaves) },
             );
             compare(&Scenario { searches: 4, ..base });
             let late = scenario(
                 ("connect_four", "", &[20, 27, 30]),
-                SearchConfig { solver, ..config(algorithm, 150, leaves) },
+                SearchConfig { solver, ..config(rules, 150, leaves) },
             );
             compare(&Scenario { exploration: Plain, limit: Limit::Nodes(40), ..late });
         }
@@ -126,7 +132,7 @@ fn they_agree_with_every_urgency_constant_and_chance_rule() {
         compare(&scenario(("othello", "size = 6", &[14, 3]), puct));
     }
     for (considered, c_visit, c_scale) in [(2, 50.0, 1.0), (3, 0.0, 0.1), (7, 10.0, 0.0), (1000, 5.0, 0.3)] {
-        let base = config(Algorithm::Gumbel, 50, 2);
+        let base = config(GUMBEL, 50, 2);
         let gumbel = SearchConfig {
             chance: ChanceRule::Sample,
             max_num_considered_actions: considered,
@@ -141,9 +147,9 @@ fn they_agree_with_every_urgency_constant_and_chance_rule() {
 
 #[test]
 fn they_agree_where_the_tree_is_full() {
-    for algorithm in BOTH {
+    for rules in ALL_RULES {
         for leaves in [1, 5] {
-            let config = config(algorithm, 70, leaves);
+            let config = config(rules, 70, leaves);
             for game in [("connect_four", "", &[4usize, 21] as &[usize]), ("backgammon", "", &[2, 12])] {
                 let base = scenario(game, config.clone());
                 compare(&Scenario { limit: Limit::Full(19), ..base });
@@ -154,7 +160,7 @@ fn they_agree_where_the_tree_is_full() {
 
 #[test]
 fn the_emulator_needs_no_assembly() {
-    let scenario = scenario(GAMES[1], config(Algorithm::Gumbel, 30, 4));
+    let scenario = scenario(GAMES[1], config(GUMBEL, 30, 4));
     let [right, found] = both(&scenario, HostDevice::new(4).with_define("EMULATOR_PORTABLE", 1));
     assert!(found == right);
 }

@@ -1,10 +1,9 @@
 //! Networks that answer on the device, and outputs that are all the same: the results must be those of a network on the host.
 
 use super::scenario::{Facts, Limit, Scenario, assert_same, cpu, facts, finish, kernels, tree_bytes};
-use super::{BOTH, Noisy, config, scenario};
+use super::{ALL_RULES, GUMBEL, GUMBEL_AND_PUCT, Noisy, PUCT, config, scenario};
 use crate::host_device::{HostBuffer, HostDevice};
 use vecaz::backend::{Backend, DevicePasses, PlyPlan, TreeRows};
-use vecaz::config::Algorithm;
 use vecaz::net::gpu::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
 use vecaz::net::{HashNet, Network, UniformNet};
 use vecaz::{Error, Result};
@@ -95,13 +94,13 @@ const WHOLE: [(&str, &str, &[usize]); 3] = [
 #[test]
 fn a_network_on_the_device_gives_the_same_with_one_copy() {
     for game in WHOLE {
-        for (algorithm, leaves, format, order) in [
-            (Algorithm::Puct, 1, ObsFormat::F32, SlotOrder::ByLeaf),
-            (Algorithm::Puct, 1, ObsFormat::F32, SlotOrder::Compact),
-            (Algorithm::Gumbel, 3, ObsFormat::Bf16, SlotOrder::ByLeaf),
-            (Algorithm::Gumbel, 3, ObsFormat::Bf16, SlotOrder::Compact),
+        for (rules, leaves, format, order) in [
+            (PUCT, 1, ObsFormat::F32, SlotOrder::ByLeaf),
+            (PUCT, 1, ObsFormat::F32, SlotOrder::Compact),
+            (GUMBEL_AND_PUCT, 3, ObsFormat::Bf16, SlotOrder::ByLeaf),
+            (GUMBEL, 3, ObsFormat::Bf16, SlotOrder::Compact),
         ] {
-            let scenario = scenario(game, config(algorithm, 40, leaves));
+            let scenario = scenario(game, config(rules, 40, leaves));
             let network = HashNet(scenario.io_shape());
             let mut on_device = OnDevice { network: network.clone(), format, order, forwards: 0 };
             let mut backend = kernels(&scenario, HostDevice::new(8));
@@ -124,7 +123,7 @@ fn a_network_on_the_device_gives_the_same_with_one_copy() {
 
 #[test]
 fn many_passes_are_few_calls() {
-    let scenario = scenario(WHOLE[0], config(Algorithm::Gumbel, 60, 1));
+    let scenario = scenario(WHOLE[0], config(GUMBEL, 60, 1));
     let network = HashNet(scenario.io_shape());
     let mut on_device =
         OnDevice { network: network.clone(), format: ObsFormat::F32, order: SlotOrder::Compact, forwards: 0 };
@@ -143,9 +142,8 @@ fn many_passes_are_few_calls() {
 #[test]
 fn constant_outputs_need_one_launch() {
     for game in super::GAMES {
-        for algorithm in BOTH {
-            let scenario =
-                scenario(game, config(algorithm, 33, if algorithm == Algorithm::Puct { 1 } else { 3 }));
+        for rules in ALL_RULES {
+            let scenario = scenario(game, config(rules, 33, if rules == PUCT { 1 } else { 3 }));
             let sizes = scenario.game().sizes();
             let (logits, values) = (vec![0.0; sizes.num_actions], vec![0.0; sizes.num_players]);
             let mut backend = kernels(&scenario, HostDevice::new(2));
@@ -164,7 +162,7 @@ fn constant_outputs_need_one_launch() {
 
 #[test]
 fn a_pass_with_a_network_that_sees_nothing_is_one_launch() {
-    let scenario = scenario(super::GAMES[1], config(Algorithm::Gumbel, 30, 3));
+    let scenario = scenario(super::GAMES[1], config(GUMBEL, 30, 3));
     let mut network = UniformNet(scenario.io_shape());
     let mut backend = kernels(&scenario, HostDevice::new(2));
     begin(&mut backend, &scenario);
@@ -183,7 +181,7 @@ fn a_pass_with_a_network_that_sees_nothing_is_one_launch() {
 #[test]
 fn snapshots_go_from_either_engine_to_either_and_into_many_rows() {
     for game in [super::GAMES[1], super::GAMES[5], super::GAMES[8]] {
-        let scenario = Scenario { limit: Limit::Nodes(60), ..scenario(game, config(Algorithm::Puct, 80, 4)) };
+        let scenario = Scenario { limit: Limit::Nodes(60), ..scenario(game, config(PUCT, 80, 4)) };
         let mut network = HashNet(scenario.io_shape());
         let mut engines: [Box<dyn Backend>; 2] =
             [cpu(&scenario), Box::new(kernels(&scenario, HostDevice::new(3)))];
@@ -217,9 +215,9 @@ fn snapshots_go_from_either_engine_to_either_and_into_many_rows() {
 /// A root with two of its moves has no others, on any device, however often its search goes on.
 #[test]
 fn a_restricted_root_visits_its_moves_alone_on_either_engine() {
-    for algorithm in [Algorithm::Puct, Algorithm::Gumbel] {
+    for rules in ALL_RULES {
         let game = ("hex", "size = 5", &[0][..]);
-        let scenario = Scenario { limit: Limit::Nodes(250), ..scenario(game, config(algorithm, 70, 2)) };
+        let scenario = Scenario { limit: Limit::Nodes(250), ..scenario(game, config(rules, 70, 2)) };
         let mut network = HashNet(scenario.io_shape());
         let mut engines: [Box<dyn Backend>; 2] =
             [cpu(&scenario), Box::new(kernels(&scenario, HostDevice::new(3)))];
@@ -252,7 +250,7 @@ fn a_failing_network_is_reported() {
             Err(Error::NotFinite { what: "logits".into(), value: f32::NAN })
         }
     }
-    let scenario = scenario(super::GAMES[0], config(Algorithm::Puct, 30, 1));
+    let scenario = scenario(super::GAMES[0], config(PUCT, 30, 1));
     let mut backend = kernels(&scenario, HostDevice::new(2));
     begin(&mut backend, &scenario);
     let error = backend.simulate(&mut Broken, 2).expect_err("it says so");

@@ -12,7 +12,7 @@ use vecaz::backend::AnyGame;
 use vecaz::backend::gpu::KernelBackend;
 use vecaz::backend::plan::BackendPlan;
 use vecaz::backend::{Backend, DevicePasses, PlyPlan, RootCache, TreeRows};
-use vecaz::config::{Algorithm, Config, DeviceName, Precision};
+use vecaz::config::{Config, DeviceName, Precision};
 use vecaz::isa::Isa;
 use vecaz::net::gpu::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
 use vecaz::net::gpu::{DeviceEvaluator, DeviceForward, ElementType};
@@ -185,7 +185,7 @@ fn new_weights_go_where_the_old_ones_are_and_the_recorded_pass_has_them() {
 }
 
 fn check_new_weights(game: (&'static str, &'static str, &'static [usize]), net: &str) {
-    let scenario = scenario(game, super::config(Algorithm::Gumbel, 12, 2));
+    let scenario = scenario(game, super::config(super::GUMBEL, 12, 2));
     let game = scenario.game();
     let [old, new] = [1, 2].map(|seed| parts(game.as_ref(), net, Precision::Bf16, seed));
     let begin = |backend: &mut dyn Backend| {
@@ -248,7 +248,7 @@ impl DeviceNetwork<HostDevice> for Compact {
 
 #[test]
 fn searches_with_compact_slots_are_those_of_the_cpu() {
-    let scenario = scenario(("connect_four", "", &[0, 9, 30, 34]), super::config(Algorithm::Gumbel, 40, 2));
+    let scenario = scenario(("connect_four", "", &[0, 9, 30, 34]), super::config(super::GUMBEL, 40, 2));
     let parts = parts(scenario.game().as_ref(), RESNET, Precision::Bf16, 1);
     let begin = |backend: &mut dyn Backend| {
         for (b, position) in scenario.positions().iter().enumerate() {

@@ -14,6 +14,9 @@ impl<G: Game> ReferenceSearch<G> {
             (NodeKind::Chance, _) => self.choose_outcome(at),
             (_, Algorithm::Puct) => self.choose_puct(at),
             (_, Algorithm::Gumbel) if at == 0 => self.choose_gumbel_root(),
+            (_, Algorithm::Gumbel) if self.nodes[at].visits >= self.params.puct_visits as i32 => {
+                self.choose_puct(at)
+            }
             (_, Algorithm::Gumbel) => self.choose_gumbel(at),
             (_, Algorithm::Afterstate) => panic!("afterstate has no tree"),
         }
