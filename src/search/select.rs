@@ -3,8 +3,8 @@
 //! PUCT: AlphaZero (Silver et al. 2018), Q + C(s) P sqrt(N) / (1 + n) with C(s) = ln((1 + N + c_base) / c_base) + c_init,
 //! where N includes the node's own evaluation. Gumbel: Danihelka et al. 2022, sequential halving at the root (section 3) and
 //! the deterministic rule of equation 14 below it, with completed Q (equation 10) and the mixed value (appendix D, equation
-//! 33); at nodes with many visits PUCT. Ties go to the lowest edge. All functions are `inline(always)`, so that they are compiled for the caller's instruction
-//! set.
+//! 33). Nodes with many visits select by PUCT, since the improved policy hardly tries what has a low prior. Ties go to the lowest
+//! edge. All functions are `inline(always)`, so that they are compiled for the caller's instruction set.
 
 use super::SearchParams;
 use crate::config::{Algorithm, ChanceRule, Fpu};
