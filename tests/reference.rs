@@ -6,8 +6,11 @@ mod support;
 mod typed_games;
 #[path = "support/oracle/mod.rs"]
 mod oracle;
+#[path = "support/selection.rs"]
+mod selection;
 
 use oracle::ReferenceBackend;
+use selection::{GUMBEL, SELECTIONS, Selection};
 use support::{io_shape, plan, search};
 use typed_games::{GameVisitor, dispatch};
 use vecaz::backend::plan::BackendPlan;
@@ -122,14 +125,7 @@ fn compare(name: &str, settings: &str, plies: &[usize], config: &SearchConfig, e
     }
 }
 
-/// A search algorithm, and the visits from which nodes below the root of a Gumbel search select by PUCT.
-type Rules = (Algorithm, u32);
-const PUCT: Rules = (Algorithm::Puct, 0);
-const GUMBEL: Rules = (Algorithm::Gumbel, 1_000_000);
-const GUMBEL_AND_PUCT: Rules = (Algorithm::Gumbel, 5);
-const ALL_RULES: [Rules; 3] = [PUCT, GUMBEL, GUMBEL_AND_PUCT];
-
-fn config((algorithm, puct_visits): Rules, simulations: u32, leaves: u32) -> SearchConfig {
+fn config((algorithm, puct_visits): Selection, simulations: u32, leaves: u32) -> SearchConfig {
     SearchConfig { algorithm, puct_visits, simulations, leaves, ..SearchConfig::default() }
 }
 
@@ -140,11 +136,11 @@ fn batched_and_reference_agree_on_every_game() {
     assert_eq!(missing, None, "a game is not compared");
     for (name, settings, plies) in GAMES {
         for (i, &simulations) in [2, 23, 150].iter().enumerate() {
-            for rules in ALL_RULES {
+            for selection in SELECTIONS {
                 for leaves in [1, 4] {
                     let explorations = [Exploration::Noisy, Exploration::Plain];
                     let solver = i != 1;
-                    let config = SearchConfig { solver, ..config(rules, simulations, leaves) };
+                    let config = SearchConfig { solver, ..config(selection, simulations, leaves) };
                     compare(name, settings, plies, &config, explorations[i % 2]);
                 }
             }
@@ -154,10 +150,10 @@ fn batched_and_reference_agree_on_every_game() {
 
 #[test]
 fn they_agree_where_searches_are_deep_and_full_of_proofs() {
-    for rules in ALL_RULES {
+    for selection in SELECTIONS {
         for leaves in [1, 3, 17] {
             for solver in [true, false] {
-                let config = SearchConfig { solver, ..config(rules, 1400, leaves) };
+                let config = SearchConfig { solver, ..config(selection, 1400, leaves) };
                 compare("tic_tac_toe", "", &[0, 2, 3, 4], &config, Exploration::Noisy);
                 compare("connect_four", "", &[20, 27, 30], &config, Exploration::Plain);
             }
@@ -189,9 +185,9 @@ fn they_agree_with_every_urgency_constant_and_chance_rule() {
 
 #[test]
 fn they_agree_where_the_tree_is_full() {
-    for rules in ALL_RULES {
+    for selection in SELECTIONS {
         for leaves in [1, 5] {
-            let config = SearchConfig { nodes: 19, ..config(rules, 120, leaves) };
+            let config = SearchConfig { nodes: 19, ..config(selection, 120, leaves) };
             compare("connect_four", "", &[4, 21], &config, Exploration::Noisy);
             compare("backgammon", "", &[2, 12], &config, Exploration::Noisy);
         }

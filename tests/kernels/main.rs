@@ -8,5 +8,7 @@ mod net;
 mod run;
 mod search;
 mod train;
+#[path = "../support/selection.rs"]
+mod selection;
 #[path = "../support/typed_games.rs"]
 mod typed_games;

@@ -3,7 +3,7 @@
 use super::random::{minimax, random_game};
 use super::support::{finish, io_shape, plan};
 use super::tree_game::TreeNode;
-use super::{ALL_RULES, config};
+use super::{SELECTIONS, config};
 use vecaz::backend::cpu::CpuBackend;
 use vecaz::backend::plan::{BackendPlan, Reuse};
 use vecaz::backend::{PlyPlan, TreeRows};
@@ -110,9 +110,9 @@ fn play_on<G: Game>(game: G, config: &SearchConfig, spare: usize) {
 
 #[test]
 fn kept_subtrees_stay_trees() {
-    for rules in ALL_RULES {
+    for selection in SELECTIONS {
         for (leaves, spare) in [(1, 1000), (3, 1000), (1, 11), (4, 7)] {
-            let config = SearchConfig { leaves, ..config(rules, 60) };
+            let config = SearchConfig { leaves, ..config(selection, 60) };
             play_on(ConnectFour::from_options(&toml::Table::new()).expect("defaults"), &config, spare);
             play_on(Backgammon::from_options(&toml::Table::new()).expect("defaults"), &config, spare);
         }
@@ -121,11 +121,11 @@ fn kept_subtrees_stay_trees() {
 
 #[test]
 fn trimmed_trees_prove_nothing_false() {
-    for rules in ALL_RULES {
+    for selection in SELECTIONS {
         let mut num_proven = 0;
         for seed in 0..120 {
             let game = random_game(seed, 2, 7);
-            let config = config(rules, 24 + seed as u32 % 17);
+            let config = config(selection, 24 + seed as u32 % 17);
             let ply = plan(&config, &game.sizes(), 2);
             let plan = BackendPlan { nodes: ply.nodes + 5, reuse: Reuse::Keep, ..ply };
             let mut backend = CpuBackend::new(game.clone(), plan);
@@ -144,15 +144,18 @@ fn trimmed_trees_prove_nothing_false() {
                 let exact = minimax(&game, state as usize);
                 if found.proven {
                     num_proven += 1;
-                    assert_eq!(found.value, [exact, -exact], "{rules:?} {seed} {ply} {found:?}");
+                    assert_eq!(found.value, [exact, -exact], "{selection:?} {seed} {ply} {found:?}");
                     let is_lost = if *mover == 0 { exact == -1.0 } else { exact == 1.0 };
-                    assert!(is_lost || minimax(&game, next[found.best]) == exact, "{rules:?} {seed} {ply}");
+                    assert!(
+                        is_lost || minimax(&game, next[found.best]) == exact,
+                        "{selection:?} {seed} {ply}"
+                    );
                 }
                 state = next[found.best] as u64;
                 let played = [found.actions[found.best]];
                 backend.advance(1, &played, bytemuck::bytes_of(&state), &[]).expect("on the CPU");
             }
         }
-        assert!(num_proven > 100, "{rules:?} {num_proven}");
+        assert!(num_proven > 100, "{selection:?} {num_proven}");
     }
 }

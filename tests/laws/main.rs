@@ -8,6 +8,8 @@ mod written;
 
 #[path = "../support/oracle/mod.rs"]
 mod oracle;
+#[path = "../support/selection.rs"]
+mod selections;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../support/tree_game.rs"]
@@ -15,23 +17,17 @@ mod tree_game;
 
 use oracle::ReferenceBackend;
 use proptest::prelude::*;
+use selections::{GUMBEL, GUMBEL_AND_PUCT, PUCT, SELECTIONS, Selection};
 use support::{io_shape, plan, search};
 use tree_game::{TreeGame, TreeNode};
 use vecaz::backend::cpu::CpuBackend;
-use vecaz::config::{Algorithm, SearchConfig};
+use vecaz::config::SearchConfig;
 use vecaz::game::Game;
 use vecaz::net::{Network, UniformNet};
 use vecaz::search::root::{Exploration, RootSummary};
 use vecaz::searcher::SearchRequest;
 
-/// A search algorithm, and the visits from which nodes below the root of a Gumbel search select by PUCT.
-type Rules = (Algorithm, u32);
-const PUCT: Rules = (Algorithm::Puct, 0);
-const GUMBEL: Rules = (Algorithm::Gumbel, 1_000_000);
-const GUMBEL_AND_PUCT: Rules = (Algorithm::Gumbel, 5);
-const ALL_RULES: [Rules; 3] = [PUCT, GUMBEL, GUMBEL_AND_PUCT];
-
-fn config((algorithm, puct_visits): Rules, simulations: u32) -> SearchConfig {
+fn config((algorithm, puct_visits): Selection, simulations: u32) -> SearchConfig {
     SearchConfig { algorithm, puct_visits, simulations, ..SearchConfig::default() }
 }
 
@@ -58,6 +54,6 @@ fn ends(value: f32) -> TreeNode {
     TreeNode::Ends(vec![value, -value])
 }
 
-fn rules() -> impl Strategy<Value = Rules> {
+fn selection() -> impl Strategy<Value = Selection> {
     prop_oneof![Just(PUCT), Just(GUMBEL), Just(GUMBEL_AND_PUCT)]
 }

@@ -3,7 +3,7 @@
 use super::kept::{Grown, check_tree};
 use super::support::{io_shape, plan, search};
 use super::tree_game::{TreeGame, TreeNode};
-use super::{ALL_RULES, config, rules, solve};
+use super::{SELECTIONS, config, selection, solve};
 use proptest::prelude::*;
 use vecaz::backend::TreeRows;
 use vecaz::backend::cpu::CpuBackend;
@@ -78,9 +78,9 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(48) })]
 
     #[test]
-    fn a_chance_node_of_one_outcome_is_none(seed in 0u64..1000, rules in rules(), leaves in 1u32..6, players in 2usize..5) {
+    fn a_chance_node_of_one_outcome_is_none(seed in 0u64..1000, selection in selection(), leaves in 1u32..6, players in 2usize..5) {
         let game = random_game(seed, players, 4);
-        let config = SearchConfig { solver: false, leaves, ..config(rules, 70) };
+        let config = SearchConfig { solver: false, leaves, ..config(selection, 70) };
         let mut network = HashNet(io_shape(&game.sizes()));
         let plain = solve(&game, &config, &mut network);
         let dealt = solve(&with_certain_chance(&game), &config, &mut network);
@@ -88,9 +88,9 @@ proptest! {
     }
 
     #[test]
-    fn edge_visits_add_up(seed in 0u64..1000, rules in rules(), leaves in 1u32..6, simulations in 1u32..200, players in 2usize..5) {
+    fn edge_visits_add_up(seed in 0u64..1000, selection in selection(), leaves in 1u32..6, simulations in 1u32..200, players in 2usize..5) {
         let game = random_game(seed, players, 4);
-        let config = SearchConfig { solver: false, leaves, ..config(rules, simulations) };
+        let config = SearchConfig { solver: false, leaves, ..config(selection, simulations) };
         let plan = plan(&config, &game.sizes(), 2);
         let mut backend = CpuBackend::new(game.clone(), plan);
         let mut network = HashNet(io_shape(&game.sizes()));
@@ -104,22 +104,22 @@ proptest! {
 
 #[test]
 fn what_the_solver_proves_is_the_exact_value() {
-    for rules in ALL_RULES {
+    for selection in SELECTIONS {
         let mut num_proven = 0;
         for seed in 0..150 {
             let game = random_game(seed, 2, 4);
             let TreeNode::Moves(mover, next) = &game.nodes[0] else { panic!("the root is a decision") };
-            let config = SearchConfig { leaves: 1 + seed as u32 % 7, ..config(rules, 600) };
+            let config = SearchConfig { leaves: 1 + seed as u32 % 7, ..config(selection, 600) };
             let found = solve(&game, &config, &mut HashNet(io_shape(&game.sizes())));
             if !found.proven {
                 continue;
             }
             num_proven += 1;
             let exact = minimax(&game, 0);
-            assert_eq!(found.value, [exact, -exact], "{rules:?} {seed} {found:?}");
+            assert_eq!(found.value, [exact, -exact], "{selection:?} {seed} {found:?}");
             let is_lost = if *mover == 0 { exact == -1.0 } else { exact == 1.0 };
-            assert!(is_lost || minimax(&game, next[found.best]) == exact, "{rules:?} {seed} {found:?}");
+            assert!(is_lost || minimax(&game, next[found.best]) == exact, "{selection:?} {seed} {found:?}");
         }
-        assert!(num_proven > 50, "{rules:?} {num_proven}");
+        assert!(num_proven > 50, "{selection:?} {num_proven}");
     }
 }

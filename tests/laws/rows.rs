@@ -1,7 +1,7 @@
 //! Rows are independent of their index, of each other, and of threads.
 
 use super::support::{io_shape, plan, search};
-use super::{ALL_RULES, config, rules};
+use super::{SELECTIONS, config, selection};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 use vecaz::backend::RootCache;
@@ -58,10 +58,10 @@ proptest! {
     #[test]
     fn permuted_rows_give_permuted_results(
         order in Just((0..7usize).collect::<Vec<_>>()).prop_shuffle(),
-        rules in rules(),
+        selection in selection(),
         leaves in 1u32..5,
     ) {
-        let config = SearchConfig { leaves, ..config(rules, 50) };
+        let config = SearchConfig { leaves, ..config(selection, 50) };
         permute_rows(ConnectFour::from_options(&toml::Table::new()).expect("defaults"), &config, &order);
         permute_rows(Backgammon::from_options(&toml::Table::new()).expect("defaults"), &config, &order);
     }
@@ -70,8 +70,8 @@ proptest! {
 #[test]
 fn equal_determinisations_equal_one() {
     let game = Backgammon::from_options(&toml::Table::new()).expect("defaults");
-    for rules in ALL_RULES {
-        let config = config(rules, 75);
+    for selection in SELECTIONS {
+        let config = config(selection, 75);
         let mut backend = CpuBackend::new(game.clone(), plan(&config, &game.sizes(), 4));
         let mut network = HashNet(io_shape(&game.sizes()));
         let one = openings(&game, 1).remove(0);

@@ -2,7 +2,7 @@
 
 use super::support::io_shape;
 use super::tree_game::{TreeGame, TreeNode};
-use super::{ALL_RULES, config, ends, solve, uniform};
+use super::{SELECTIONS, config, ends, solve, uniform};
 use vecaz::config::{ChanceRule, SearchConfig};
 use vecaz::game::Game;
 use vecaz::net::{IoShape, Network};
@@ -26,17 +26,17 @@ fn a_chance_node_is_worth_its_expectation() {
         ends(-0.25),
     ];
     let game = TreeGame { players: 2, nodes };
-    for rules in ALL_RULES {
-        let config = SearchConfig { dirichlet_epsilon: 0.0, ..config(rules, 2000) };
+    for selection in SELECTIONS {
+        let config = SearchConfig { dirichlet_epsilon: 0.0, ..config(selection, 2000) };
         let found = solve(&game, &config, &mut uniform(&game));
         for (edge, expected) in [0.125, 0.0625, -0.125].into_iter().enumerate() {
             // Of up to 2,000 stratified outcomes none is further than 3.3 visits from its share, whatever the start.
             let bound = 4.5 / found.visits[edge] as f32;
-            assert!((found.q[edge] - expected).abs() <= bound, "{rules:?} {edge} {found:?}");
+            assert!((found.q[edge] - expected).abs() <= bound, "{selection:?} {edge} {found:?}");
         }
         let sampled = SearchConfig { chance: ChanceRule::Sample, ..config };
         let sampled = solve(&game, &sampled, &mut uniform(&game));
-        assert!((sampled.q[0] - 0.125).abs() < 0.05, "{rules:?} {sampled:?}");
+        assert!((sampled.q[0] - 0.125).abs() < 0.05, "{selection:?} {sampled:?}");
         assert_ne!(sampled.q, found.q);
     }
 }
@@ -88,14 +88,14 @@ fn each_of_three_players_maximises_its_own_value() {
         end([-0.5, 0.6, -0.1]),
     ];
     let game = TreeGame { players: 3, nodes };
-    for rules in ALL_RULES {
-        let found = solve(&game, &config(rules, 6000), &mut uniform(&game));
-        assert_eq!(found.best, 1, "{rules:?} {found:?}");
+    for selection in SELECTIONS {
+        let found = solve(&game, &config(selection, 6000), &mut uniform(&game));
+        assert_eq!(found.best, 1, "{selection:?} {found:?}");
         let share = found.visits[1] as f32 / 6000.0;
         let exact = [0.2, 0.7, -0.9].into_iter().zip([0.4, -0.6, 0.2]);
         for (value, (left, right)) in found.value.iter().zip(exact) {
             let expected = (1.0 - share) * left + share * right;
-            assert!(!found.proven && (value - expected).abs() < 0.04, "{rules:?} {found:?}");
+            assert!(!found.proven && (value - expected).abs() < 0.04, "{selection:?} {found:?}");
         }
     }
 }
@@ -116,13 +116,16 @@ fn a_player_may_move_twice_in_a_row() {
         ends(0.75),
     ];
     let game = TreeGame { players: 2, nodes };
-    for rules in ALL_RULES {
-        let proven = solve(&game, &config(rules, 500), &mut uniform(&game));
-        assert!(proven.proven && proven.value == [0.5, -0.5] && proven.best == 1, "{rules:?} {proven:?}");
-        let unproven = SearchConfig { solver: false, ..config(rules, 4000) };
+    for selection in SELECTIONS {
+        let proven = solve(&game, &config(selection, 500), &mut uniform(&game));
+        assert!(proven.proven && proven.value == [0.5, -0.5] && proven.best == 1, "{selection:?} {proven:?}");
+        let unproven = SearchConfig { solver: false, ..config(selection, 4000) };
         let found = solve(&game, &unproven, &mut uniform(&game));
-        assert!(!found.proven && found.best == 1, "{rules:?} {found:?}");
-        assert!((found.q[1] - 0.5).abs() < 0.02 && (found.q[0] - 0.25).abs() < 0.05, "{rules:?} {found:?}");
+        assert!(!found.proven && found.best == 1, "{selection:?} {found:?}");
+        assert!(
+            (found.q[1] - 0.5).abs() < 0.02 && (found.q[0] - 0.25).abs() < 0.05,
+            "{selection:?} {found:?}"
+        );
     }
 }
 
@@ -158,9 +161,9 @@ fn edges_of_prior_zero_are_taken_once_all_others_are_lost() {
         ends(-1.0),
     ];
     let game = TreeGame { players: 2, nodes };
-    for rules in ALL_RULES {
+    for selection in SELECTIONS {
         let mut network = Overconfident(io_shape(&game.sizes()));
-        let found = solve(&game, &config(rules, 40), &mut network);
-        assert!(found.proven && found.value == [0.25, -0.25] && found.best == 1, "{rules:?} {found:?}");
+        let found = solve(&game, &config(selection, 40), &mut network);
+        assert!(found.proven && found.value == [0.25, -0.25] && found.best == 1, "{selection:?} {found:?}");
     }
 }

@@ -11,6 +11,7 @@ mod shared;
 pub mod split;
 
 use crate::host_device::HostDevice;
+use crate::selection::{GUMBEL, GUMBEL_AND_PUCT, PUCT, SELECTIONS, Selection};
 use scenario::{Limit, Scenario, both, compare};
 use vecaz::Error;
 use vecaz::backend::TreeRows;
@@ -36,15 +37,8 @@ const GAMES: [(&str, &str, &[usize]); 11] = [
     ("clique", "n = 5\nk = 3\nmode = \"ramsey\"", &[1, 2, 5]),
 ];
 
-/// A search algorithm, and the visits from which nodes below the root of a Gumbel search select by PUCT.
-type Rules = (Algorithm, u32);
-const PUCT: Rules = (Algorithm::Puct, 0);
-const GUMBEL: Rules = (Algorithm::Gumbel, 1_000_000);
-const GUMBEL_AND_PUCT: Rules = (Algorithm::Gumbel, 5);
-const ALL_RULES: [Rules; 3] = [PUCT, GUMBEL, GUMBEL_AND_PUCT];
-
 /// A search with the solver.
-fn config((algorithm, puct_visits): Rules, simulations: u32, leaves: u32) -> SearchConfig {
+fn config((algorithm, puct_visits): Selection, simulations: u32, leaves: u32) -> SearchConfig {
     SearchConfig {
         algorithm,
         puct_visits,
@@ -64,10 +58,10 @@ fn scenario(game: (&'static str, &'static str, &'static [usize]), config: Search
 #[test]
 fn kernels_and_rust_agree_on_every_game() {
     for game in GAMES {
-        for rules in ALL_RULES {
+        for selection in SELECTIONS {
             for (leaves, solver) in [(1, true), (4, true), (4, false)] {
                 let simulations = if leaves == 1 { 25 } else { 40 };
-                let base = scenario(game, SearchConfig { solver, ..config(rules, simulations, leaves) });
+                let base = scenario(game, SearchConfig { solver, ..config(selection, simulations, leaves) });
                 let limit = if solver { Limit::None } else { Limit::Nodes(9) };
                 compare(&Scenario { limit, ..base });
             }
@@ -95,16 +89,16 @@ fn they_agree_on_as_many_rows_as_there_are() {
 
 #[test]
 fn they_agree_where_searches_are_deep_and_full_of_proofs() {
-    for rules in ALL_RULES {
+    for selection in SELECTIONS {
         for (leaves, solver) in [(1, true), (1, false), (3, true), (17, true)] {
             let base = scenario(
                 ("tic_tac_toe", "", &[0, 2, 4]),
-                SearchConfig { solver, ..config(rules, 300, leaves) },
+                SearchConfig { solver, ..config(selection, 300, leaves) },
             );
             compare(&Scenario { searches: 4, ..base });
             let late = scenario(
                 ("connect_four", "", &[20, 27, 30]),
-                SearchConfig { solver, ..config(rules, 150, leaves) },
+                SearchConfig { solver, ..config(selection, 150, leaves) },
             );
             compare(&Scenario { exploration: Plain, limit: Limit::Nodes(40), ..late });
         }
@@ -147,9 +141,9 @@ fn they_agree_with_every_urgency_constant_and_chance_rule() {
 
 #[test]
 fn they_agree_where_the_tree_is_full() {
-    for rules in ALL_RULES {
+    for selection in SELECTIONS {
         for leaves in [1, 5] {
-            let config = config(rules, 70, leaves);
+            let config = config(selection, 70, leaves);
             for game in [("connect_four", "", &[4usize, 21] as &[usize]), ("backgammon", "", &[2, 12])] {
                 let base = scenario(game, config.clone());
                 compare(&Scenario { limit: Limit::Full(19), ..base });

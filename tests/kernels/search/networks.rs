@@ -94,13 +94,13 @@ const WHOLE: [(&str, &str, &[usize]); 3] = [
 #[test]
 fn a_network_on_the_device_gives_the_same_with_one_copy() {
     for game in WHOLE {
-        for (rules, leaves, format, order) in [
+        for (selection, leaves, format, order) in [
             (PUCT, 1, ObsFormat::F32, SlotOrder::ByLeaf),
             (PUCT, 1, ObsFormat::F32, SlotOrder::Compact),
             (GUMBEL_AND_PUCT, 3, ObsFormat::Bf16, SlotOrder::ByLeaf),
             (GUMBEL, 3, ObsFormat::Bf16, SlotOrder::Compact),
         ] {
-            let scenario = scenario(game, config(rules, 40, leaves));
+            let scenario = scenario(game, config(selection, 40, leaves));
             let network = HashNet(scenario.io_shape());
             let mut on_device = OnDevice { network: network.clone(), format, order, forwards: 0 };
             let mut backend = kernels(&scenario, HostDevice::new(8));
@@ -142,8 +142,8 @@ fn many_passes_are_few_calls() {
 #[test]
 fn constant_outputs_need_one_launch() {
     for game in super::GAMES {
-        for rules in [PUCT, GUMBEL_AND_PUCT] {
-            let scenario = scenario(game, config(rules, 33, if rules == PUCT { 1 } else { 3 }));
+        for selection in [PUCT, GUMBEL_AND_PUCT] {
+            let scenario = scenario(game, config(selection, 33, if selection == PUCT { 1 } else { 3 }));
             let sizes = scenario.game().sizes();
             let (logits, values) = (vec![0.0; sizes.num_actions], vec![0.0; sizes.num_players]);
             let mut backend = kernels(&scenario, HostDevice::new(2));
@@ -215,9 +215,9 @@ fn snapshots_go_from_either_engine_to_either_and_into_many_rows() {
 /// A root with two of its moves has no others, on any device, however often its search goes on.
 #[test]
 fn a_restricted_root_visits_its_moves_alone_on_either_engine() {
-    for rules in [PUCT, GUMBEL_AND_PUCT] {
+    for selection in [PUCT, GUMBEL_AND_PUCT] {
         let game = ("hex", "size = 5", &[0][..]);
-        let scenario = Scenario { limit: Limit::Nodes(250), ..scenario(game, config(rules, 70, 2)) };
+        let scenario = Scenario { limit: Limit::Nodes(250), ..scenario(game, config(selection, 70, 2)) };
         let mut network = HashNet(scenario.io_shape());
         let mut engines: [Box<dyn Backend>; 2] =
             [cpu(&scenario), Box::new(kernels(&scenario, HostDevice::new(3)))];
