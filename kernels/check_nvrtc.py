@@ -1,10 +1,10 @@
-"""Compiles programs for architectures: python check_nvrtc.py LIBNVRTC ARCH,ARCH,... FOLDER < programs.jsonl
+"""Compiles programs for architectures: python check_nvrtc.py LIBNVRTC ARCH,ARCH,... GAMES FOLDER < programs.jsonl
 
-Games at other than their default settings are compiled for the first architecture only, networks for the one that they are
-shaped for, and those with instructions that it has alone (90a) where it is asked for. Prints a line for each compilation, with the
-most registers of the kernels of networks and of training and what they spill, and the compiler's log where there is one; exits with 1
-where one fails. Products of warpgroups that the assembler puts one after the other, or whose registers it spills, are a failure too.
-What has compiled without a word is noted in FOLDER and not compiled again."""
+Games at other than their default settings are compiled for the first architecture only, and so are all games but one where GAMES is
+`one`, not `all`; networks for the one that they are shaped for, and those with instructions that it has alone (90a) where it is asked
+for. Prints a line for each compilation, with the most registers of the kernels of networks and of training and what they spill, and
+the compiler's log where there is one; exits with 1 where one fails. Products of warpgroups that the assembler puts one after the
+other, or whose registers it spills, are a failure too. What has compiled without a word is noted in FOLDER and not compiled again."""
 
 import ctypes
 import glob
@@ -86,15 +86,19 @@ def compile_one(task):
     return task, f"{program['label']}: {program['unit']}.cu for sm_{arch}{facts}", seconds, size, log
 
 
-def architectures_of(program, architectures):
+def architectures_of(program, architectures, alone):
+    """Those that a program is compiled for; of games with their default settings `alone`, or all where it is None, for every one."""
     if "architecture" in program:
         own = program["architecture"]
         return [own] if own.removesuffix("a") in architectures else []
-    return architectures[:1] if program["variant"] else architectures
+    of_game = program["unit"] != "train"
+    first_only = program["variant"] or (of_game and alone not in (None, program["label"]))
+    return architectures[:1] if first_only else architectures
 
 
 def main():
-    library, architectures, folder = sys.argv[1], sys.argv[2].split(","), sys.argv[3]
+    library, architectures, games, folder = sys.argv[1], sys.argv[2].split(","), sys.argv[3], sys.argv[4]
+    alone = {"one": "connect_four", "all": None}[games]
     os.makedirs(folder, exist_ok=True)
     programs = [json.loads(line) for line in sys.stdin]
     for program in programs:
@@ -104,7 +108,7 @@ def main():
         (library, program, arch)
         for program in programs
         if not program.get("missing")
-        for arch in architectures_of(program, architectures)
+        for arch in architectures_of(program, architectures, alone)
     ]
     new = [task for task in tasks if not os.path.exists(os.path.join(folder, key(task)))]
     failures = 0

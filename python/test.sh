@@ -22,6 +22,15 @@ command -v "$python" > /dev/null || skip "there is no $python"
 wanted=("maturin>=1.9.4,<2" "numpy>=1.26" "gymnasium>=1.1" "pettingzoo>=1.24" "pytest>=8")
 "$venv/bin/pip" install --quiet --disable-pip-version-check "${wanted[@]}" || skip "pip cannot install ${wanted[*]}"
 
+# The program and this package share every build of what both stand on, which holds while no crate has other features here.
+features() { cargo tree --locked -p "$1" -e normal,build,features --prefix none | sed 's/ (\*)$//' | grep ' feature ' | sort -u; }
+names=$(features vecaz | cut -d' ' -f1 | sort -u)
+twice=$(comm -13 <(features vecaz) <(features vecaz_python) | grep -v '^vecaz' | awk 'NR == FNR { ours[$1]; next } $1 in ours' <(echo "$names") -)
+if [ -n "$twice" ]; then
+    printf 'python/test.sh: built twice, since the program does not ask for these features:\n%s\n' "$twice" >&2
+    exit 1
+fi
+
 wheels=$(mktemp -d)
 trap 'rm -rf "$wheels"' EXIT
 CARGO_TARGET_DIR="$target" "$venv/bin/maturin" build --release --locked --quiet --out "$wheels"

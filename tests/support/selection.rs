@@ -12,4 +12,5 @@ pub const GUMBEL: Selection = (Algorithm::Gumbel, 1_000_000);
 /// The improved policy, then PUCT, both within searches of a few dozen simulations.
 pub const GUMBEL_AND_PUCT: Selection = (Algorithm::Gumbel, 5);
 /// All of them.
+#[allow(dead_code, reason = "slow tests take some of them")]
 pub const SELECTIONS: [Selection; 3] = [PUCT, GUMBEL, GUMBEL_AND_PUCT];

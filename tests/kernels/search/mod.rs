@@ -11,7 +11,7 @@ mod shared;
 pub mod split;
 
 use crate::host_device::HostDevice;
-use crate::selection::{GUMBEL, GUMBEL_AND_PUCT, PUCT, SELECTIONS, Selection};
+use crate::selection::{GUMBEL, GUMBEL_AND_PUCT, PUCT, Selection};
 use scenario::{Limit, Scenario, both, compare};
 use vecaz::Error;
 use vecaz::backend::TreeRows;
@@ -37,6 +37,9 @@ const GAMES: [(&str, &str, &[usize]); 11] = [
     ("clique", "n = 5\nk = 3\nmode = \"ramsey\"", &[1, 2, 5]),
 ];
 
+/// Selections that between them use every rule: searches on emulated kernels are slow.
+const BOTH_RULES: [Selection; 2] = [PUCT, GUMBEL_AND_PUCT];
+
 /// A search with the solver.
 fn config((algorithm, puct_visits): Selection, simulations: u32, leaves: u32) -> SearchConfig {
     SearchConfig {
@@ -58,7 +61,7 @@ fn scenario(game: (&'static str, &'static str, &'static [usize]), config: Search
 #[test]
 fn kernels_and_rust_agree_on_every_game() {
     for game in GAMES {
-        for selection in SELECTIONS {
+        for selection in BOTH_RULES {
             for (leaves, solver) in [(1, true), (4, true), (4, false)] {
                 let simulations = if leaves == 1 { 25 } else { 40 };
                 let base = scenario(game, SearchConfig { solver, ..config(selection, simulations, leaves) });
@@ -89,7 +92,7 @@ fn they_agree_on_as_many_rows_as_there_are() {
 
 #[test]
 fn they_agree_where_searches_are_deep_and_full_of_proofs() {
-    for selection in SELECTIONS {
+    for selection in BOTH_RULES {
         for (leaves, solver) in [(1, true), (1, false), (3, true), (17, true)] {
             let base = scenario(
                 ("tic_tac_toe", "", &[0, 2, 4]),
@@ -141,7 +144,7 @@ fn they_agree_with_every_urgency_constant_and_chance_rule() {
 
 #[test]
 fn they_agree_where_the_tree_is_full() {
-    for selection in SELECTIONS {
+    for selection in BOTH_RULES {
         for leaves in [1, 5] {
             let config = config(selection, 70, leaves);
             for game in [("connect_four", "", &[4usize, 21] as &[usize]), ("backgammon", "", &[2, 12])] {

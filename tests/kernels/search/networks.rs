@@ -1,7 +1,7 @@
 //! Networks that answer on the device, and outputs that are all the same: the results must be those of a network on the host.
 
 use super::scenario::{Facts, Limit, Scenario, assert_same, cpu, facts, finish, kernels, tree_bytes};
-use super::{GUMBEL, GUMBEL_AND_PUCT, Noisy, PUCT, config, scenario};
+use super::{BOTH_RULES, GUMBEL, GUMBEL_AND_PUCT, Noisy, PUCT, config, scenario};
 use crate::host_device::{HostBuffer, HostDevice};
 use vecaz::backend::{Backend, DevicePasses, PlyPlan, TreeRows};
 use vecaz::net::gpu::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
@@ -142,7 +142,7 @@ fn many_passes_are_few_calls() {
 #[test]
 fn constant_outputs_need_one_launch() {
     for game in super::GAMES {
-        for selection in [PUCT, GUMBEL_AND_PUCT] {
+        for selection in BOTH_RULES {
             let scenario = scenario(game, config(selection, 33, if selection == PUCT { 1 } else { 3 }));
             let sizes = scenario.game().sizes();
             let (logits, values) = (vec![0.0; sizes.num_actions], vec![0.0; sizes.num_players]);
@@ -215,7 +215,7 @@ fn snapshots_go_from_either_engine_to_either_and_into_many_rows() {
 /// A root with two of its moves has no others, on any device, however often its search goes on.
 #[test]
 fn a_restricted_root_visits_its_moves_alone_on_either_engine() {
-    for selection in [PUCT, GUMBEL_AND_PUCT] {
+    for selection in BOTH_RULES {
         let game = ("hex", "size = 5", &[0][..]);
         let scenario = Scenario { limit: Limit::Nodes(250), ..scenario(game, config(selection, 70, 2)) };
         let mut network = HashNet(scenario.io_shape());
