@@ -44,6 +44,14 @@ impl Operands {
         }
     }
 
+    /// Rows of the tallest tile of products by `isa`: AMX's tiles of bf16, else tiles of registers.
+    pub(super) fn tile_rows(self, isa: Isa) -> usize {
+        match (self, isa) {
+            (Self::Bf16, Isa::Amx) => 16,
+            _ => 12,
+        }
+    }
+
     /// `x [.., width]` with units of columns, `width` even: itself, or in `scratch` of half as many words.
     pub(super) fn by_columns<'a>(self, isa: Isa, x: View<'a>, scratch: &'a mut [f32]) -> View<'a> {
         match self {

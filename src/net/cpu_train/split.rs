@@ -9,8 +9,6 @@ pub const MAX_PARTITIONS: usize = 16;
 const CHUNK_FLOATS: usize = 64 * 1024;
 /// A large batch is cut into at least about this many chunks, so that threads share it evenly.
 const MIN_CHUNKS: usize = 20;
-/// Boards of a chunk are a multiple of this, the tallest register tile.
-const TILE: usize = 12;
 
 /// The cuts of a batch of boards.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,10 +22,11 @@ pub struct BatchSplit {
 }
 
 impl BatchSplit {
-    /// The cuts for `boards` boards whose activations in the tower have `floats` elements a board.
-    pub fn new(boards: usize, floats: usize) -> Self {
-        let (cached, shared) = (CHUNK_FLOATS / (TILE * floats), boards / (TILE * MIN_CHUNKS));
-        let chunk = TILE * cached.min(shared).clamp(1, 8);
+    /// The cuts for `boards` boards whose activations in the tower have `floats` elements a board; boards of a chunk are a multiple of
+    /// `tile`, the rows of the products' tallest tile.
+    pub fn new(boards: usize, floats: usize, tile: usize) -> Self {
+        let (cached, shared) = (CHUNK_FLOATS / (tile * floats), boards / (tile * MIN_CHUNKS));
+        let chunk = tile * cached.min(shared).clamp(1, 8);
         let chunks = boards.div_ceil(chunk);
         let count = chunks.clamp(1, MAX_PARTITIONS);
         let start = |partition: usize| (partition * chunks / count * chunk).min(boards);
@@ -94,8 +93,8 @@ mod tests {
 
     #[test]
     fn every_board_is_in_one_chunk_of_one_partition() {
-        for boards in [1, 11, 12, 13, 256, 512, 1000] {
-            let split = BatchSplit::new(boards, 42 * 64);
+        for (boards, tile) in [1, 11, 12, 13, 256, 512, 1000].into_iter().zip([12, 16].into_iter().cycle()) {
+            let split = BatchSplit::new(boards, 42 * 64, tile);
             let chunks: Vec<_> =
                 split.partitions.iter().flat_map(|partition| split.chunks(partition)).collect();
             assert_eq!(chunks.iter().map(Range::len).sum::<usize>(), boards);

@@ -62,6 +62,8 @@ pub struct CpuTrainNet {
     /// Residual blocks, of two layers each.
     pub(super) blocks: usize,
     pub(super) isa: Isa,
+    /// Rows of the products' tallest tile.
+    tile_rows: usize,
     pub(super) split: BatchSplit,
     pub(super) stem: Linear,
     pub(super) layers: Vec<PreActLayer>,
@@ -106,7 +108,8 @@ impl CpuTrainNet {
         Ok(Self {
             blocks: tower.blocks,
             isa,
-            split: BatchSplit::new(0, 1),
+            tile_rows: operands.tile_rows(isa),
+            split: BatchSplit::new(0, 1, 1),
             stem: linear(&tower.stem),
             layers,
             tail: CpuBatchNorm::new(&model, &tower.tail),
@@ -132,7 +135,7 @@ impl CpuTrainNet {
         if self.split.boards == boards {
             return;
         }
-        self.split = BatchSplit::new(boards, self.stem.tap_map.outputs * self.stem.columns);
+        self.split = BatchSplit::new(boards, self.stem.tap_map.outputs * self.stem.columns, self.tile_rows);
         let zeros = |linear: &Linear| vec![0.0; boards * linear.tap_map.outputs * linear.columns];
         let activations: Vec<Vec<f32>> = std::iter::once(&self.stem)
             .chain(self.layers.iter().map(|layer| &layer.linear))
