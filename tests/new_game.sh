@@ -25,7 +25,7 @@ perl -pi -e 's/^    vecaz::game::tic_tac_toe::TicTacToe,/    vecaz::game::nim::N
 perl -pi -e 's/^    const NAME: .*/$&\n    const CONFIGS: &\x27static [super::NamedText] = super::configs!("nim");/' src/game/nim.rs
 printf '[game]\nname = "nim"\n' > configs/nim.toml
 
-# Not optimised and with what this needs, since it is built for this alone. `cuda` refuses the game at the end for what it lacks.
+# Not optimised and with what this needs, since it is built for this alone; `cuda` is for the refusal at the end.
 cargo test --release --locked --config 'profile.release.package.vecaz.opt-level=0' --no-default-features --features cuda --test contract
 vecaz() { "$CARGO_TARGET_DIR/release/vecaz" "$@"; }
 vecaz games | grep nim > /dev/null
