@@ -42,11 +42,11 @@ def size_of_code(nvrtc, unit):
 
 
 def registers(log):
-    """The log without what the assembler tells of its work, and that in a few words."""
-    told = [line for line in log.splitlines() if line.startswith("ptxas ") and " error" not in line and "warning" not in line]
-    rest = "\n".join(line for line in log.splitlines() if line not in told)
-    used = [int(n) for line in told for n in re.findall(r"Used (\d+) registers", line)]
-    spilled = sum(int(n) for line in told for n in re.findall(r"(\d+) bytes spill stores", line))
+    """The log without the lines of the assembler on registers, and a summary of them."""
+    of_assembler = [line for line in log.splitlines() if line.startswith("ptxas ") and " error" not in line and "warning" not in line]
+    rest = "\n".join(line for line in log.splitlines() if line not in of_assembler)
+    used = [int(n) for line in of_assembler for n in re.findall(r"Used (\d+) registers", line)]
+    spilled = sum(int(n) for line in of_assembler for n in re.findall(r"(\d+) bytes spill stores", line))
     return rest.strip(), f" ({max(used)} registers, {spilled} bytes spilled)" if used else "", spilled
 
 
@@ -86,29 +86,32 @@ def compile_one(task):
     return task, f"{program['label']}: {program['unit']}.cu for sm_{arch}{facts}", seconds, size, log
 
 
-def architectures_of(program, architectures, alone):
-    """Those that a program is compiled for; of games with their default settings `alone`, or all where it is None, for every one."""
+def is_of_game(program):
+    return not program.get("missing") and "architecture" not in program and program["unit"] != "train"
+
+
+def architectures_of(program, architectures, game):
+    """Those that a program is compiled for. With a `game`, all others are compiled for the first architecture only."""
     if "architecture" in program:
         own = program["architecture"]
         return [own] if own.removesuffix("a") in architectures else []
-    of_game = program["unit"] != "train"
-    first_only = program["variant"] or (of_game and alone not in (None, program["label"]))
+    first_only = program["variant"] or (is_of_game(program) and game not in (None, program["label"]))
     return architectures[:1] if first_only else architectures
 
 
 def main():
     library, architectures, games, folder = sys.argv[1], sys.argv[2].split(","), sys.argv[3], sys.argv[4]
-    alone = {"one": "connect_four", "all": None}[games]
     os.makedirs(folder, exist_ok=True)
     programs = [json.loads(line) for line in sys.stdin]
     for program in programs:
         if program.get("missing"):
             print(f"##### {program['label']} has NO kernels #####")
+    game = next(filter(is_of_game, programs))["label"] if games == "one" else None
     tasks = [
         (library, program, arch)
         for program in programs
         if not program.get("missing")
-        for arch in architectures_of(program, architectures, alone)
+        for arch in architectures_of(program, architectures, game)
     ]
     new = [task for task in tasks if not os.path.exists(os.path.join(folder, key(task)))]
     failures = 0

@@ -24,8 +24,10 @@ wanted=("maturin>=1.9.4,<2" "numpy>=1.26" "gymnasium>=1.1" "pettingzoo>=1.24" "p
 
 # The program and this package share every build of what both stand on, which holds while no crate has other features here.
 features() { cargo tree --locked -p "$1" -e normal,build,features --prefix none | sed 's/ (\*)$//' | grep ' feature ' | sort -u; }
-names=$(features vecaz | cut -d' ' -f1 | sort -u)
-twice=$(comm -13 <(features vecaz) <(features vecaz_python) | grep -v '^vecaz' | awk 'NR == FNR { ours[$1]; next } $1 in ours' <(echo "$names") -)
+of_program=$(features vecaz)
+of_package=$(features vecaz_python)
+twice=$(comm -13 <(echo "$of_program") <(echo "$of_package") |
+    awk 'NR == FNR { crates[$1]; next } $1 in crates && $1 !~ /^vecaz/' <(echo "$of_program") -)
 if [ -n "$twice" ]; then
     printf 'python/test.sh: built twice, since the program does not ask for these features:\n%s\n' "$twice" >&2
     exit 1

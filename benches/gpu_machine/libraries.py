@@ -91,8 +91,8 @@ def gpus():
     if shutil.which("nvidia-smi") is None:
         return []
     query = ["nvidia-smi", f"--query-gpu={GPU_FIELDS}", "--format=csv,noheader"]
-    told = subprocess.run(query, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=5, text=True, check=False)
-    return told.stdout.strip().splitlines()
+    listing = subprocess.run(query, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=5, text=True, check=False)
+    return listing.stdout.strip().splitlines()
 
 
 def main():

@@ -37,8 +37,8 @@ def sections(verb, rows):
     search = rows["search-"]
     libraries = rows["libraries"]
     yield "This machine", lambda: libraries and tables.library_table(libraries[0])
-    asked = [goal for goal in goals.GOALS if verb == goal.verb or (verb == "parts" and goal.measured(rows) is not None)]
-    yield "Goals and estimates", lambda: tables.goal_table(asked, rows)
+    chosen = [goal for goal in goals.GOALS if verb == goal.verb or (verb == "parts" and goal.measured(rows) is not None)]
+    yield "Goals and estimates", lambda: tables.goal_table(chosen, rows)
     if verb in ("first", "parts"):
         play, pgx = rows["random-play"], rows["pgx-"]
         yield "Pure search", lambda: verb == "first" and search and tables.search_table(search)

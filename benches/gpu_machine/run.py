@@ -52,7 +52,7 @@ class Process:
 
     def __init__(self, part, words, seconds, work, environment):
         self.part, self.words, self.seconds = part, words, seconds
-        self.began, self.asked, self.exit, self.took = time.monotonic(), False, None, 0.0
+        self.began, self.terminated, self.exit, self.took = time.monotonic(), False, None, 0.0
         self.log = open(os.path.join(work, part.name + ".log"), "wb")
         try:
             self.child = subprocess.Popen(
@@ -70,8 +70,8 @@ class Process:
             return True
         self.took = time.monotonic() - self.began
         self.exit = self.child.poll()
-        if self.exit is None and self.took >= self.seconds - GRACE and not self.asked:
-            self.asked = True
+        if self.exit is None and self.took >= self.seconds - GRACE and not self.terminated:
+            self.terminated = True
             self.signal(signal.SIGTERM)
         if self.exit is None and self.took >= self.seconds:
             self.exit = -signal.SIGKILL
@@ -137,7 +137,7 @@ class Verb:
         while running:
             for process in [process for process in running if process.poll()]:
                 running.remove(process)
-                late = process.asked or process.exit == -signal.SIGKILL
+                late = process.terminated or process.exit == -signal.SIGKILL
                 reason = f"out of time after {process.seconds:.0f} s" if late else None
                 result = self.note(process.part, process.words, reason, process.took, process.exit)
                 result["programs_compiled"] = len(self.programs() - stored)
@@ -186,8 +186,8 @@ def archive_of(folder):
     """A compressed archive of the files in `folder`, but for large ones. Parts may still be writing there."""
     packed, size = io.BytesIO(), 0
     with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=5) as tar:
-        for place, _, names in sorted(os.walk(folder)):
-            for path in sorted(os.path.join(place, name) for name in names):
+        for parent, _, names in sorted(os.walk(folder)):
+            for path in sorted(os.path.join(parent, name) for name in names):
                 try:
                     if os.path.islink(path) or os.path.getsize(path) > ARCHIVED_BYTES:
                         continue

@@ -117,9 +117,9 @@ def forward_table(rows):
         ],
     )
     names = {"gemm_bf16": "cuBLAS, bf16", "mma": "mma.sync"}
-    told = [f"{name}: {peaks.get(key + '_error') or format(peaks[key + '_tflops'], '.0f') + ' TFLOP/s'}"
-            for key, name in names.items() if key + "_tflops" in peaks or key + "_error" in peaks]  # fmt: skip
-    return text + f"\nPeaks: {'; '.join(told) or 'not measured'}.\n" + errors(rows)
+    figures = [f"{name}: {peaks.get(key + '_error') or format(peaks[key + '_tflops'], '.0f') + ' TFLOP/s'}"
+               for key, name in names.items() if key + "_tflops" in peaks or key + "_error" in peaks]  # fmt: skip
+    return text + f"\nPeaks: {'; '.join(figures) or 'not measured'}.\n" + errors(rows)
 
 
 def train_table(rows, peers):

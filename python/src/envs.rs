@@ -90,7 +90,7 @@ impl State {
 }
 
 /// Rewards `[N, P]`, and where a game ended `[N]`.
-type Stepped<'py> = (Bound<'py, PyArrayDyn<f32>>, Bound<'py, PyArrayDyn<bool>>);
+type StepResult<'py> = (Bound<'py, PyArrayDyn<f32>>, Bound<'py, PyArrayDyn<bool>>);
 
 #[pymethods]
 impl PyEnvs {
@@ -230,7 +230,7 @@ impl PyEnvs {
         py: Python<'py>,
         actions: &Bound<'py, PyAny>,
         chosen: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Stepped<'py>> {
+    ) -> PyResult<StepResult<'py>> {
         let mut state = self.state.hold()?;
         let State { envs, pool, buffers, .. } = &mut *state;
         let actions: Vec<i64> = read("actions", actions, Kind::Integers, &[&[self.num_envs]])?;

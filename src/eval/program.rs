@@ -109,14 +109,14 @@ impl Program {
         self.replies.try_recv().ok()
     }
 
-    /// The next line of stdout of a reply that is due within the timeout after `asked`.
+    /// The next line of stdout of a reply that is due within the timeout after `sent`.
     ///
     /// # Errors
     /// [`Error::Opponent`] if there is none, with the exit status and the last line of stderr if the program has exited;
     /// [`Error::Stopped`] once a stop is requested.
-    pub fn line(&mut self, asked: Instant) -> Result<String> {
+    pub fn line(&mut self, sent: Instant) -> Result<String> {
         let time = if self.requests.is_some() { self.timeout } else { Duration::ZERO };
-        match self.next_reply(time.saturating_sub(asked.elapsed()))? {
+        match self.next_reply(time.saturating_sub(sent.elapsed()))? {
             Ok(line) => Ok(line),
             Err(RecvTimeoutError::Timeout) => {
                 Err(self.error(format!("did not reply within {} s", self.timeout.as_secs_f64())))

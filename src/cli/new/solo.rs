@@ -74,10 +74,10 @@ impl Game for Rules {
 
     // Where chance decides, these are its outcomes. They are equally likely, unless the game has `chance_probs`.
     fn legal(&self, s: &State, _: History<'_>, out: &mut [u16]) -> usize {
-        let place = |action: &u16| self.written(s).get(usize::from(*action)) == Some(&0);
+        let is_free = |action: &u16| self.written(s).get(usize::from(*action)) == Some(&0);
         let all = (0..FACES.max(self.places as u16)).filter(|action| match s.rolled {
             0 => *action < FACES,
-            _ => place(action),
+            _ => is_free(action),
         });
         out.iter_mut().zip(all).map(|(out, action)| *out = action).count()
     }

@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn every_board_is_in_one_chunk_of_one_partition() {
-        for (boards, tile) in [1, 11, 12, 13, 256, 512, 1000].into_iter().zip([12, 16].into_iter().cycle()) {
+        for (boards, tile) in [1, 11, 12, 13, 256, 512, 1000].into_iter().flat_map(|n| [(n, 12), (n, 16)]) {
             let split = BatchSplit::new(boards, 42 * 64, tile);
             let chunks: Vec<_> =
                 split.partitions.iter().flat_map(|partition| split.chunks(partition)).collect();

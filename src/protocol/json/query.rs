@@ -147,10 +147,10 @@ fn start(dialogue: &Dialogue, fields: &Map<String, Value>) -> Result<Position, D
         let of_option = ["size", option].into_iter().find_map(|name| options.get(name)?.as_integer());
         // An observation of one row or column is no board.
         let size = of_option.or((obs.width > 1 && obs.height > 1).then_some(side as i64));
-        if let (Some(asked), Some(size)) = (fields.get(field), size)
-            && asked.as_i64() != Some(size)
+        if let (Some(given), Some(size)) = (fields.get(field), size)
+            && given.as_i64() != Some(size)
         {
-            return defect(field, format!("got {asked}, expected {size}, the size of the network's board"));
+            return defect(field, format!("got {given}, expected {size}, the size of the network's board"));
         }
     }
     let game = match fields.get("komi") {
