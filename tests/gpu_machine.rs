@@ -328,7 +328,7 @@ fn a_part_that_does_not_end_is_ended() {
              part = parts.Part('slow', 3, ())\n\
              process = run.Process(part, ('sh', '-c', \"{command}\"), {seconds}, tempfile.mkdtemp(), dict(os.environ))\n\
              while not process.poll(): time.sleep(0.02)\n\
-             print(process.exit, process.asked)"
+             print(process.exit, process.terminated)"
         );
         let exit = python(&program, Path::new(""));
         assert!(exit.starts_with('-') && exit.trim_end().ends_with("True"), "{command}: {exit}");
