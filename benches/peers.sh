@@ -17,11 +17,12 @@ cargo build --release --locked
 cargo bench --no-run --locked --bench forward --bench train
 vecaz=target/release/vecaz
 
-# scaling NAME ARGUMENT...: one row of self-play search into OUT/NAME-ROUND.json.
+# scaling NAME ARGUMENT...: one row of self-play search into OUT/NAME-ROUND.json. Networks see what those of pgx do.
 scaling() {
     local name=$1
     shift
-    "$vecaz" bench-scaling --games 128 --sims 800 --threads 2 --seconds 3 --set search.puct_visits=1000000 --json "$out/$name-$round.json" "$@" > /dev/null
+    "$vecaz" bench-scaling --games 128 --sims 800 --threads 2 --seconds 3 --json "$out/$name-$round.json" "$@" \
+        --set search.puct_visits=1000000 --set game.network_sees=stones > /dev/null
 }
 
 # mctx NAME NET [GAME]: one row of the peer's search into OUT/mctx-NAME-ROUND.json.

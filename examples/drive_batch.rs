@@ -13,7 +13,7 @@ use vecaz::search::root::{Exploration, RowKey};
 use vecaz::searcher::{SearchRequest, Searchers};
 
 fn main() -> vecaz::Result<()> {
-    let hex = Hex { size: 7, swap: false };
+    let hex = Hex { size: 7, ..Hex::default() };
     let (rules, sizes) = (erase(hex.clone()), hex.sizes());
     let shape =
         IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };

@@ -1,7 +1,7 @@
 """Trains a network for Connect Four in PyTorch, with the games of a run of vecaz, and writes it so that it plays in vecaz.
 
     pip install torch safetensors
-    vecaz run --game connect_four --minutes 5 --out runs/c4
+    vecaz run --game connect_four --set game.network_sees=stones --minutes 5 --out runs/c4
     vecaz export-weights runs/c4 --out net.safetensors
     python examples/train_in_pytorch.py net.safetensors runs/c4/games trained.safetensors
     vecaz import-weights trained.safetensors

@@ -1,6 +1,7 @@
 //! Loading of a network with its game and configuration, from a run's folder, a weights file, or the program itself; an engine of one.
 
 use crate::backend::AnyGame;
+use crate::batch::ErasedRules;
 use crate::config::keys::Section;
 use crate::config::{Algorithm, Config, Layers, NetConfig};
 use crate::engine::{Engine, Settings};
@@ -19,7 +20,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The embedded network of the default game, as `vecaz run` trains it.
+/// The embedded network of the default game, which sees the stones alone.
 const EMBEDDED: &[u8] = include_bytes!("../assets/connect_four.safetensors");
 
 /// A network with its game and configuration.
@@ -167,6 +168,19 @@ impl Source {
             check_valued(&self.config)?;
         }
         Ok(Self { game: game.clone(), spec, ..self })
+    }
+
+    /// The same network in games by the rules of `game`, of which it observes what it was trained to.
+    ///
+    /// # Errors
+    /// Those of [`Source::for_game`].
+    pub fn for_rules_of(self, game: &dyn ErasedRules, registry: &Registry) -> Result<Self> {
+        let (mut options, own) = (game.options(), self.game.options());
+        if game.name() == self.game.name() {
+            let seen = own.into_iter().filter(|(key, _)| game.sight_options().contains(&key.as_str()));
+            options.extend(seen);
+        }
+        self.for_game(&registry.game(game.name(), &options)?)
     }
 
     /// The network on its configured device.

@@ -69,9 +69,10 @@ def parity(test, seconds):
 
 
 def scaling(name, seconds, *arguments):
-    """A stage that measures self-play. Searches select as mctx does, by the improved policy in the whole tree."""
+    """A stage that measures self-play. Searches select as mctx does, by the improved policy in the whole tree; networks see what those of pgx do."""
     output = ("--json", f"{{work}}/{name}.json")
-    command = ("{bin}/vecaz", "bench-scaling", "--device", "cuda", "--set", "search.puct_visits=1000000", *output, *arguments)
+    alike = ("--set", "search.puct_visits=1000000", "--set", "game.network_sees=stones")
+    command = ("{bin}/vecaz", "bench-scaling", "--device", "cuda", *alike, *output, *arguments)
     return one(name, seconds, *command)
 
 

@@ -8,6 +8,13 @@ using chess::State;
 
 namespace chess {
 
+#if defined(VZ_OPT_NETWORK_SEES_ATTACKS)
+constexpr bool SEES_ATTACKS = true;
+#elif defined(VZ_OPT_NETWORK_SEES_PIECES)
+constexpr bool SEES_ATTACKS = false;
+#else
+#error "an unknown value of option network_sees"
+#endif
 constexpr u64 RANK_1 = 0x0101010101010101;
 constexpr u64 RISING = 0x8040201008040201;  // the diagonal a1 to h8
 constexpr u64 FALLING = 0x0102040810204080; // the diagonal a8 to h1
@@ -398,8 +405,30 @@ VZ_DEVICE Outcome outcome_of(const State& s) {
     return s.plies >= VZ_OPT_MAX_PLIES ? Outcome::TooLong : Outcome::None;
 }
 
-// One number of an observation; `square` as `s` has it.
-VZ_DEVICE f32 observed(const State& s, int player, View view, int plane, int square) {
+// The squares that one or more pieces of a side attack, and those that two or more do, as `s` has them.
+struct Attacked {
+    u64 once, twice;
+};
+
+VZ_DEVICE Attacked attacked_by(const State& s, int side) {
+    const u64 occupied = s.sides[0] | s.sides[1];
+    Attacked out = {0, 0};
+    for (u64 left = select(s.sides, side); left != 0; left &= left - 1) {
+        const int from = trailing_zeros(left);
+        u64 to = 0;
+        if (s.pieces[PAWN] >> from & 1) to = side == 0 ? pawn_attacks(from) : flip(pawn_attacks(flip_square(from)));
+        if (s.pieces[KNIGHT] >> from & 1) to = knight_attacks(from);
+        if (s.pieces[KING] >> from & 1) to = king_attacks(from);
+        if ((s.pieces[BISHOP] | s.pieces[QUEEN]) >> from & 1) to = bishop_attacks(from, occupied);
+        if ((s.pieces[ROOK] | s.pieces[QUEEN]) >> from & 1) to |= rook_attacks(from, occupied);
+        out.twice |= out.once & to;
+        out.once |= to;
+    }
+    return out;
+}
+
+// One number of an observation; `square` as `s` has it. `attacked`: of the player, of the other side.
+VZ_DEVICE f32 observed(const State& s, int player, View view, const Attacked (&attacked)[2], int plane, int square) {
     const u8 castling = view == View::MOVER ? s.castling : turned_castling(s.castling);
     if (plane < 12) {
         const int side = (plane >= 6) == (view == View::MOVER);
@@ -414,7 +443,11 @@ VZ_DEVICE f32 observed(const State& s, int player, View view, int plane, int squ
     case 17: return f32(square == int(s.en_passant) - 1);
     case 18: return f32(s.halfmove_clock) / 100.0f;
     case 19: return f32(player);
-    default: return f32(s.plies) / f32(VZ_OPT_MAX_PLIES);
+    case 20: return f32(s.plies) / f32(VZ_OPT_MAX_PLIES);
+    case 21: return f32(attacked[0].once >> square & 1);
+    case 22: return f32(attacked[0].twice >> square & 1);
+    case 23: return f32(attacked[1].once >> square & 1);
+    default: return f32(attacked[1].twice >> square & 1);
     }
 }
 
@@ -437,10 +470,14 @@ VZ_DEVICE void game_step(State& s, u16 action, const History& h) {
 template <class Out>
 VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
     const View view = player == s.colour ? View::MOVER : View::OTHER;
+    chess::Attacked attacked[2] = {};
+    if (chess::SEES_ATTACKS) {
+        for (int side = 0; side < 2; side++) attacked[side] = chess::attacked_by(s, view == View::MOVER ? side : 1 - side);
+    }
     for (int i = lane; i < VZ_OBS_CHANNELS * 64; i += lanes) {
         const int rank = 7 - i / 8 % 8, file = i % 8;
         const int square = file * 8 + (view == View::MOVER ? rank : 7 - rank);
-        out[i] = Out(chess::observed(s, player, view, i / 64, square));
+        out[i] = Out(chess::observed(s, player, view, attacked, i / 64, square));
     }
 }
 

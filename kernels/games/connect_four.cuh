@@ -7,6 +7,13 @@ using connect_four::State;
 
 namespace connect_four {
 
+#if defined(VZ_OPT_NETWORK_SEES_THREATS)
+constexpr bool SEES_THREATS = true;
+#elif defined(VZ_OPT_NETWORK_SEES_STONES)
+constexpr bool SEES_THREATS = false;
+#else
+#error "an unknown value of option network_sees"
+#endif
 constexpr int ROWS = VZ_OPT_ROWS, COLUMNS = VZ_OPT_COLUMNS, CONNECT = VZ_OPT_CONNECT;
 constexpr int STRIDE = ROWS + 1; // bits of one column, the guard bit included
 constexpr int CELLS = ROWS * COLUMNS;
@@ -26,6 +33,22 @@ VZ_DEVICE bool has_line(u64 stones) {
         }
     }
     return found != 0;
+}
+
+// The bits beside which `stones` have the rest of a row, before and after them together.
+VZ_DEVICE u64 ends(u64 stones) {
+    const int directions[4] = {1, STRIDE - 1, STRIDE, STRIDE + 1};
+    u64 found = 0;
+    for (int d = 0; d < 4; d++) {
+        for (int before = 0; before < CONNECT; before++) {
+            u64 rest = ~0ull, next = stones;
+            for (int i = 0; i < before; i++) rest &= next <<= directions[d];
+            next = stones;
+            for (int i = before + 1; i < CONNECT; i++) rest &= next >>= directions[d];
+            found |= rest;
+        }
+    }
+    return found;
 }
 
 // The bit of a cell, row-major from the top left.
@@ -65,12 +88,19 @@ VZ_DEVICE void game_step(State& s, u16 action, const History&) {
     s.outcome = connect_four::has_line(own) ? player + 1u : s.plies == (u32)connect_four::CELLS ? 3u : 0u;
 }
 
-// Planes: own stones, the other player's stones, the top row first. [2, rows, columns]
+// Planes: own stones, the other player's stones, the top row first; with SEES_THREATS then the empty cells in which an own stone completes a
+// row, and those in which one of the other player does. [2 or 4, rows, columns]
 template <class Out>
 VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
-    for (int i = lane; i < 2 * connect_four::CELLS; i += lanes) {
-        const u64 stones = select(s.stones, i < connect_four::CELLS ? player : 1 - player);
-        out[i] = Out((f32)(stones >> connect_four::bit_of(i % connect_four::CELLS) & 1));
+    const u64 stones[2] = {select(s.stones, player), select(s.stones, 1 - player)}, empty = ~(stones[0] | stones[1]);
+    u64 threats[2] = {0, 0};
+    if (connect_four::SEES_THREATS) {
+        for (int p = 0; p < 2; p++) threats[p] = connect_four::ends(stones[p]) & empty;
+    }
+    for (int i = lane; i < VZ_OBS_CHANNELS * connect_four::CELLS; i += lanes) {
+        const int plane = i / connect_four::CELLS;
+        const u64 cells = plane < 2 ? select(stones, plane) : select(threats, plane - 2);
+        out[i] = Out((f32)(cells >> connect_four::bit_of(i % connect_four::CELLS) & 1));
     }
 }
 

@@ -21,6 +21,13 @@ constexpr bool SWAP2 = false;
 #else
 #error "an unknown value of option opening"
 #endif
+#if defined(VZ_OPT_NETWORK_SEES_THREATS)
+constexpr bool SEES_THREATS = true;
+#elif defined(VZ_OPT_NETWORK_SEES_STONES)
+constexpr bool SEES_THREATS = false;
+#else
+#error "an unknown value of option network_sees"
+#endif
 constexpr int SIDE = VZ_OPT_SIZE;
 constexpr int CELLS = SIDE * SIDE;
 
@@ -75,6 +82,26 @@ VZ_DEVICE void choose(State& s, int choice) {
     s.phase = Phase::Alternate;
 }
 
+// True if `cell` is empty and one of five cells in a line with no stone of `other` and `count` of `own`.
+VZ_DEVICE bool is_threat(const Cells& own, const Cells& other, int cell, int count) {
+    if (own.contains(cell) || other.contains(cell)) return false;
+    for (int d = 0; d < 4; d++) {
+        const int down = d == 0 ? 0 : 1, right = d == 1 ? 0 : d == 3 ? -1 : 1;
+        for (int before = 0; before < 5; before++) {
+            const int row = cell / SIDE - before * down, column = cell % SIDE - before * right;
+            const int last_row = row + 4 * down, last_column = column + 4 * right;
+            if ((u32)row >= (u32)SIDE || (u32)column >= (u32)SIDE || (u32)last_row >= (u32)SIDE || (u32)last_column >= (u32)SIDE) continue;
+            int stones = 0;
+            for (int i = 0; i < 5; i++) {
+                const int at = (row + i * down) * SIDE + column + i * right;
+                stones += other.contains(at) ? -5 : own.contains(at);
+            }
+            if (stones == count) return true;
+        }
+    }
+    return false;
+}
+
 // The colour of the player's first plane.
 VZ_DEVICE int first_colour(const State& s, int player) {
     return s.phase == Phase::Alternate ? player != s.black : (int)(s.placed & 1);
@@ -101,17 +128,22 @@ VZ_DEVICE void game_step(State& s, u16 action, const History&) {
 
 // Planes: own stones, the other player's stones; before the colours are chosen, stones of the colour to be placed next,
 // stones of the other colour. With Swap2 four constant planes more, one a phase of the opening: 1 in the present phase for
-// the player to move, -1 for the other, else 0. [2 or 6, size, size]
+// the player to move, -1 for the other, else 0. With SEES_THREATS four planes more: is_threat of the first colour with three stones, with
+// four, and the same of the second. [2, 6 or 10, size, size]
 template <class Out>
 VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
     const int colour = gomoku::first_colour(s, player);
     const f32 sign = player == s.to_play ? 1.0f : -1.0f;
+    const int first_threat = gomoku::SEES_THREATS ? VZ_OBS_CHANNELS - 4 : VZ_OBS_CHANNELS;
     for (int i = lane; i < VZ_OBS_CHANNELS * gomoku::CELLS; i += lanes) {
         const int plane = i / gomoku::CELLS, cell = i % gomoku::CELLS;
         if (plane < 2) {
             out[i] = Out(s.stones[plane == 0 ? colour : 1 - colour].contains(cell) ? 1.0f : 0.0f);
-        } else {
+        } else if (plane < first_threat) {
             out[i] = Out(plane - 1 == (int)s.phase ? sign : 0.0f);
+        } else {
+            const int threat = plane - first_threat, of = threat < 2 ? colour : 1 - colour;
+            out[i] = Out(gomoku::is_threat(s.stones[of], s.stones[1 - of], cell, 3 + threat % 2) ? 1.0f : 0.0f);
         }
     }
 }

@@ -7,8 +7,22 @@ using hex::State;
 
 namespace hex {
 
+#if defined(VZ_OPT_NETWORK_SEES_LINKS)
+constexpr bool SEES_LINKS = true;
+#elif defined(VZ_OPT_NETWORK_SEES_STONES)
+constexpr bool SEES_LINKS = false;
+#else
+#error "an unknown value of option network_sees"
+#endif
 constexpr int SIDE = VZ_OPT_SIZE;
 constexpr int CELLS = SIDE * SIDE;
+// Rows and columns outside each border: as far as a bridge reaches.
+constexpr int MARGIN = 2;
+
+// Bit MARGIN + c of element MARGIN + r is the cell in row r and column c.
+struct Rows {
+    u32 row[SIDE + 2 * MARGIN];
+};
 
 // The board symmetry that is the game's symmetry number 0 to 3.
 VZ_DEVICE u64 board_symmetry(u64 symmetry) { return (symmetry & 1 ? 3 : 0) | (symmetry & 2 ? TRANSPOSE : 0); }
@@ -57,6 +71,48 @@ VZ_DEVICE void place_stone(State& s, int player, int cell) {
     if (link_stone(s.stones[player], s.linked, player, cell)) s.outcome = (u16)(player + 1);
 }
 
+// Adds to one row of `linked` the cells of `own` that neighbours, and bridges over two `empty` cells, link to it. True if there are any.
+VZ_DEVICE bool link_row(const Rows& own, const Rows& empty, Rows& linked, int row) {
+    const u32 up = empty.row[row - 1], same = empty.row[row], down = empty.row[row + 1];
+    const u32 above = linked.row[row - 1], below = linked.row[row + 1], before = linked.row[row];
+    const u32 neighbours = above | above >> 1 | below | below << 1;
+    const u32 bridges = (above << 1 & up & same << 1) | (above >> 2 & (up & same) >> 1) | (linked.row[row - 2] >> 1 & up & up >> 1) |
+                        (below >> 1 & same >> 1 & down) | (below << 2 & (same & down) << 1) | (linked.row[row + 2] << 1 & down & down << 1);
+    u32 reached = before | (own.row[row] & (neighbours | bridges));
+    for (u32 next = reached;; reached = next) {
+        next = reached | (own.row[row] & (reached << 1 | reached >> 1));
+        if (next == reached) break;
+    }
+    linked.row[row] = reached;
+    return reached != before;
+}
+
+// The stones of a player that neighbours and bridges link to the player's first border, or the far one. A border is a row of stones outside the
+// board.
+VZ_DEVICE Rows linked_to(const State& s, int player, bool far) {
+    constexpr u32 BOARD = ((1u << SIDE) - 1) << MARGIN;
+    Rows own = {}, empty = {}, linked = {};
+    for (int cell = 0; cell < CELLS; cell++) {
+        const int row = MARGIN + cell / SIDE;
+        const u32 bit = 1u << (MARGIN + cell % SIDE);
+        const bool mine = s.stones[player].contains(cell);
+        own.row[row] |= mine ? bit : 0;
+        empty.row[row] |= mine || s.stones[1 - player].contains(cell) ? 0 : bit;
+    }
+    const int outside = far ? MARGIN + SIDE : MARGIN - 1;
+    if (player == 0) {
+        linked.row[outside] = BOARD << 1 | BOARD >> 1;
+    } else {
+        for (int row = MARGIN - 1; row <= MARGIN + SIDE; row++) linked.row[row] = 1u << outside;
+    }
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int row = MARGIN; row < MARGIN + SIDE; row++) changed |= link_row(own, empty, linked, row);
+        for (int row = MARGIN + SIDE - 1; row >= MARGIN; row--) changed |= link_row(own, empty, linked, row);
+    }
+    return linked;
+}
+
 VZ_DEVICE bool swap_is_legal(const State& s) { return VZ_OPT_SWAP && s.plies == 1; }
 
 VZ_DEVICE void swap_stone(State& s) {
@@ -88,16 +144,27 @@ VZ_DEVICE void game_step(State& s, u16 action, const History&) {
 }
 
 // Planes: own stones, the other player's stones, the cells of the edges the player has to connect, those of the other
-// player's edges, and with `swap` ones where the stone on the board may be taken. [4 or 5, size, size]
+// player's edges; with SEES_LINKS linked_to the own first edge, the own far one, and the other player's; with `swap` ones where the stone on
+// the board may be taken. [4, 5, 8 or 9, size, size]
 template <class Out>
 VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
+    constexpr int LINKS = hex::SEES_LINKS ? 4 : 0;
+    hex::Rows linked[LINKS + 1];
+    for (int plane = 0; plane < LINKS; plane++) linked[plane] = hex::linked_to(s, plane < 2 ? player : 1 - player, plane % 2 == 1);
     for (int i = lane; i < VZ_OBS_CHANNELS * hex::CELLS; i += lanes) {
         const int plane = i / hex::CELLS, cell = i % hex::CELLS;
         const int seat = (plane & 1) == 0 ? player : 1 - player;
         const int depth = hex::depth_of(cell, seat);
-        const bool on = plane < 2    ? s.stones[seat].contains(cell)
-                        : plane < 4 ? depth == 0 || depth == hex::SIDE - 1
-                                    : hex::swap_is_legal(s);
+        bool on;
+        if (plane < 2) {
+            on = s.stones[seat].contains(cell);
+        } else if (plane < 4) {
+            on = depth == 0 || depth == hex::SIDE - 1;
+        } else if (plane < 4 + LINKS) {
+            on = linked[plane - 4].row[hex::MARGIN + cell / hex::SIDE] >> (hex::MARGIN + cell % hex::SIDE) & 1;
+        } else {
+            on = hex::swap_is_legal(s);
+        }
         out[i] = Out(on ? 1.0f : 0.0f);
     }
 }

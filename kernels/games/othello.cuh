@@ -14,6 +14,13 @@ constexpr bool TWO_PASSES = false;
 #else
 #error "an unknown value of option end"
 #endif
+#if defined(VZ_OPT_NETWORK_SEES_MOVES)
+constexpr bool SEES_MOVES = true;
+#elif defined(VZ_OPT_NETWORK_SEES_DISCS)
+constexpr bool SEES_MOVES = false;
+#else
+#error "an unknown value of option network_sees"
+#endif
 constexpr int SIDE = VZ_OPT_SIZE;
 constexpr u16 PASS = SIDE * SIDE;
 constexpr u64 BOARD = SIDE == 8 ? ~0ull : SMALL_BOARD;
@@ -111,13 +118,20 @@ VZ_DEVICE void game_step(State& s, u16 action, const History&) {
     if (s.moves == 0) s.over = othello::ends_game(theirs, mine, s.passed != 0 ? passes_before + 1 : 0);
 }
 
-// Planes: own discs, the other player's discs. [2, size, size]
+// Planes: own discs, the other player's discs; with SEES_MOVES then the cells where the player may place a disc, and those where the other player
+// may, whoever is to move. [2 or 4, size, size]
 template <class Out>
 VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
-    for (int i = lane; i < 2 * othello::SIDE * othello::SIDE; i += lanes) {
-        const bool own = i < othello::SIDE * othello::SIDE;
-        const u64 discs = select(s.discs, own ? player : 1 - player);
-        out[i] = Out((f32)(discs >> othello::bit_of(own ? i : i - othello::SIDE * othello::SIDE) & 1));
+    constexpr int CELLS = othello::SIDE * othello::SIDE;
+    const u64 discs[2] = {select(s.discs, player), select(s.discs, 1 - player)};
+    u64 moves[2] = {0, 0};
+    if (othello::SEES_MOVES) {
+        for (int p = 0; p < 2; p++) moves[p] = othello::moves_of(discs[p], discs[1 - p]);
+    }
+    for (int i = lane; i < VZ_OBS_CHANNELS * CELLS; i += lanes) {
+        const int plane = i / CELLS;
+        const u64 bits = plane < 2 ? select(discs, plane) : select(moves, plane - 2);
+        out[i] = Out((f32)(bits >> othello::bit_of(i % CELLS) & 1));
     }
 }
 

@@ -24,6 +24,13 @@ pub trait ErasedRules: Send + Sync {
     fn size_option(&self) -> Option<&'static str>;
     /// See [`Game::SPAN_OPTIONS`].
     fn span_options(&self) -> &'static [&'static str];
+    /// See [`Game::SIGHT_OPTIONS`].
+    fn sight_options(&self) -> &'static [&'static str];
+    /// The options without the [`Game::SIGHT_OPTIONS`].
+    fn rules(&self) -> toml::Table {
+        let is_rule = |key: &str| !self.sight_options().contains(&key);
+        self.options().into_iter().filter(|(key, _)| is_rule(key)).collect()
+    }
     /// See [`Game::keys`].
     fn keys(&self) -> Vec<KeyInfo>;
     /// See [`Game::aim`].
@@ -139,6 +146,10 @@ impl<G: Game> ErasedRules for ErasedGame<G> {
 
     fn span_options(&self) -> &'static [&'static str] {
         G::SPAN_OPTIONS
+    }
+
+    fn sight_options(&self) -> &'static [&'static str] {
+        G::SIGHT_OPTIONS
     }
 
     fn keys(&self) -> Vec<KeyInfo> {

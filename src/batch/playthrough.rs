@@ -45,19 +45,6 @@ impl Playthrough {
         Ok(Self { game, start: state.as_slice().into(), state, history: Vec::new(), actions: Vec::new() })
     }
 
-    /// The same game by the options of `game`. None if any of its positions, or their legal actions, are others there.
-    pub fn in_game(&self, game: Arc<dyn ErasedRules>) -> Option<Self> {
-        let (mut own, mut other) = (self.after(0), Self::new(game));
-        for &action in &self.actions {
-            if own.state != other.state || own.legal() != other.legal() {
-                return None;
-            }
-            own.step(action).ok()?;
-            other.step(action).ok()?;
-        }
-        (own.state == other.state && own.legal() == other.legal()).then_some(other)
-    }
-
     /// The position before the first action.
     pub fn start(&self) -> &[u8] {
         &self.start

@@ -9,7 +9,7 @@ use super::targets::targets_are_complete;
 use super::trail::Trail;
 use super::walk::{Position, chance_probs, draws, legal, num_games, observe, returns, some_symmetries, walk};
 use crate::batch::{ErasedGame, ErasedRules, GameBatch, Playthrough};
-use crate::game::{Game, History, MAX_PLAYERS, Turn};
+use crate::game::{Game, History, MAX_PLAYERS, Sizes, Turn};
 use crate::rng::RngStream;
 use crate::view::draw;
 use std::collections::{HashMap, HashSet};
@@ -28,6 +28,7 @@ pub(super) fn laws<G: Game>() -> Vec<(&'static str, Check<G>)> {
         play_is_legal_and_ends,
         options_make_the_same_game,
         unknown_options_are_refused,
+        sight_options_change_no_rule,
         chance_is_a_distribution,
         returns_are_bounded,
         tallies_are_cells_of_the_table,
@@ -91,6 +92,33 @@ pub(super) fn unknown_options_are_refused<G: Game>(game: &G, _trail: &Trail) -> 
         G::from_options(&options).err().ok_or("the unknown key no_such_option is not refused")?.to_string();
     holds!(refused.contains("no_such_option"), "the message does not name the key: {refused}");
     Ok(())
+}
+
+pub(super) fn sight_options_change_no_rule<G: Game>(game: &G, trail: &Trail) -> Law {
+    let mut options = game.options();
+    for key in G::SIGHT_OPTIONS {
+        holds!(options.remove(*key).is_some(), "{key} is no option");
+    }
+    let other = G::from_options(&options).map_err(|e| format!("the other options are refused alone: {e}"))?;
+    equal!(other.init(), game.init());
+    let (own, sizes) = (game.sizes(), other.sizes());
+    equal!(Sizes { obs: own.obs, ..sizes }, own);
+    walk(game, trail, |position, _| {
+        let state = &position.state;
+        equal!(other.turn(state), position.turn);
+        equal!(legal(&other, state, &position.keys), position.legal);
+        equal!(other.history_key(state), game.history_key(state));
+        if position.is_over() {
+            equal!(returns(&other, state), returns(game, state));
+        }
+        for &action in position.legal.iter().take(1) {
+            let [mut next, mut expected] = [*state; 2];
+            other.step(&mut next, action, position.history());
+            game.step(&mut expected, action, position.history());
+            equal!(next, expected);
+        }
+        Ok(())
+    })
 }
 
 pub(super) fn play_is_legal_and_ends<G: Game>(game: &G, trail: &Trail) -> Law {

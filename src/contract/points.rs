@@ -1,15 +1,15 @@
 //! The law of actions at the points of a board.
 
-use super::law::{Law, equal, holds};
+use super::law::{Law, holds};
 use super::trail::Trail;
 use super::walk::{observe, some_symmetries, walk};
 use crate::game::{Game, ObsShape, PointActions, Sizes};
 
-/// A symmetry moves an action and what an observation shows at its point alike.
+/// A symmetry moves an action and what an observation shows at its point alike. Channels may change places, such as those of two borders.
 pub(super) fn actions_are_at_their_points<G: Game>(game: &G, trail: &Trail) -> Law {
     let sizes = game.sizes();
     let Some(actions) = sizes.point_actions else { return Ok(()) };
-    let ObsShape { channels, height, width } = sizes.obs;
+    let ObsShape { height, width, .. } = sizes.obs;
     let points = height * width;
     holds!(
         (1..=sizes.num_actions).contains(&(actions.planes * points)),
@@ -24,13 +24,13 @@ pub(super) fn actions_are_at_their_points<G: Game>(game: &G, trail: &Trail) -> L
             for player in 0..sizes.num_players as u8 {
                 let seen = observe(game, &position.state, player);
                 let of_image = observe(game, &image, game.transform_player(player, symmetry));
-                for (channel, point) in (0..channels).flat_map(|c| (0..points).map(move |p| (c, p))) {
-                    equal!(
-                        of_image[channel * points + to[point]],
-                        seen[channel * points + point],
-                        "channel {channel} of what player {player} sees at point {point}, which symmetry {symmetry} \
-                         moves to point {} with its actions",
-                        to[point]
+                for (channel, plane) in seen.chunks_exact(points).enumerate() {
+                    let is_moved =
+                        |image: &[f32]| plane.iter().zip(&to).all(|(cell, &to)| image[to] == *cell);
+                    holds!(
+                        of_image.chunks_exact(points).any(is_moved),
+                        "channel {channel} of what player {player} sees: symmetry {symmetry} moves no channel's points as it \
+                         moves their actions"
                     );
                 }
             }

@@ -88,9 +88,9 @@ impl Engine {
     /// Sets the position, all of whose moves are searched. If it continues the present one, the tree is kept as by [`Engine::play`].
     ///
     /// # Errors
-    /// [`Error::Mismatch`] for a position of another game.
+    /// [`Error::Mismatch`] for a position of another game, or by other rules.
     pub fn set_position(&mut self, play: &Playthrough) -> Result<()> {
-        let [own, other] = [self.play.game(), play.game()].map(|game| (game.name(), game.options()));
+        let [own, other] = [self.play.game(), play.game()].map(|game| (game.name(), game.rules()));
         if own != other {
             return Err(Error::Mismatch {
                 what: "game of the position".into(),

@@ -279,6 +279,7 @@ impl Game for Backgammon {
         "cube = true\nmatch_points = 3\nshort_game = true",
         "match_points = 2\nnetwork_sees = 'features'",
     ];
+    const SIGHT_OPTIONS: &'static [&'static str] = &["network_sees"];
     const SPAN_OPTIONS: &'static [&'static str] = &["ply_limit", "cube", "match_points"];
 
     super::options_by_section!();

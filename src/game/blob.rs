@@ -177,6 +177,7 @@ impl Game for Blob {
         "network_sees = 'deal'",
         "players = 5\ncards = 3\nfull = true\nnetwork_sees = 'deal'",
     ];
+    const SIGHT_OPTIONS: &'static [&'static str] = &["network_sees"];
 
     super::options_by_section!(Self::check);
 

@@ -27,12 +27,16 @@ pub use notation::{START_FEN, without_clock};
 use super::set_up::SetUp;
 use super::view::{Spot, View, Viewer};
 use super::{Game, History, ObsShape, PointActions, PointOrder, Sizes, Turn, parse_options, to_options};
-use crate::config::keys::{KeyInfo, Section, section};
+use crate::config::keys::{KeyInfo, Section, names, section};
 use crate::device_struct::device_enum;
 use crate::error::{Error, Result};
+use board::flip;
 use moves::MAX_LEGAL;
 
+/// Planes of an observation of the pieces.
 const PLANES: usize = 21;
+/// Planes with the attacks of both sides.
+const ATTACK_PLANES: usize = 4;
 
 device_enum! {
     /// How a game ended; [`State::outcome`] holds the number.
@@ -60,6 +64,16 @@ device_enum! {
 /// Maximum of the setting `max_plies`.
 pub const MAX_PLIES: usize = 10_000;
 
+names! {
+    /// What an observation has.
+    Sight {
+        /// The pieces, and what else the rules need.
+        Pieces = "pieces",
+        /// Also the squares that each side attacks.
+        Attacks = "attacks",
+    }
+}
+
 section! {
     /// The settings of chess.
     Options {
@@ -67,6 +81,8 @@ section! {
         fen: String = START_FEN.to_string(),
         /// Plies after which a game is drawn; 512 as in AlphaZero and pgx.
         max_plies: u16 [1..=MAX_PLIES as u16] = 512,
+        /// What the network observes: the pieces, or also the squares that each side attacks, once or more, and twice or more.
+        network_sees: Sight = Sight::Pieces,
     }
 }
 
@@ -75,11 +91,13 @@ section! {
 pub struct Chess {
     start: State,
     max_plies: u16,
+    network_sees: Sight,
 }
 
 impl Chess {
     fn settings(&self) -> Options {
-        Options { fen: self.to_fen(&self.start), max_plies: self.max_plies }
+        let &Self { start, max_plies, network_sees } = self;
+        Options { fen: self.to_fen(&start), max_plies, network_sees }
     }
 
     /// Reads a position in Forsyth-Edwards Notation; the clocks are optional.
@@ -153,12 +171,14 @@ impl Game for Chess {
     const NAME: &'static str = "chess";
     const CONFIGS: &'static [super::NamedText] = super::configs!("chess");
     const CUDA_SOURCE: Option<super::CudaSource> = super::embedded_cuda_source!("chess");
-    const VARIANTS: &'static [&'static str] = &["max_plies = 40"];
+    const VARIANTS: &'static [&'static str] = &["max_plies = 40", "network_sees = 'attacks'"];
+    const SIGHT_OPTIONS: &'static [&'static str] = &["network_sees"];
     const SPAN_OPTIONS: &'static [&'static str] = &["fen", "max_plies"];
 
     fn from_options(options: &toml::Table) -> Result<Self> {
         let o: Options = parse_options(Self::NAME, options)?;
-        let mut game = Self { start: bytemuck::Zeroable::zeroed(), max_plies: o.max_plies };
+        let start = bytemuck::Zeroable::zeroed();
+        let mut game = Self { start, max_plies: o.max_plies, network_sees: o.network_sees };
         game.start = game.from_fen(&o.fen)?;
         Ok(game)
     }
@@ -179,11 +199,12 @@ impl Game for Chess {
     }
 
     fn sizes(&self) -> Sizes {
+        let attacks = if self.network_sees == Sight::Attacks { ATTACK_PLANES } else { 0 };
         Sizes {
             num_actions: 64 * 73,
             point_actions: Some(PointActions { planes: 73, order: PointOrder::Columns }),
             max_legal: MAX_LEGAL,
-            obs: ObsShape { channels: PLANES, height: 8, width: 8 },
+            obs: ObsShape { channels: PLANES + attacks, height: 8, width: 8 },
             max_plies: usize::from(self.max_plies),
             uses_history: true,
             ..Sizes::default()
@@ -219,10 +240,11 @@ impl Game for Chess {
     /// The planes of AlphaZero (Silver et al. 2018) for the present position alone, the farthest rank first: 0 to 5 own
     /// pawns, knights, bishops, rooks, queens, king; 6 to 11 the other side's; 12 position seen before; 13 to 16 own short
     /// and long castling, the other side's; 17 the square to take en passant; 18 clock / 100; 19 black's view; 20 plies /
-    /// max_plies. `[21, 8, 8]`
+    /// max_plies; with `network_sees = "attacks"` 21 and 22 the squares that one or more own pieces attack, and two or more, 23 and 24 those of
+    /// the other side's. `[21 or 25, 8, 8]`
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
         let view = if player == s.colour { *s } else { s.turned() };
-        out[..PLANES * 64].fill(0.0);
+        out.fill(0.0);
         for side in 0..2 {
             for kind in 0..6 {
                 let plane = &mut out[(side * 6 + kind) * 64..][..64];
@@ -247,6 +269,12 @@ impl Game for Chess {
         ];
         for (plane, value) in constants {
             out[plane * 64..][..64].fill(value);
+        }
+        if self.network_sees == Sight::Attacks {
+            let attacked = [view.attacked(), view.turned().attacked().map(flip)];
+            for (plane, &squares) in out[PLANES * 64..].chunks_exact_mut(64).zip(attacked.as_flattened()) {
+                notation::obs_squares(squares).for_each(|square| plane[square] = 1.0);
+            }
         }
     }
 

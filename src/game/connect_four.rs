@@ -8,11 +8,21 @@ pub mod solver;
 use super::set_up::{SetUp, refused};
 use super::view::{Board, Colour, Grid, GridStyle, Piece, Shape, Spot, View, Viewer};
 use super::{ExactSolver, Game, History, ObsShape, Sizes, Turn, board};
-use crate::config::keys::{section, within};
+use crate::config::keys::{names, section, within};
 use crate::device_struct::device_struct;
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
 use solver::ConnectFourSolver;
+
+names! {
+    /// What an observation has.
+    Sight {
+        /// The stones.
+        Stones = "stones",
+        /// Also the empty cells in which a stone completes a row.
+        Threats = "threats",
+    }
+}
 
 section! {
     /// The settings of Connect Four.
@@ -22,7 +32,9 @@ section! {
         /// Columns of the board; (rows + 1) * columns is at most 64.
         columns: u32 [2..=12] = 7,
         /// Stones in a row that win; at most the larger side.
-        connect: u32 [2..=12] = 4,
+        connect: u32 [2..=MAX_CONNECT as u32] = 4,
+        /// What the network observes: the stones, or also each player's threats, the empty cells in which a stone completes a row.
+        network_sees: Sight = Sight::Stones,
     }
 }
 
@@ -38,6 +50,9 @@ device_struct! {
         pub outcome: u32,
     }
 }
+
+/// The longest row that wins.
+const MAX_CONNECT: usize = 12;
 
 /// Elements of an observation that are written at once, at least the width of any board.
 const WIDE: usize = 16;
@@ -71,6 +86,45 @@ impl ConnectFour {
     #[inline(always)]
     fn directions(&self) -> [u32; 4] {
         [1, self.stride() - 1, self.stride(), self.stride() + 1]
+    }
+
+    /// The empty cells in which a stone of `player` completes a row.
+    #[inline(always)]
+    fn threats(&self, s: &State, player: usize) -> u64 {
+        let columns =
+            (0..self.columns).fold(0, |bits, c| bits | ((1u64 << self.rows) - 1) << (c * self.stride()));
+        let empty = columns & !(s.stones[0] | s.stones[1]);
+        // A constant length unrolls the loops.
+        empty
+            & if self.connect == 4 {
+                self.ends(s.stones[player], 4)
+            } else {
+                self.ends(s.stones[player], self.connect)
+            }
+    }
+
+    /// The bits beside which `stones` have the rest of a row of `connect`, before and after them together.
+    #[inline(always)]
+    fn ends(&self, stones: u64, connect: u32) -> u64 {
+        let mut ends = 0;
+        for shift in self.directions() {
+            // Element k: the bits that k or more stones follow.
+            let mut followed = [0; MAX_CONNECT];
+            let followed = &mut followed[..connect as usize];
+            let (mut run, mut next) = (!0u64, stones);
+            for bits in followed.iter_mut() {
+                *bits = run;
+                next >>= shift;
+                run &= next;
+            }
+            let (mut run, mut next) = (!0u64, stones);
+            for bits in followed.iter().rev() {
+                ends |= run & bits;
+                next <<= shift;
+                run &= next;
+            }
+        }
+        ends
     }
 
     /// A player's stones as elements of a plane, the top row first. Each row is written as [`WIDE`] elements; those past the last column are
@@ -126,7 +180,9 @@ impl Game for ConnectFour {
         "rows = 7\ncolumns = 8\nconnect = 5",
         "rows = 2\ncolumns = 12\nconnect = 2",
         "rows = 12\ncolumns = 4",
+        "network_sees = 'threats'",
     ];
+    const SIGHT_OPTIONS: &'static [&'static str] = &["network_sees"];
 
     super::options_by_section!(Self::check);
 
@@ -139,10 +195,14 @@ impl Game for ConnectFour {
     }
 
     fn sizes(&self) -> Sizes {
+        let planes = match self.network_sees {
+            Sight::Stones => 2,
+            Sight::Threats => 4,
+        };
         Sizes {
             num_actions: self.columns as usize,
             max_legal: self.columns as usize,
-            obs: ObsShape { channels: 2, height: self.rows as usize, width: self.columns as usize },
+            obs: ObsShape { channels: planes, height: self.rows as usize, width: self.columns as usize },
             max_plies: (self.rows * self.columns) as usize,
             num_symmetries: 2,
             ..Sizes::default()
@@ -187,13 +247,18 @@ impl Game for ConnectFour {
         };
     }
 
-    /// Planes: own stones, the other player's stones, the top row first. `[2, rows, columns]`
+    /// Planes: own stones, the other player's stones, the top row first; with `network_sees = "threats"` then own threats, the other player's
+    /// threats. `[2 or 4, rows, columns]`
     #[inline(always)]
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
-        let (rows, columns) = (self.rows as usize, self.columns as usize);
-        let boards = [s.stones[usize::from(player)], s.stones[usize::from(1 - player)]];
-        for (plane, stones) in out.chunks_exact_mut(rows * columns).zip(boards) {
-            plane.copy_from_slice(&self.plane(stones)[..rows * columns]);
+        let cells = (self.rows * self.columns) as usize;
+        let (own, other) = (usize::from(player), usize::from(1 - player));
+        let (stones, threats) = out.split_at_mut(2 * cells);
+        for (plane, player) in stones.chunks_exact_mut(cells).zip([own, other]) {
+            plane.copy_from_slice(&self.plane(s.stones[player])[..cells]);
+        }
+        for (plane, player) in threats.chunks_exact_mut(cells).zip([own, other]) {
+            plane.copy_from_slice(&self.plane(self.threats(s, player))[..cells]);
         }
     }
 
@@ -223,7 +288,8 @@ impl Game for ConnectFour {
     }
 
     fn solved_positions(&self) -> Option<&'static str> {
-        (*self == Self::default()).then_some(include_str!("../../assets/positions/connect_four.jsonl"))
+        let has_usual_rules = Self { network_sees: Sight::Stones, ..self.clone() } == Self::default();
+        has_usual_rules.then_some(include_str!("../../assets/positions/connect_four.jsonl"))
     }
 
     fn set_up(&self, set_up: SetUp<'_>) -> Result<State> {
@@ -287,9 +353,39 @@ mod tests {
     use super::*;
     use crate::device_struct::DeviceType;
     use crate::game::check_device_header;
+    use crate::rng::{Key, Purpose};
 
     #[test]
     fn generated_header_is_up_to_date() {
         check_device_header::<ConnectFour>("", &[State::definition()]);
+    }
+
+    #[test]
+    fn a_threat_is_a_cell_whose_stone_completes_a_row() {
+        for (rows, columns, connect) in [(6, 7, 4), (5, 6, 3), (7, 8, 5), (2, 12, 2), (12, 4, 4), (12, 4, 12)]
+        {
+            let game = ConnectFour { rows, columns, connect, network_sees: Sight::Threats };
+            let mut rng = Key::new(u64::from(rows * columns), Purpose::Evaluation).stream();
+            let mut seen = 0;
+            for _ in 0..20 {
+                let mut s = game.init();
+                while game.turn(&s) != Turn::Over {
+                    let taken = s.stones[0] | s.stones[1];
+                    for player in 0..2 {
+                        let threats = game.threats(&s, player);
+                        seen += threats.count_ones();
+                        for cell in 0..(rows * columns) as usize {
+                            let bit = 1 << game.bit_of(cell);
+                            let completes = taken & bit == 0 && game.has_line(s.stones[player] | bit);
+                            assert_eq!(threats & bit != 0, completes, "{s:?}, {cell}");
+                        }
+                    }
+                    let mut legal = [0; 12];
+                    let n = game.legal(&s, History::default(), &mut legal);
+                    game.step(&mut s, legal[rng.below(n)], History::default());
+                }
+            }
+            assert!(seen > 0 || connect == 12);
+        }
     }
 }

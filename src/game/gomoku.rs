@@ -36,6 +36,16 @@ names! {
     }
 }
 
+names! {
+    /// What an observation has.
+    Sight {
+        /// The stones.
+        Stones = "stones",
+        /// Also the rows of five that a player can still complete, with three or four stones in them.
+        Threats = "threats",
+    }
+}
+
 section! {
     /// The settings of Gomoku.
     Gomoku {
@@ -45,6 +55,8 @@ section! {
         rule: Rule = Rule::Freestyle,
         /// The opening: black moves anywhere, or player 0 puts down three stones and player 1 chooses (Swap2).
         opening: Opening = Opening::None,
+        /// What the network observes: the stones, or also where each player completes five, or four of five that are free.
+        network_sees: Sight = Sight::Stones,
     }
 }
 
@@ -91,6 +103,11 @@ const MORE: u8 = Phase::More as u8;
 const LAST_CHOICE: u8 = Phase::LastChoice as u8;
 
 const BLACK: usize = 0;
+
+/// Planes of an observation with the phase of the opening.
+const PHASE_PLANES: usize = 4;
+/// Planes with the threats of both players.
+const THREAT_PLANES: usize = 4;
 
 /// The choices of Swap2, counted from the last cell on.
 const CHOICES: [&str; 3] = ["black", "white", "more"];
@@ -192,7 +209,8 @@ impl Game for Gomoku {
     const CONFIGS: &'static [super::NamedText] = super::configs!("gomoku");
     const CUDA_SOURCE: Option<super::CudaSource> = super::embedded_cuda_source!("gomoku");
     const VARIANTS: &'static [&'static str] =
-        &["size = 7", "size = 9\nrule = 'exact'", "size = 15\nopening = 'swap2'"];
+        &["size = 7", "size = 9\nrule = 'exact'", "size = 15\nopening = 'swap2'", "network_sees = 'threats'"];
+    const SIGHT_OPTIONS: &'static [&'static str] = &["network_sees"];
 
     super::options_by_section!();
 
@@ -211,13 +229,14 @@ impl Game for Gomoku {
         let side = self.size as usize;
         let (choices, plies, planes) = match self.opening {
             Opening::None => (0, 0, 0),
-            Opening::Swap2 => (CHOICES.len(), 2, 4),
+            Opening::Swap2 => (CHOICES.len(), 2, PHASE_PLANES),
         };
+        let threats = if self.network_sees == Sight::Threats { THREAT_PLANES } else { 0 };
         Sizes {
             num_actions: side * side + choices,
             point_actions: Some(PointActions::ONE),
             max_legal: side * side,
-            obs: ObsShape { channels: 2 + planes, height: side, width: side },
+            obs: ObsShape { channels: 2 + planes + threats, height: side, width: side },
             max_plies: side * side + plies,
             num_symmetries: 8,
             ..Sizes::default()
@@ -268,19 +287,29 @@ impl Game for Gomoku {
 
     /// Planes: own stones, the other player's stones; before the colours are chosen, stones of the colour to be placed
     /// next, stones of the other colour. With `opening = "swap2"` four constant planes more, one a [`Phase`] of the
-    /// opening in their order: 1 in the present phase for the player to move, -1 for the other, else 0.
-    /// `[2 or 6, size, size]`
+    /// opening in their order: 1 in the present phase for the player to move, -1 for the other, else 0. With
+    /// `network_sees = "threats"` four planes more: the empty cells of five in a line without a stone of the other colour that
+    /// have three stones of the first, those that have four, and the same of the second colour.
+    /// `[2, 6 or 10, size, size]`
     #[inline(always)]
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
         let cells = self.num_cells() as usize;
-        let (stones, phases) = out.split_at_mut(2 * cells);
         let colour = self.first_colour(s, player);
-        s.stones[colour].write_plane(&mut stones[..cells]);
-        s.stones[1 - colour].write_plane(&mut stones[cells..]);
+        let (own, other) = (&s.stones[colour], &s.stones[1 - colour]);
+        let (stones, rest) = out.split_at_mut(2 * cells);
+        own.write_plane(&mut stones[..cells]);
+        other.write_plane(&mut stones[cells..]);
+        let threats = if self.network_sees == Sight::Threats { THREAT_PLANES * cells } else { 0 };
+        let (phases, threats) = rest.split_at_mut(rest.len() - threats);
         phases.fill(0.0);
         if s.phase != ALTERNATE {
             let sign = if player == s.to_play { 1.0 } else { -1.0 };
             phases[(usize::from(s.phase) - 1) * cells..][..cells].fill(sign);
+        }
+        if self.network_sees == Sight::Threats {
+            let (of_own, of_other) = threats.split_at_mut(2 * cells);
+            self.write_threats(own, other, of_own);
+            self.write_threats(other, own, of_other);
         }
     }
 
@@ -375,6 +404,8 @@ impl Game for Gomoku {
         }
     }
 }
+
+mod threats;
 
 #[cfg(test)]
 mod published;

@@ -9,16 +9,27 @@
 //! Connection is updated incrementally: the set of stones linked to their owner's first border grows by a flood fill that visits
 //! each stone once per game. The game is won when it reaches the far border.
 
+mod links;
 mod set_up;
 
 use super::board::{self, Cells};
 use super::set_up::SetUp;
 use super::view::{Board, Colour, Grid, GridStyle, Piece, Shape, Spot, View, Viewer};
 use super::{Game, History, ObsShape, PointActions, Sizes, Turn};
-use crate::config::keys::section;
+use crate::config::keys::{names, section};
 use crate::device_struct::{device_constants, device_struct};
 use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
+
+names! {
+    /// What an observation has.
+    Sight {
+        /// The stones and the borders.
+        Stones = "stones",
+        /// Also which stones are linked to which border, by neighbours and bridges.
+        Links = "links",
+    }
+}
 
 section! {
     /// The settings of Hex.
@@ -27,6 +38,8 @@ section! {
         size: u32 [3..=board::MAX_SIDE] = 11,
         /// Whether the second player may swap instead of a first stone.
         swap: bool = false,
+        /// What the network observes: the stones and borders, or also which stones neighbours and bridges link to which border.
+        network_sees: Sight = Sight::Stones,
     }
 }
 
@@ -52,6 +65,9 @@ device_constants! {
     /// The main diagonal's reflection, which exchanges the players' borders.
     const TRANSPOSE: u64 = 4;
 }
+
+/// Planes of an observation with the links of both players.
+const LINK_PLANES: usize = 4;
 
 /// The board symmetries that keep the cells' neighbours, by number of the game's symmetry.
 const SYMMETRIES: [u64; 4] = [0, 3, TRANSPOSE, TRANSPOSE | 3];
@@ -163,7 +179,8 @@ impl Game for Hex {
     const CONFIGS: &'static [super::NamedText] = super::configs!("hex", "hex13");
     const CUDA_SOURCE: Option<super::CudaSource> = super::embedded_cuda_source!("hex");
     const VARIANTS: &'static [&'static str] =
-        &["size = 3", "size = 4\nswap = true", "size = 13", "size = 19"];
+        &["size = 3", "size = 4\nswap = true", "size = 13", "size = 19", "network_sees = 'links'"];
+    const SIGHT_OPTIONS: &'static [&'static str] = &["network_sees"];
 
     super::options_by_section!();
 
@@ -177,11 +194,12 @@ impl Game for Hex {
     fn sizes(&self) -> Sizes {
         let side = self.size as usize;
         let swap = usize::from(self.swap);
+        let links = if self.network_sees == Sight::Links { LINK_PLANES } else { 0 };
         Sizes {
             num_actions: side * side + swap,
             point_actions: Some(PointActions::ONE),
             max_legal: side * side,
-            obs: ObsShape { channels: 4 + swap, height: side, width: side },
+            obs: ObsShape { channels: 4 + links + swap, height: side, width: side },
             max_plies: side * side + swap,
             num_symmetries: 4,
             ..Sizes::default()
@@ -224,17 +242,19 @@ impl Game for Hex {
     }
 
     /// Planes: own stones, the other player's stones, the cells of the borders that the player connects, the cells of the
-    /// other player's borders, and with `swap` a plane of ones where the stone on the board may be taken.
-    /// `[4 or 5, size, size]`
+    /// other player's borders; with `network_sees = "links"` own stones that are linked to the first of the own borders, to the far one, and
+    /// the other player's; with `swap` a plane of ones where the stone on the board may be taken. `[4, 5, 8 or 9, size, size]`
     #[inline(always)]
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
         let side = self.size as usize;
-        let mut planes = out.chunks_exact_mut(side * side);
+        let cells = side * side;
+        let (planes, rest) = out.split_at_mut(4 * cells);
+        let mut planes = planes.chunks_exact_mut(cells);
         let seats = [usize::from(player), usize::from(1 - player)];
         for (seat, plane) in seats.into_iter().zip(planes.by_ref()) {
             s.stones[seat].write_plane(plane);
         }
-        for (seat, plane) in seats.into_iter().zip(planes.by_ref()) {
+        for (seat, plane) in seats.into_iter().zip(planes) {
             plane.fill(0.0);
             for i in 0..side {
                 let (first, far) =
@@ -243,9 +263,17 @@ impl Game for Hex {
                 plane[far] = 1.0;
             }
         }
-        for plane in planes {
-            plane.fill(if self.swap_is_legal(s) { 1.0 } else { 0.0 });
-        }
+        let swap = match self.network_sees {
+            Sight::Stones => rest,
+            Sight::Links => {
+                let (links, swap) = rest.split_at_mut(LINK_PLANES * cells);
+                for (seat, planes) in seats.into_iter().zip(links.chunks_exact_mut(2 * cells)) {
+                    self.write_links(&s.stones, seat, planes);
+                }
+                swap
+            }
+        };
+        swap.fill(if self.swap_is_legal(s) { 1.0 } else { 0.0 });
     }
 
     fn returns(&self, s: &State, out: &mut [f32]) {
@@ -323,163 +351,4 @@ impl Game for Hex {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::device_struct::DeviceType;
-    use crate::game::check_device_header;
-    use crate::rng::{Key, Purpose};
-    use std::collections::HashMap;
-
-    #[test]
-    fn generated_header_is_up_to_date() {
-        check_device_header::<Hex>(board::CELLS_PREAMBLE, &[device_constants(), State::definition()]);
-    }
-
-    fn legal(game: &Hex, s: &State) -> Vec<u16> {
-        let mut out = [0; 361];
-        let n = game.legal(s, History::default(), &mut out);
-        out[..n].to_vec()
-    }
-
-    fn play(game: &Hex, names: &str) -> State {
-        let mut s = game.init();
-        for name in names.split_whitespace() {
-            let action = game.parse_action(&s, History::default(), name).expect(name);
-            game.step(&mut s, action, History::default());
-        }
-        s
-    }
-
-    #[test]
-    fn the_first_player_connects_top_and_bottom_the_second_left_and_right() {
-        let game = Hex { size: 3, swap: false };
-        assert_eq!(play(&game, "b1 a1 b2 c3 b3").outcome, 1);
-        assert_eq!(play(&game, "a1 a2 b1 b2 c3 c2").outcome, 2);
-        // Down-left is adjacent, down-right is not.
-        assert_eq!(play(&game, "c1 a1 b2 c3 a3").outcome, 1);
-        assert_eq!(play(&game, "a1 c1 b2 a3 c3").outcome, 0);
-        // The last column does not touch the first.
-        let game = Hex { size: 4, swap: false };
-        assert_eq!(play(&game, "d1 b1 a2 c1 a3 b4 a4").outcome, 0);
-        assert_eq!(play(&game, "a1 b1 a2 c1 d2 b4 d3 c4 d4").outcome, 0);
-    }
-
-    /// Stones connected to the player's first border, by repeated merging of cell labels.
-    fn linked_by_labels(side: usize, stones: &Cells, player: usize) -> Cells {
-        let mut label: Vec<usize> = (0..side * side).collect();
-        let merge = |label: &mut Vec<usize>, a: usize, b: usize| {
-            let (from, to) = (label[a].max(label[b]), label[a].min(label[b]));
-            label.iter_mut().filter(|x| **x == from).for_each(|x| *x = to);
-        };
-        for cell in stones.iter() {
-            let (row, column) = (cell / side, cell % side);
-            let right = (column + 1 < side).then_some(cell + 1);
-            let below = (row + 1 < side).then_some(cell + side);
-            let below_left = (row + 1 < side && column > 0).then(|| cell + side - 1);
-            for other in [right, below, below_left].into_iter().flatten() {
-                if stones.contains(other) {
-                    merge(&mut label, cell, other);
-                }
-            }
-        }
-        let on_border = |&cell: &usize| if player == 0 { cell < side } else { cell % side == 0 };
-        let roots: Vec<usize> = stones.iter().filter(on_border).map(|cell| label[cell]).collect();
-        let mut linked = Cells::EMPTY;
-        stones.iter().filter(|&cell| roots.contains(&label[cell])).for_each(|cell| linked.insert(cell));
-        linked
-    }
-
-    #[test]
-    fn links_agree_with_merged_labels_in_random_games() {
-        for size in 3..=19u32 {
-            let game = Hex { size, swap: size % 2 == 0 };
-            let side = size as usize;
-            for seed in 0..4 {
-                let mut rng = Key::new(seed, Purpose::Evaluation).with(u64::from(size)).stream();
-                let mut s = game.init();
-                while game.turn(&s) != Turn::Over {
-                    let actions = legal(&game, &s);
-                    game.step(&mut s, actions[rng.below(actions.len())], History::default());
-                    let [top, left] = [0, 1].map(|player| linked_by_labels(side, &s.stones[player], player));
-                    assert_eq!(s.linked, top | left);
-                    let outcome = if top.iter().any(|cell| cell / side == side - 1) {
-                        1
-                    } else if left.iter().any(|cell| cell % side == side - 1) {
-                        2
-                    } else {
-                        0
-                    };
-                    assert_eq!(s.outcome, outcome);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn the_swap_takes_the_stone_over_at_the_mirrored_cell() {
-        let game = Hex { size: 5, swap: true };
-        let s = play(&game, "b4");
-        let actions = legal(&game, &s);
-        assert_eq!((actions.len(), actions[24]), (25, 25));
-        let s = play(&game, "b4 Swap");
-        assert_eq!((s.stones[0], s.stones[1].iter().collect::<Vec<_>>()), (Cells::EMPTY, vec![8]));
-        assert_eq!(game.turn(&s), Turn::Player(0));
-        assert!(!legal(&game, &s).contains(&25));
-        // A stone swapped onto the left border is linked to it.
-        assert_eq!(play(&game, "c1 swap").linked.iter().collect::<Vec<_>>(), [10]);
-        assert_eq!(Hex { size: 5, swap: false }.sizes().num_actions, 25);
-    }
-
-    #[test]
-    fn the_mover_sees_own_stones_and_own_borders_first() {
-        let game = Hex { size: 3, swap: true };
-        let s = play(&game, "b1");
-        let top_bottom = [1., 1., 1., 0., 0., 0., 1., 1., 1.];
-        let left_right = [1., 0., 1., 1., 0., 1., 1., 0., 1.];
-        let stone = [0., 1., 0., 0., 0., 0., 0., 0., 0.];
-        let mut out = [9.0; 45];
-        game.observe(&s, 1, &mut out);
-        assert_eq!(out, [[0.; 9], stone, left_right, top_bottom, [1.; 9]].concat()[..]);
-        game.observe(&s, 0, &mut out);
-        assert_eq!(out, [stone, [0.; 9], top_bottom, left_right, [1.; 9]].concat()[..]);
-    }
-
-    fn solve(game: &Hex, s: &State, known: &mut HashMap<Vec<u8>, u8>) -> u8 {
-        if let Turn::Player(player) = game.turn(s) {
-            let key = bytemuck::bytes_of(s).to_vec();
-            if let Some(&winner) = known.get(&key) {
-                return winner;
-            }
-            let wins = |&action: &u16| {
-                let mut next = *s;
-                game.step(&mut next, action, History::default());
-                solve(game, &next, known) == player
-            };
-            let winner = if legal(game, s).iter().any(wins) { player } else { 1 - player };
-            known.insert(key, winner);
-            return winner;
-        }
-        s.outcome as u8 - 1
-    }
-
-    #[test]
-    fn the_first_player_wins_but_not_under_the_pie_rule() {
-        for (swap, winner) in [(false, 0), (true, 1)] {
-            let game = Hex { size: 3, swap };
-            assert_eq!(solve(&game, &game.init(), &mut HashMap::new()), winner);
-        }
-    }
-
-    #[test]
-    fn bad_options_name_the_key() {
-        for (options, part) in [
-            ("size = 2", "game.size: got 2, expected a whole number from 3 to 19"),
-            ("size = 20", "game.size: got 20, expected a whole number from 3 to 19"),
-            ("swap = 'pie'", "game.swap: got \"pie\", expected true or false"),
-        ] {
-            let table = options.parse().expect("TOML");
-            let message = Hex::from_options(&table).expect_err(options).to_string();
-            assert!(message.contains(part), "{message}");
-        }
-    }
-}
+mod tests;

@@ -81,6 +81,9 @@ pub trait Game: Clone + Send + Sync + 'static {
     /// are cut off, and what [`Game::valuation`] adds.
     const SPAN_OPTIONS: &'static [&'static str] = &[];
 
+    /// The options that set what a network observes, and no rule: networks of all their values play each other, each with its own.
+    const SIGHT_OPTIONS: &'static [&'static str] = &[];
+
     /// The game with the settings of the `[game]` table (its `name` taken out).
     ///
     /// # Errors

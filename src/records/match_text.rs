@@ -20,12 +20,12 @@ const NAMES: [&str; 2] = ["player 0", "player 1"];
 
 /// What a file begins with: no match to some points, but games for money.
 pub const HEAD: &str = " 0 point match\n\n";
-/// Options of backgammon that change no rule.
-const NO_RULES: [&str; 2] = ["ply_limit", "network_sees"];
 
 /// True for backgammon by its usual rules.
 pub fn has_format(game: &dyn ErasedRules) -> bool {
-    let usual = |key: &crate::config::KeyInfo| NO_RULES.contains(&key.name) || key.value == key.default;
+    let usual = |key: &crate::config::KeyInfo| {
+        key.value == key.default || key.name == "ply_limit" || game.sight_options().contains(&key.name)
+    };
     game.name() == BACKGAMMON && game.keys().iter().all(usual)
 }
 

@@ -3,6 +3,7 @@
 use super::players::Players;
 use super::sgf_tree::{Node, main_line};
 use crate::batch::{ErasedRules, Playthrough};
+use crate::config::KeyInfo;
 use crate::error::{Error, Result};
 use crate::game::Turn;
 use crate::game::set_up::PlacedPieces;
@@ -27,7 +28,10 @@ const MOVES_PER_LINE: usize = 10;
 /// True if records of `game` exist, with its options.
 pub fn has_format(game: &dyn ErasedRules) -> bool {
     let is_known = GAMES.iter().any(|(name, _)| *name == game.name());
-    is_known && game.keys().iter().all(|key| WRITTEN.contains(&key.name) || key.value == key.default)
+    let is_usual = |key: &KeyInfo| {
+        key.value == key.default || WRITTEN.contains(&key.name) || game.sight_options().contains(&key.name)
+    };
+    is_known && game.keys().iter().all(is_usual)
 }
 
 /// The game as a file, with the names of the `players` if they have any.

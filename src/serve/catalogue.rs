@@ -64,7 +64,8 @@ pub struct NetworkInfo {
 struct Prepared {
     id: String,
     state: Option<RunState>,
-    game: (String, toml::Table),
+    rules: (String, toml::Table),
+    game: Arc<dyn AnyGame>,
     network: Box<dyn Network>,
     settings: Settings,
     label: String,
@@ -72,6 +73,8 @@ struct Prepared {
 
 /// A network for a game, and how an engine searches with it.
 pub struct EngineParts {
+    /// The game by the rules that were asked for, observed as the network was trained to.
+    pub game: Arc<dyn AnyGame>,
     /// The network.
     pub network: Box<dyn Network>,
     /// How the engine searches.
@@ -229,11 +232,19 @@ impl Catalogue {
 
     /// The identifier of the network that plays `game` unless another is chosen: the first one that is made for it.
     pub fn default_network(&self, game: &dyn AnyGame) -> String {
-        let options = json_options(&game.options());
+        let rules = json_options(&game.rules());
+        let has_rules = |network: &NetworkInfo| {
+            let options = network.options.as_ref().and_then(serde_json::Value::as_object);
+            options.is_some_and(|options| {
+                let mut rules_of = options.clone();
+                rules_of.retain(|key, _| !game.sight_options().contains(&key.as_str()));
+                serde_json::Value::Object(rules_of) == rules
+            })
+        };
         let listed = self.listed();
         let of_game: Vec<&NetworkInfo> =
             listed.iter().filter(|network| network.game.as_deref() == Some(game.name())).collect();
-        let exact = of_game.iter().find(|network| network.options.as_ref() == Some(&options));
+        let exact = of_game.iter().find(|network| has_rules(network));
         let fitting = || of_game.iter().find(|network| self.parts(&network.id, game).is_ok());
         exact.or_else(fitting).map_or(UNIFORM.into(), |network| network.id.clone())
     }
@@ -244,14 +255,6 @@ impl Catalogue {
         let mut engines = table.seats().iter().filter_map(Seat::engine);
         let seated = engines.find(|engine| engine.network != UNIFORM);
         seated.map_or_else(|| self.default_network(table.game().as_ref()), |engine| engine.network.clone())
-    }
-
-    /// The games called `name` for which served networks are made, the first network's first.
-    pub fn games_of_networks(&self, name: &str) -> Vec<Arc<dyn AnyGame>> {
-        let listed = self.listed();
-        let of_game = listed.iter().filter(|network| network.game.as_deref() == Some(name));
-        let options = of_game.filter_map(|network| network.options.as_ref()?.as_object());
-        options.filter_map(|options| self.game(name, options).ok()).collect()
     }
 
     /// The game of a table and its options.
@@ -273,10 +276,10 @@ impl Catalogue {
     /// # Errors
     /// 404 for an unknown network, 400 for one that does not fit the game or cannot be read.
     pub fn parts(&self, id: &str, game: &dyn AnyGame) -> Served<EngineParts> {
-        let key = (game.name().to_string(), game.options());
+        let key = (game.name().to_string(), game.rules());
         let info = self.network(id)?;
         let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_ready = |ready: &Prepared| ready.id == id && ready.game == key && ready.state == info.state;
+        let is_ready = |ready: &Prepared| ready.id == id && ready.rules == key && ready.state == info.state;
         if let Some(at) = prepared.iter().position(is_ready) {
             // The last used network is the last to go.
             let ready = prepared.remove(at);
@@ -285,20 +288,21 @@ impl Catalogue {
             if prepared.len() >= KEPT {
                 prepared.remove(0);
             }
-            prepared.retain(|ready| ready.id != id || ready.game != key);
+            prepared.retain(|ready| ready.id != id || ready.rules != key);
             let ready = self.prepare(&info, game, key)?;
             prepared.push(ready);
         }
         let ready = &prepared[prepared.len() - 1];
         let settings = Settings { memory_mib: engine_mib(ENGINE_MIB), ..ready.settings };
-        Ok(EngineParts { network: ready.network.fork(), settings, label: ready.label.clone() })
+        let (game, network) = (ready.game.clone(), ready.network.fork());
+        Ok(EngineParts { game, network, settings, label: ready.label.clone() })
     }
 
     fn prepare(
         &self,
         info: &NetworkInfo,
         game: &dyn AnyGame,
-        key: (String, toml::Table),
+        rules: (String, toml::Table),
     ) -> Served<Prepared> {
         let (id, state, sizes) = (info.id.clone(), info.state, game.sizes());
         if info.game.is_none() {
@@ -307,7 +311,8 @@ impl Catalogue {
             let mut config = built_in_layers(&self.registry, game.name())?.on_cpu().resolve()?;
             EvaluatedPositions::Decisions.fit(&mut config);
             let settings = Settings { threads: self.threads, ..Settings::new(&config, &sizes) };
-            return Ok(Prepared { id, state, game: key, network, settings, label: info.label.clone() });
+            let (label, game) = (info.label.clone(), self.registry.game(game.name(), &game.options())?);
+            return Ok(Prepared { id, state, rules, game, network, settings, label });
         }
         if info.game.as_deref() != Some(game.name()) {
             let found = info.game.as_deref().unwrap_or_default();
@@ -318,11 +323,10 @@ impl Catalogue {
             Some(path) => Source::open(Some(path), &self.registry, &[])?,
             None => Source::embedded(&self.registry)?,
         };
-        let own = self.registry.game(game.name(), &game.options())?;
-        let source = source.for_game(&own)?;
+        let source = source.for_rules_of(game, &self.registry)?;
         let (network, settings) = (source.network()?, source.settings(None, self.threads));
         let label = if info.epoch.is_some() { info.label.clone() } else { source.label };
-        Ok(Prepared { id, state, game: key, network, settings, label })
+        Ok(Prepared { id, state, rules, game: source.game, network, settings, label })
     }
 }
 

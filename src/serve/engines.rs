@@ -109,7 +109,7 @@ impl Engines {
             Some(held) => held,
             None => {
                 let parts = catalogue.parts(&task.network, game.as_ref())?;
-                (task, Engine::new(game.clone(), parts.network.as_ref(), parts.settings)?)
+                (task, Engine::new(parts.game, parts.network.as_ref(), parts.settings)?)
             }
         };
         Ok(BorrowedEngine { engines: self.clone(), held: Some(held) })

@@ -21,8 +21,6 @@ use std::sync::Arc;
 const KEY_BYTES: usize = 16;
 /// Bytes of a table's identifier.
 const ID_BYTES: usize = 6;
-/// Options that set what networks observe, and no rule.
-const SIGHT_OPTIONS: [&str; 1] = ["network_sees"];
 
 /// A request for a table.
 #[derive(Debug, Default, Deserialize)]
@@ -87,36 +85,11 @@ impl Origin {
         Ok(Self { game, play, seats: None })
     }
 
-    /// The game of a record, which need not tell what networks observe: that is what the first served network for the record's rules observes, unless
-    /// another one observes what the record says. All rules are those of the record.
-    fn of_record(site: &Site, play: Playthrough) -> Served<Self> {
-        let (name, own) = (play.game().name(), play.game().options());
-        let served = site.catalogue.games_of_networks(name);
-        let seen: Vec<toml::Table> =
-            served.iter().filter_map(|game| seen_as_in(game.as_ref(), &own)).collect();
-        let Some(first) = seen.first().filter(|_| !seen.contains(&own)) else { return Self::at(site, play) };
-        let game = site.catalogue.registry().game(name, first)?;
-        Self::at(site, play.in_game(game).unwrap_or(play))
-    }
-
     /// The position of `play`, whose rules are those of the registry's game with its options.
     fn at(site: &Site, play: Playthrough) -> Served<Self> {
         let game = site.catalogue.registry().game(play.game().name(), &play.game().options())?;
         Ok(Self { game, play, seats: None })
     }
-}
-
-/// `options` with what networks observe as in `game`; None where the rules of `game` are others.
-fn seen_as_in(game: &dyn AnyGame, options: &toml::Table) -> Option<toml::Table> {
-    let mut seen = options.clone();
-    for (key, value) in game.options() {
-        if SIGHT_OPTIONS.contains(&key.as_str()) {
-            seen.insert(key, value);
-        } else if seen.get(&key) != Some(&value) && !game.span_options().contains(&key.as_str()) {
-            return None;
-        }
-    }
-    Some(seen)
 }
 
 /// Makes a table.
@@ -164,7 +137,7 @@ fn origin(site: &Site, request: &NewTable) -> Served<Origin> {
             Origin::at(site, play)
         }
         NewTable { record: Some(text), game: None, network: None, from: None, stored: None, .. } => {
-            Origin::of_record(site, records::read(text, registry)?)
+            Origin::at(site, records::read(text, registry)?)
         }
         NewTable { network: Some(id), game: None, from: None, stored: None, record: None, .. } => {
             let network = site.catalogue.network(id)?;

@@ -86,8 +86,8 @@ impl Review {
         let mut settings = parts.settings;
         settings.params.simulations = self.simulations;
         let at_once = max_at_once.min(decisions.len()).max(1);
-        check_search(self.game.as_ref(), settings, at_once)?;
-        let mut batch = PositionBatch::new(self.game.as_ref(), parts.network.as_ref(), settings, at_once)?;
+        check_search(parts.game.as_ref(), settings, at_once)?;
+        let mut batch = PositionBatch::new(parts.game.as_ref(), parts.network.as_ref(), settings, at_once)?;
         batch.stop_by(&feed.stop);
         let mut findings = Findings { total: decisions.len(), done: 0, losses: Vec::new() };
         // A move that no simulation tried is judged by the search of the next position.

@@ -89,7 +89,9 @@ fn game_info(catalogue: &Catalogue, game: &Arc<dyn AnyGame>) -> Value {
             "name": key.name, "meaning": key.meaning, "values": key.values,
             "default": key.default, "value": key.value,
             // Networks serve all its values.
-            "span": game.span_options().contains(&key.name),
+            "span": game.span_options().contains(&key.name) || game.sight_options().contains(&key.name),
+            // No rule of a game between people.
+            "sight": game.sight_options().contains(&key.name),
         })
     };
     json!({

@@ -228,3 +228,54 @@ fn a_ladder_without_networks_is_refused() {
     let (code, line) = refusal(&mut vecaz(&["eval", &own, "--ladder", "--minutes", "0"]));
     assert!(code == 2 && line.contains("--minutes: got 0, expected more than 0"), "{line}");
 }
+
+/// Networks that observe different things of the same game play each other, and are compared in a report.
+#[test]
+fn networks_that_see_other_things_play_each_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let runs = ["stones", "threats"].map(|sees| {
+        let out = path(sees);
+        let set = format!("game.network_sees={sees}");
+        let mut run = vecaz(&["run", "--quiet", "--game", "connect_four", "--epochs", "1", "--games", "4"]);
+        run.args([
+            "--out",
+            &out,
+            "--seed",
+            "3",
+            "--set",
+            &set,
+            "--set",
+            "net.channels=8",
+            "--set",
+            "eval.every=0",
+        ]);
+        run.args(["--set", "selfplay.samples_per_epoch=50", "--set", "train.min_samples=100000"]);
+        stdout(&mut run);
+        out
+    });
+    let [stones, threats] = [[0, 1], [1, 0]].map(|[own, other]| {
+        let json = path("result.json");
+        let sims = ["--sims", "8", "--games", "20", "--seed", "4", "--json", &json];
+        stdout(vecaz(&["eval", &runs[own], "--against", &runs[other]]).args(sims));
+        let row = records(&std::fs::read_to_string(json).expect("written")).remove(0);
+        assert!(row["games"].as_u64() > Some(10), "{row}");
+        row["score"].as_f64().expect("a score")
+    });
+    // The same games, seen from either side.
+    assert!((stones + threats - 1.0).abs() < 1e-9, "{stones} and {threats}");
+    let refused = ["eval", &runs[0], "--against", "random", "--set", "game.network_sees=threats"];
+    let (code, line) = refusal(&mut vecaz(&refused));
+    assert!(code == 1 && line.contains("network_sees = \"stones\""), "{line}");
+    stdout(&mut vecaz(&[
+        "report",
+        &runs[0],
+        &runs[1],
+        "--games",
+        "2",
+        "--sims",
+        "4",
+        "--out",
+        &path("page.html"),
+    ]));
+}

@@ -27,6 +27,8 @@ enum Defect {
     OptionIsLost,
     /// `from_options` takes a key that the game does not have.
     UnknownOptionIsTaken,
+    /// A rule is listed in `SIGHT_OPTIONS`.
+    SightIsARule,
     /// The winner's return is 2.
     ReturnOutOfRange,
     /// Players count in a table that is not there.
@@ -66,11 +68,13 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
     const NAME: &'static str = "broken";
     const VARIANTS: &'static [&'static str] = if DEFECT == Defect::VariantIsRefused as usize {
         &["max_take = 99"]
-    } else if DEFECT == Defect::OptionIsLost as usize {
+    } else if DEFECT == Defect::OptionIsLost as usize || DEFECT == Defect::SightIsARule as usize {
         &["max_take = 2"]
     } else {
         &[]
     };
+    const SIGHT_OPTIONS: &'static [&'static str] =
+        if DEFECT == Defect::SightIsARule as usize { &["max_take"] } else { &[] };
 
     fn from_options(options: &toml::Table) -> Result<Self> {
         let mut options = options.clone();
@@ -225,7 +229,7 @@ macro_rules! found {
 
 #[test]
 fn a_broken_law_is_named_with_the_actions_that_lead_to_it() {
-    let found: [(Box<BrokenLaw>, &str, &str); 23] = [
+    let found: [(Box<BrokenLaw>, &str, &str); 24] = [
         (found!(NoSymmetry), "sizes_are_consistent", "num_symmetries is 0"),
         (found!(MaxLegalTooSmall), "play_is_legal_and_ends", "3 actions are legal, more than max_legal = 2"),
         (found!(NeverOver), "play_is_legal_and_ends", "not over after max_plies = 17"),
@@ -234,6 +238,7 @@ fn a_broken_law_is_named_with_the_actions_that_lead_to_it() {
         (found!(VariantIsRefused), "variants_are_valid", "max_take"),
         (found!(OptionIsLost), "options_make_the_same_game", "again.sizes()"),
         (found!(UnknownOptionIsTaken), "unknown_options_are_refused", "no_such_option is not refused"),
+        (found!(SightIsARule), "sight_options_change_no_rule", "Sizes { obs: own.obs, ..sizes }: got"),
         (found!(ReturnOutOfRange), "returns_are_bounded", "2.0"),
         (found!(CountsWithoutTable), "tallies_are_cells_of_the_table", "player 0 counts in Some(TallyCell {"),
         (found!(EmptyObservation), "observations_are_finite_and_complete", "not written or not finite"),
@@ -276,6 +281,7 @@ fn a_broken_law_is_named_with_the_actions_that_lead_to_it() {
         let options = match law {
             "variants_are_valid" => "max_take = 99",
             "options_make_the_same_game" => "stones = 17",
+            "sight_options_change_no_rule" => "stones = 17, max_take = 2",
             _ => "stones = 17, max_take = 3",
         };
         assert!(found.to_string().starts_with(&format!("broken ({options}) breaks the law")), "{found}");

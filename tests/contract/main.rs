@@ -86,3 +86,17 @@ fn the_page_on_games_has_the_defaults() {
         }
     }
 }
+
+/// A setting of a built-in configuration must not cost a game its solved positions, with which runs are measured.
+#[test]
+fn built_in_configurations_have_the_solved_positions_of_their_games() {
+    let registry = Registry::built_in();
+    for name in registry.names() {
+        let config: toml::Table = registry.config(name).expect(name).parse().expect(name);
+        let mut options = config["game"].as_table().expect(name).clone();
+        options.remove("name");
+        let [own, default] =
+            [options, toml::Table::new()].map(|options| registry.game(name, &options).expect(name));
+        assert_eq!(own.solved_positions(), default.solved_positions(), "{name}");
+    }
+}

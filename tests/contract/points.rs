@@ -33,7 +33,7 @@ impl<const PLANES: usize> Game for Said<PLANES> {
 #[test]
 fn actions_elsewhere_than_their_points_are_found() {
     for (found, part) in [
-        (contract::check::<Said<1>>(), "channel 0 of what player 0 sees at point"),
+        (contract::check::<Said<1>>(), "channel 0 of what player 0 sees: symmetry"),
         (contract::check::<Said<2>>(), "point_actions has 2 actions at each of 9 points, num_actions is 9"),
     ] {
         let broken = found.expect_err(part);

@@ -359,8 +359,8 @@ fn opponent_named(
             expected: game.name().into(),
         });
     }
-    let other = other.for_game(&source.game)?;
-    check_search(game, other.settings(args.sims, threads), 2 * ROWS)?;
+    let other = other.for_rules_of(game, registry)?;
+    check_search(other.game.as_ref(), other.settings(args.sims, threads), 2 * ROWS)?;
     Ok((searcher(args, &other, threads)?, Some(other.label)))
 }
 

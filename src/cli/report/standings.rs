@@ -27,12 +27,13 @@ pub fn play(
     progress: &mut Progress,
 ) -> Result<Ladder> {
     let game = &runs[0].game;
-    let open = |run: &RunData| Source::open(Some(&run.dir), registry, &[])?.for_game(game);
+    let open =
+        |run: &RunData| Source::open(Some(&run.dir), registry, &[])?.for_rules_of(game.as_ref(), registry);
     let sources = runs.iter().map(open).collect::<Result<Vec<Source>>>()?;
     let simulations = sources[0].settings(args.sims, threads).params.simulations;
     let settings_of = |source: &Source| source.settings(Some(simulations), threads);
     for source in &sources {
-        check_search(game.as_ref(), settings_of(source), 2 * ROWS)?;
+        check_search(source.game.as_ref(), settings_of(source), 2 * ROWS)?;
     }
     let group = group_size(game.as_ref());
     let plan = MatchPlan {
@@ -46,7 +47,8 @@ pub fn play(
     progress.start("matches", (pairs.len() * plan.games) as u64, "games");
     let contestant = |number: usize| {
         let source = &sources[number];
-        let found = Contestant::search(game.as_ref(), source.network()?.as_ref(), settings_of(source))?;
+        let found =
+            Contestant::search(source.game.as_ref(), source.network()?.as_ref(), settings_of(source))?;
         Ok::<_, Error>(found.stopped_by(stop))
     };
     let mut matches = Vec::new();

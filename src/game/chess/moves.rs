@@ -95,7 +95,7 @@ impl State {
 
     /// The pieces of `others` that attack `square`, with `occupied` squares in the way.
     #[inline(always)]
-    fn attackers(&self, square: u32, occupied: u64, others: u64) -> u64 {
+    pub(super) fn attackers(&self, square: u32, occupied: u64, others: u64) -> u64 {
         let at = square as usize;
         let [pawns, knights, bishops, rooks, queens, kings] = self.pieces;
         others
@@ -104,6 +104,25 @@ impl State {
                 | board::KING_ATTACKS[at] & kings
                 | board::bishop_attacks(square, occupied) & (bishops | queens)
                 | board::rook_attacks(square, occupied) & (rooks | queens))
+    }
+
+    /// The squares that one or more pieces of the side to move attack, and those that two or more do.
+    pub(super) fn attacked(&self) -> [u64; 2] {
+        let occupied = self.occupied();
+        let (mut once, mut twice) = (0, 0);
+        for from in squares(self.sides[0]) {
+            let to = match self.kind_on(from) {
+                PAWN => board::PAWN_ATTACKS[from as usize],
+                KNIGHT => board::KNIGHT_ATTACKS[from as usize],
+                BISHOP => board::bishop_attacks(from, occupied),
+                ROOK => board::rook_attacks(from, occupied),
+                QUEEN => board::bishop_attacks(from, occupied) | board::rook_attacks(from, occupied),
+                _ => board::KING_ATTACKS[from as usize],
+            };
+            twice |= once & to;
+            once |= to;
+        }
+        [once, twice]
     }
 
     /// True if the king of the side to move is attacked.

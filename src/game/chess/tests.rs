@@ -1,6 +1,8 @@
 use super::*;
 use crate::device_struct::DeviceType;
 use crate::game::check_device_header;
+use crate::rng::{Key, Purpose};
+use board::flip_square;
 
 #[test]
 fn generated_header_is_up_to_date() {
@@ -256,5 +258,41 @@ fn a_move_is_at_the_point_of_its_piece() {
             legal[..count].iter().map(|&action| order.point(usize::from(action) / planes, [8, 8])).collect();
         let has_own = |point: &usize| obs.chunks_exact(64).take(6).any(|plane| plane[*point] == 1.0);
         assert!(count > 40 && points.iter().all(has_own), "{fen}: {points:?}");
+    }
+}
+
+#[test]
+fn attacked_squares_are_those_with_attackers() {
+    let options = "network_sees = 'attacks'".parse().expect("TOML");
+    let game = Chess::from_options(&options).expect("valid");
+    let mut rng = Key::new(3, Purpose::Evaluation).stream();
+    for _ in 0..5 {
+        let mut s = game.init();
+        while let Turn::Player(player) = game.turn(&s) {
+            for viewer in [player, 1 - player] {
+                let mut planes = vec![f32::NAN; game.sizes().obs.len()];
+                game.observe(&s, viewer, &mut planes);
+                let view = if viewer == s.colour { s } else { s.turned() };
+                let turned = view.turned();
+                for square in 0..64 {
+                    // Attackers of the side to move's square are the other side's: once as the view has it, once turned.
+                    let own = turned
+                        .attackers(flip_square(square), turned.occupied(), turned.sides[1])
+                        .count_ones();
+                    let other = view.attackers(square, view.occupied(), view.sides[1]).count_ones();
+                    let at = notation::obs_squares(1 << square).next().expect("one");
+                    let seen = [21, 22, 23, 24].map(|plane| planes[plane * 64 + at] == 1.0);
+                    assert_eq!(
+                        seen,
+                        [own > 0, own > 1, other > 0, other > 1],
+                        "{} {square}",
+                        game.to_fen(&s)
+                    );
+                }
+            }
+            let mut legal = [0; MAX_LEGAL];
+            let n = s.legal(&mut legal);
+            game.step(&mut s, legal[rng.below(n)], History::default());
+        }
     }
 }

@@ -13,7 +13,7 @@ fn generated_header_is_up_to_date() {
 }
 
 fn gomoku(size: u32, rule: Rule) -> Gomoku {
-    Gomoku { size, rule, opening: Opening::None }
+    Gomoku { size, rule, ..Gomoku::default() }
 }
 
 fn legal(game: &Gomoku, s: &State) -> Vec<u16> {
@@ -148,7 +148,7 @@ fn swap2_gives_every_choice_its_colours_and_turns() {
 
 #[test]
 fn swap2_shows_the_phase_and_the_colour_to_be_placed() {
-    let game = Gomoku { size: 5, rule: Rule::Freestyle, opening: Opening::Swap2 };
+    let game = Gomoku { size: 5, opening: Opening::Swap2, ..Gomoku::default() };
     // The sum of each plane.
     let planes = |names: &str, player: u8| -> Vec<f32> {
         let mut out = [9.0; 150];
@@ -169,7 +169,7 @@ fn swap2_shows_the_phase_and_the_colour_to_be_placed() {
 /// The owner of each colour's stones is the player who has it, whose colour is told beside them.
 #[test]
 fn swap2_stones_belong_to_the_player_of_their_colour() {
-    let game = Gomoku { size: 5, rule: Rule::Freestyle, opening: Opening::Swap2 };
+    let game = Gomoku { size: 5, opening: Opening::Swap2, ..Gomoku::default() };
     for (names, owners) in [("a1 b1 c1 white", [Some(0), Some(1)]), ("a1 b1 c1 black", [Some(1), Some(0)])] {
         let view = game.view(&play(&game, names), Viewer::All);
         let Board::Grid(grid) = view.board else { panic!("a grid") };
@@ -189,4 +189,51 @@ fn bad_options_name_the_key() {
         let message = Gomoku::from_options(&table).expect_err(options).to_string();
         assert!(message.contains(part), "{message}");
     }
+}
+
+/// Empty cells of five cells in a line, without a stone of `other` and with `count` of `own`, cell by cell.
+fn threats_by_cell(side: i32, own: &Cells, other: &Cells, count: usize) -> Vec<f32> {
+    let mut threats = vec![0.0; (side * side) as usize];
+    for ((row, column), (down, right)) in (0..side)
+        .flat_map(|row| (0..side).map(move |column| (row, column)))
+        .flat_map(|cell| DIRECTIONS.map(|direction| (cell, direction)))
+    {
+        let five = [0, 1, 2, 3, 4].map(|i| (row + i * down, column + i * right));
+        if five.iter().any(|&(r, c)| !(0..side).contains(&r) || !(0..side).contains(&c)) {
+            continue;
+        }
+        let five = five.map(|(r, c)| (r * side + c) as usize);
+        let stones = five.iter().filter(|&&cell| own.contains(cell)).count();
+        if stones == count && !five.iter().any(|&cell| other.contains(cell)) {
+            five.iter().filter(|&&cell| !own.contains(cell)).for_each(|&cell| threats[cell] = 1.0);
+        }
+    }
+    threats
+}
+
+#[test]
+fn threats_are_those_of_every_five_cells() {
+    let mut seen = [0; 2];
+    for (size, opening) in
+        [(5, Opening::None), (8, Opening::Swap2), (15, Opening::None), (19, Opening::Swap2)]
+    {
+        let game = Gomoku { size, opening, network_sees: Sight::Threats, ..Gomoku::default() };
+        let cells = (size * size) as usize;
+        let mut rng = Key::new(u64::from(size), Purpose::Evaluation).stream();
+        let mut s = game.init();
+        while let Turn::Player(player) = game.turn(&s) {
+            let mut planes = vec![f32::NAN; game.sizes().obs.len()];
+            game.observe(&s, player, &mut planes);
+            let colour = game.first_colour(&s, player);
+            let of_both = planes[planes.len() - THREAT_PLANES * cells..].chunks_exact(cells);
+            let expected = [(colour, 3), (colour, 4), (1 - colour, 3), (1 - colour, 4)];
+            for (plane, (of, count)) in of_both.zip(expected) {
+                assert_eq!(plane, threats_by_cell(size as i32, &s.stones[of], &s.stones[1 - of], count));
+                seen[count - 3] += plane.iter().filter(|&&cell| cell == 1.0).count();
+            }
+            let actions = legal(&game, &s);
+            game.step(&mut s, actions[rng.below(actions.len())], History::default());
+        }
+    }
+    assert!(seen.iter().all(|&cells| cells > 50), "{seen:?}");
 }

@@ -22,7 +22,7 @@ const serves = (made, options, span) =>
     .filter(([name]) => !span.includes(name))
     .every(([name, value]) => String(options?.[name]) === String(value));
 
-/** The options of a game that say only where it starts and after how many plies it is cut off. */
+/** The options of a game that say only where it starts, after how many plies it is cut off, and what networks observe. */
 export function spanOptions(info, game) {
   const { options = [] } = info.games.find(({ name }) => name === game) ?? {};
   return options.filter(({ span }) => span).map(({ name }) => name);

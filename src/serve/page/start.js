@@ -214,7 +214,7 @@ export class PlayScreen {
     const span = spanOptions(this.info, this.gameName);
     const fixed = Object.keys(network.options ?? {}).filter((name) => !span.includes(name));
     this.optionFields.replaceChildren(
-      ...this.game.options.map((option) => {
+      ...this.game.options.filter(({ sight }) => !sight).map((option) => {
         const id = `option-${option.name}`;
         const value = this.options[option.name] ?? "";
         const onchange = (event) => {

@@ -32,16 +32,29 @@ games! {
         "rows = 5\ncolumns = 6\nconnect = 3",
         "rows = 7\ncolumns = 8\nconnect = 5",
         "rows = 2\ncolumns = 12\nconnect = 2",
-        "rows = 12\ncolumns = 4";
-    othello: "", "size = 6", "size = 6\nend = 'two_passes'", "end = 'two_passes'";
-    hex: "", "size = 3", "size = 4\nswap = true", "size = 13", "size = 19\nswap = true";
+        "rows = 12\ncolumns = 4",
+        "network_sees = 'threats'",
+        "rows = 5\ncolumns = 8\nconnect = 5\nnetwork_sees = 'threats'";
+    othello:
+        "",
+        "size = 6",
+        "size = 6\nend = 'two_passes'",
+        "end = 'two_passes'",
+        "network_sees = 'moves'",
+        "size = 6\nend = 'two_passes'\nnetwork_sees = 'moves'";
+    hex: "", "size = 3", "size = 4\nswap = true", "size = 13", "size = 19\nswap = true", "network_sees = 'links'",
+        "size = 6\nswap = true\nnetwork_sees = 'links'",
+        "size = 19\nnetwork_sees = 'links'";
     gomoku:
         "",
         "size = 5",
         "size = 6\nrule = 'exact'",
         "size = 9\nrule = 'exact'\nopening = 'swap2'",
         "size = 6\nopening = 'swap2'",
-        "size = 19";
+        "size = 19",
+        "network_sees = 'threats'",
+        "size = 7\nopening = 'swap2'\nnetwork_sees = 'threats'",
+        "size = 19\nnetwork_sees = 'threats'";
     go:
         "size = 5\nmax_plies = 500",
         "size = 7\nkomi = 7.0",
@@ -52,8 +65,9 @@ games! {
         "",
         "fen = 'r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1'\nmax_plies = 700",
         "fen = '8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1'",
-        "fen = 'n1n5/PPPk4/8/8/8/8/4Kppp/5N1N b - - 0 1'",
-        "fen = '8/8/8/3k4/8/3K4/8/RNBQ4 b - - 80 60'";
+        "fen = 'n1n5/PPPk4/8/8/8/8/4Kppp/5N1N b - - 0 1'\nnetwork_sees = 'attacks'",
+        "fen = '8/8/8/3k4/8/3K4/8/RNBQ4 b - - 80 60'",
+        "network_sees = 'attacks'";
     clique:
         "",
         "n = 3\nk = 3",
