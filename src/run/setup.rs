@@ -88,6 +88,14 @@ pub(super) fn starting_state(setup: &RunSetup) -> Result<Option<Weights>> {
         return Ok(None);
     }
     let file = NetFile::load(Path::new(&config.run.start))?;
+    let (made, own) = (file.options_in(game.as_ref()), game.options());
+    let differs = |key: &&&str| made.get(**key) != own.get(**key);
+    if file.header.game == game.name()
+        && let Some(&key) = game.sight_options().iter().find(differs)
+    {
+        let expected = format!("{}, that of the network of run.start", made[key]);
+        return Err(Error::config(format!("game.{key}"), &own[key], expected));
+    }
     let trained = file.spec_for(game.as_ref())?;
     let mut keys = spec.keys().into_iter().zip(trained.keys());
     if let Some(((key, found), (_, trained))) = keys.find(|(found, trained)| found != trained) {

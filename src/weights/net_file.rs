@@ -272,7 +272,7 @@ impl NetFile {
     }
 
     /// The stored options. Those of `game` that the network's program did not know yet have their defaults.
-    fn options_in(&self, game: &dyn ErasedRules) -> toml::Table {
+    pub(crate) fn options_in(&self, game: &dyn ErasedRules) -> toml::Table {
         let mut options = self.header.options.clone();
         if self.header.game != game.name() {
             return options;

@@ -76,3 +76,13 @@ fn a_start_that_cannot_be_is_refused_before_anything_is_written() {
     let (code, _) = refusal(&mut vecaz(&["run", "--start", &run(), "--resume", &run()]));
     assert_eq!(code, 2);
 }
+
+#[test]
+fn a_start_that_sees_other_things_is_refused_by_the_key() {
+    let network = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/connect_four.safetensors");
+    let out = sibling_path("other_sight").display().to_string();
+    let (code, line) = refusal(&mut vecaz(&["run", "--start", network, "--out", &out, "--epochs", "1"]));
+    let part = "got \"threats\", expected \"stones\", that of the network of run.start";
+    assert!(code == 2 && line.contains("game.network_sees") && line.contains(part), "{line}");
+    assert!(!Path::new(&out).join("config.toml").exists());
+}
