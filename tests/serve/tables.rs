@@ -2,6 +2,8 @@
 
 use super::client::Server;
 use serde_json::{Value, json};
+use std::path::Path;
+use vecaz::backend::AnyGame;
 use vecaz::config::{Arch, NetConfig};
 use vecaz::net::NetSpec;
 use vecaz::registry::any_game;
@@ -9,6 +11,13 @@ use vecaz::weights::NetFile;
 
 fn path(table: &Value) -> String {
     format!("/api/tables/{}", table["id"].as_str().expect("an id"))
+}
+
+/// Saves a network with the weights of `seed`.
+fn save_network(file: &Path, game: &dyn AnyGame, config: &NetConfig, seed: u64) {
+    let net = NetSpec::new(config, &game.sizes());
+    let weights = net.model().expect("a network").initial_weights(seed);
+    NetFile::new(game, &net, weights, 1).and_then(|made| made.save(file)).expect("saved");
 }
 
 #[test]
@@ -54,21 +63,20 @@ fn moves_are_taken_back_and_other_lines_tried() {
     assert_eq!(server.refused("GET", &at, &Value::Null).0, 404);
 }
 
+/// The network is so large that no machine fills the trees, and plays, before the engine is seen thinking.
 #[test]
 fn a_thinking_engine_is_stopped_by_taking_back() {
-    let server = Server::start(&["--threads", "1"]);
-    let engine = json!({ "kind": "engine", "network": "uniform", "seconds": 500.0 });
-    let seats = json!([{ "kind": "human" }, engine]);
-    let thinking = || {
-        let at = path(&server.post("/api/tables", &json!({ "game": "hex", "seats": seats })));
-        server.post(&format!("{at}/play"), &json!({ "action": 5 }));
-        let mut events = server.events(&format!("{at}/events"));
-        let is_seen = |state: &Value| state["thinking"]["simulations"].as_u64() > Some(0);
-        let (_, state) = events.find(|(_, state)| is_seen(state) || state["plies"] == 2).expect("a state");
-        // On a busy machine the trees may be full, and the move played, before anything is seen.
-        is_seen(&state).then_some((at, events, state))
-    };
-    let (at, mut events, state) = (0..20).find_map(|_| thinking()).expect("progress");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("large.safetensors");
+    let game = any_game("hex", &toml::Table::new()).expect("registered");
+    save_network(&file, game.as_ref(), &NetConfig { blocks: 6, channels: 64, ..NetConfig::default() }, 1);
+    let server = Server::start(&[&file.display().to_string(), "--threads", "1"]);
+    let seats = json!([{ "kind": "human" }, { "kind": "engine", "network": "n0", "seconds": 500.0 }]);
+    let at = path(&server.post("/api/tables", &json!({ "game": "hex", "seats": seats })));
+    server.post(&format!("{at}/play"), &json!({ "action": 5 }));
+    let mut events = server.events(&format!("{at}/events"));
+    let is_seen = |state: &Value| state["thinking"]["simulations"].as_u64() > Some(0);
+    let (_, state) = events.find(|(_, state)| is_seen(state) || state["plies"] == 2).expect("a state");
     assert_eq!(state["thinking"]["player"], json!(1));
     let back = server.post(&format!("{at}/undo"), &json!({}));
     assert_eq!((&back["plies"], &back["thinking"]), (&json!(0), &Value::Null));
@@ -163,9 +171,7 @@ fn a_network_serves_other_starts_and_lengths_of_games() {
     let file = folder.path().join("net.safetensors");
     let game = any_game("chess", &"max_plies = 256".parse().expect("TOML")).expect("registered");
     let config = NetConfig { arch: Arch::Mlp, blocks: 1, channels: 8, ..NetConfig::default() };
-    let net = NetSpec::new(&config, &game.sizes());
-    let weights = net.model().expect("a network").initial_weights(4);
-    NetFile::new(game.as_ref(), &net, weights, 1).and_then(|made| made.save(&file)).expect("saved");
+    save_network(&file, game.as_ref(), &config, 4);
     let server = Server::start(&[&file.display().to_string(), "--threads", "1"]);
     let info = server.get("/api/info");
     let chess = info["games"].as_array().into_iter().flatten().find(|game| game["name"] == "chess");
@@ -191,11 +197,9 @@ fn the_network_of_a_table_is_that_of_its_engine() {
     let folder = tempfile::tempdir().expect("a folder");
     let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
     let config = NetConfig { arch: Arch::Mlp, blocks: 1, channels: 8, ..NetConfig::default() };
-    let net = NetSpec::new(&config, &game.sizes());
     let files = [1, 2].map(|seed| {
         let file = folder.path().join(format!("{seed}.safetensors"));
-        let weights = net.model().expect("a network").initial_weights(seed);
-        NetFile::new(game.as_ref(), &net, weights, 1).and_then(|made| made.save(&file)).expect("saved");
+        save_network(&file, game.as_ref(), &config, seed);
         file.display().to_string()
     });
     let server = Server::start(&[&files[0], &files[1], "--threads", "1"]);
