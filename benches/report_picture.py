@@ -20,8 +20,8 @@ def main(report: Path, out: Path) -> None:
             sys.exit(f"{report} has no chart with {title!r} in it")
         chosen.append(found[0])
     width, height = (int(n) for n in re.search(r'viewBox="0 0 (\d+) (\d+)"', chosen[0]).groups())
-    places = [(i % 2 * width, i // 2 * height) for i in range(len(chosen))]
-    nested = [chart.replace("<svg", f'<svg x="{x}" y="{y}"', 1) for chart, (x, y) in zip(chosen, places)]
+    offsets = [(i % 2 * width, i // 2 * height) for i in range(len(chosen))]
+    nested = [chart.replace("<svg", f'<svg x="{x}" y="{y}"', 1) for chart, (x, y) in zip(chosen, offsets)]
     size = f'width="{2 * width}" height="{2 * height}" viewBox="0 0 {2 * width} {2 * height}"'
     white = '<rect width="100%" height="100%" fill="#fff"/>'
     out.write_text(f'<svg {size} xmlns="http://www.w3.org/2000/svg">{white}\n' + "\n".join(nested) + "\n</svg>\n")

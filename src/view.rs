@@ -101,7 +101,7 @@ fn mark_of(pieces: &[Piece], piece: Option<u8>) -> char {
     piece.and_then(|index| pieces.get(usize::from(index))).map_or(FREE, |piece| piece.mark)
 }
 
-/// The places that spots lead to.
+/// The cells, points or squares to which spots lead.
 fn ends(spots: &[Spot]) -> impl Iterator<Item = u16> {
     spots.iter().filter_map(|&spot| match spot {
         Spot::Place(at) | Spot::Move(_, at) => Some(at),

@@ -23,21 +23,21 @@ const PROGRAMS: [&str; 5] =
 const PEERS: [&str; 3] = ["mctx_search.py", "pgx_random_play.py", "torch_resnet.py"];
 
 /// Does what the files beside it say: NAME.log is printed, and NAME.json, NAME.csv and NAME.metrics go where the options name. Of searches,
-/// NAME.json has one row, which is repeated for the game, network, S and each N that were asked for.
+/// NAME.json has one row, which is repeated for the game, network, S and each N that the options name.
 const PROGRAM: &str = "#!/usr/bin/env python3
 import json, os, shutil, sys
-asked = dict(zip(sys.argv[1:], sys.argv[2:]))
-if '--json' in asked:
+options = dict(zip(sys.argv[1:], sys.argv[2:]))
+if '--json' in options:
     rows = json.load(open(__file__ + '.json'))
-    if '--games' in asked:
-        work = {'game': asked['--game'], 'net': asked['--net'], 'sims': int(asked['--sims'])}
-        rows = [{**rows[0], **work, 'games': int(games)} for games in asked['--games'].split(',')]
-    json.dump(rows, open(asked['--json'], 'w'))
-if '--log-file' in asked:
-    shutil.copy(__file__ + '.csv', asked['--log-file'])
-if '--out' in asked:
-    os.makedirs(asked['--out'])
-    shutil.copy(__file__ + '.metrics', asked['--out'] + '/metrics.jsonl')
+    if '--games' in options:
+        work = {'game': options['--game'], 'net': options['--net'], 'sims': int(options['--sims'])}
+        rows = [{**rows[0], **work, 'games': int(games)} for games in options['--games'].split(',')]
+    json.dump(rows, open(options['--json'], 'w'))
+if '--log-file' in options:
+    shutil.copy(__file__ + '.csv', options['--log-file'])
+if '--out' in options:
+    os.makedirs(options['--out'])
+    shutil.copy(__file__ + '.metrics', options['--out'] + '/metrics.jsonl')
 print(open(__file__ + '.log').read())
 ";
 

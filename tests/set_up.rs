@@ -30,11 +30,11 @@ fn facts(play: &Playthrough) -> (Turn, Option<PlacedPieces>, Vec<u16>) {
 }
 
 /// The legal actions of chess but castling and captures en passant, which depend on earlier moves.
-fn told_by_pieces(play: &Playthrough) -> Vec<u16> {
+fn derived_from_pieces(play: &Playthrough) -> Vec<u16> {
     const PAWN: u8 = 0;
     const KING: u8 = 5;
     let Board::Grid(grid) = play.view(Viewer::All).board else { panic!("a grid") };
-    let is_told = |&action: &u16| {
+    let is_derived = |&action: &u16| {
         let Spot::Move(from, to) = play.game().spot(play.state(), action) else { panic!("a move") };
         let piece = grid.cells[usize::from(from)].map(|piece| piece % 6);
         match (piece, (from % 8).abs_diff(to % 8)) {
@@ -43,7 +43,7 @@ fn told_by_pieces(play: &Playthrough) -> Vec<u16> {
             _ => true,
         }
     };
-    play.legal().into_iter().filter(is_told).collect()
+    play.legal().into_iter().filter(is_derived).collect()
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn pieces_give_the_positions_of_random_games_again() {
                 match name {
                     // Superko bars points by what was before, castling and en passant too.
                     "go" => assert!(legal.iter().all(|action| again.legal().contains(action)), "{at}"),
-                    "chess" => assert_eq!(told_by_pieces(&again), told_by_pieces(&play), "{at}"),
+                    "chess" => assert_eq!(derived_from_pieces(&again), derived_from_pieces(&play), "{at}"),
                     _ => assert_eq!(again.legal(), legal, "{at}"),
                 }
                 assert_eq!(again.placed().is_none(), again.start() == game.init(), "{at}");

@@ -27,7 +27,7 @@ struct Rows {
 // The board symmetry that is the game's symmetry number 0 to 3.
 VZ_DEVICE u64 board_symmetry(u64 symmetry) { return (symmetry & 1 ? 3 : 0) | (symmetry & 2 ? TRANSPOSE : 0); }
 
-// The distance of a cell from its player's first edge: 0 on it, SIDE - 1 on the far edge.
+// The distance of a cell from its player's first border: 0 on it, SIDE - 1 on the far border.
 VZ_DEVICE int depth_of(int cell, int player) { return player == 0 ? cell / SIDE : cell % SIDE; }
 
 // Calls see(neighbour) for the neighbours of a cell, at most six.
@@ -43,8 +43,8 @@ VZ_DEVICE void for_neighbours(int cell, Visit visit) {
     if (down) visit(cell + SIDE);
 }
 
-// Links a stone and its group if it touches the first edge or a linked stone. True if that
-// reaches the far edge.
+// Links a stone and its group if it touches the first border or a linked stone. True if that
+// reaches the far border.
 VZ_DEVICE bool link_stone(const Cells& stones, Cells& linked, int player, int start) {
     bool touches = depth_of(start, player) == 0;
     for_neighbours(start, [&](int cell) { touches |= stones.contains(cell) && linked.contains(cell); });
@@ -87,9 +87,11 @@ VZ_DEVICE bool link_row(const Rows& own, const Rows& empty, Rows& linked, int ro
     return reached != before;
 }
 
-// The stones of a player that neighbours and bridges link to the player's first border, or the far one. A border is a row of stones outside the
-// board.
-VZ_DEVICE Rows linked_to(const State& s, int player, bool far) {
+// The rows or columns of stones outside the board that are a player's borders, the first and the far one.
+VZ_DEVICE int border(int number) { return number == 0 ? MARGIN - 1 : MARGIN + SIDE; }
+
+// The stones of a player that neighbours and bridges link to the border `outside`.
+VZ_DEVICE Rows linked_to(const State& s, int player, int outside) {
     constexpr u32 BOARD = ((1u << SIDE) - 1) << MARGIN;
     Rows own = {}, empty = {}, linked = {};
     for (int cell = 0; cell < CELLS; cell++) {
@@ -99,7 +101,6 @@ VZ_DEVICE Rows linked_to(const State& s, int player, bool far) {
         own.row[row] |= mine ? bit : 0;
         empty.row[row] |= mine || s.stones[1 - player].contains(cell) ? 0 : bit;
     }
-    const int outside = far ? MARGIN + SIDE : MARGIN - 1;
     if (player == 0) {
         linked.row[outside] = BOARD << 1 | BOARD >> 1;
     } else {
@@ -143,14 +144,14 @@ VZ_DEVICE void game_step(State& s, u16 action, const History&) {
     s.to_play ^= 1;
 }
 
-// Planes: own stones, the other player's stones, the cells of the edges the player has to connect, those of the other
-// player's edges; with SEES_LINKS linked_to the own first edge, the own far one, and the other player's; with `swap` ones where the stone on
+// Planes: own stones, the other player's stones, the cells of the borders the player has to connect, those of the other
+// player's borders; with SEES_LINKS linked_to the own first border, the own far one, and the other player's; with `swap` ones where the stone on
 // the board may be taken. [4, 5, 8 or 9, size, size]
 template <class Out>
 VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
     constexpr int LINKS = hex::SEES_LINKS ? 4 : 0;
     hex::Rows linked[LINKS + 1];
-    for (int plane = 0; plane < LINKS; plane++) linked[plane] = hex::linked_to(s, plane < 2 ? player : 1 - player, plane % 2 == 1);
+    for (int plane = 0; plane < LINKS; plane++) linked[plane] = hex::linked_to(s, plane < 2 ? player : 1 - player, hex::border(plane % 2));
     for (int i = lane; i < VZ_OBS_CHANNELS * hex::CELLS; i += lanes) {
         const int plane = i / hex::CELLS, cell = i % hex::CELLS;
         const int seat = (plane & 1) == 0 ? player : 1 - player;

@@ -5,7 +5,7 @@ use super::trail::Trail;
 use super::walk::{observe, some_symmetries, walk};
 use crate::game::{Game, ObsShape, PointActions, Sizes};
 
-/// A symmetry moves an action and what an observation shows at its point alike. Channels may change places, such as those of two borders.
+/// A symmetry moves an action and what an observation shows at its point alike. Two channels may be exchanged, such as those of two borders.
 pub(super) fn actions_are_at_their_points<G: Game>(game: &G, trail: &Trail) -> Law {
     let sizes = game.sizes();
     let Some(actions) = sizes.point_actions else { return Ok(()) };

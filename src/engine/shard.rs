@@ -298,7 +298,7 @@ impl Shard {
             return Ok(Some(Standing::Time));
         }
         let started = Instant::now();
-        let standing = self.grow(larger, plan)?;
+        let standing = self.enlarge(larger, plan)?;
         if standing.is_none() {
             self.grown_per_second = bytes as f64 / started.elapsed().as_secs_f64().max(1e-6);
         }
@@ -306,7 +306,7 @@ impl Shard {
     }
 
     /// Gives every tree the arrays of `larger`, or leaves all as they are if the search is over in between.
-    fn grow(&mut self, larger: BackendPlan, plan: &PassPlan<'_>) -> Result<Option<Standing>> {
+    fn enlarge(&mut self, larger: BackendPlan, plan: &PassPlan<'_>) -> Result<Option<Standing>> {
         let rows = 0..self.rows.len();
         let mut snapshots = Vec::new();
         for row in rows.clone() {

@@ -78,16 +78,22 @@ impl Cells {
     /// Writes 1 for cells in the set and 0 for others. `plane` is `[cells]`.
     #[inline(always)]
     pub fn write_plane(&self, plane: &mut [f32]) {
-        let halves = self.0.iter().flat_map(|&word| [word as u32, (word >> 32) as u32]);
-        plane.chunks_mut(32).zip(halves).for_each(|(cells, half)| write_row(half, cells));
+        for (chunk, &word) in plane.chunks_mut(64).zip(&self.0) {
+            for (bit, cell) in chunk.iter_mut().enumerate() {
+                *cell = (word >> bit & 1) as f32;
+            }
+        }
     }
 
-    /// The cells in one row of a board with this `side`: bit c is the one in column c.
+    /// Writes the rows of a board with this `side`: bit `margin` + c of a row is its cell in column c. `rows` is `[side]`.
     #[inline]
-    pub fn row(&self, row: usize, side: usize) -> u32 {
-        let (word, bit) = (row * side / 64, row * side % 64);
-        let next = self.0.get(word + 1).map_or(0, |next| u128::from(*next) << 64);
-        ((u128::from(self.0[word]) | next) >> bit) as u32 & ((1 << side) - 1)
+    pub fn write_rows(&self, side: usize, margin: usize, rows: &mut [u32]) {
+        for (number, row) in rows.iter_mut().enumerate() {
+            let (word, bit) = (number * side / 64, number * side % 64);
+            let next = self.0.get(word + 1).map_or(0, |next| u128::from(*next) << 64);
+            let bits = ((u128::from(self.0[word]) | next) >> bit) as u32;
+            *row = (bits & ((1 << side) - 1)) << margin;
+        }
     }
 
     /// The set under `symmetry` of a board with this `side`.
@@ -109,21 +115,16 @@ impl BitOr for Cells {
     }
 }
 
-/// The bits of a word, lowest first. To test them one by one is faster than to shift the word, for which x86-64 has no vector instruction below AVX2.
-const BITS: [u32; 32] = {
-    let mut bits = [1; 32];
-    let mut i = 0;
-    while i < 32 {
-        bits[i] = 1 << i;
-        i += 1;
-    }
-    bits
-};
-
-/// Writes the lowest bits of `row`, 1 or 0 each. `cells` has at most 32.
+/// Writes 1 for cells in `rows`, which are those of [`Cells::write_rows`], and 0 for others. Always inlined, so that callers with vector instructions
+/// use them. `rows` is `[side]`, `plane` is `[side, side]`.
 #[inline(always)]
-pub fn write_row(row: u32, cells: &mut [f32]) {
-    cells.iter_mut().zip(BITS).for_each(|(cell, bit)| *cell = if row & bit == 0 { 0.0 } else { 1.0 });
+pub fn write_plane_of_rows(rows: &[u32], side: usize, margin: usize, plane: &mut [f32]) {
+    for (row, cells) in rows.iter().zip(plane.chunks_exact_mut(side)) {
+        let bits = row >> margin;
+        for (column, cell) in cells.iter_mut().enumerate() {
+            *cell = (bits >> column & 1) as f32;
+        }
+    }
 }
 
 /// Writes `base` plus the index of each set bit to the front of `out`, ascending; returns the count.

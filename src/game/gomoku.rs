@@ -15,6 +15,7 @@ use crate::config::keys::{names, section};
 use crate::device_struct::{device_constants, device_enum, device_struct};
 use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
+use threats::MARGIN;
 
 names! {
     /// The rows that win.
@@ -299,17 +300,18 @@ impl Game for Gomoku {
         let (stones, rest) = out.split_at_mut(2 * cells);
         own.write_plane(&mut stones[..cells]);
         other.write_plane(&mut stones[cells..]);
-        let threats = if self.network_sees == Sight::Threats { THREAT_PLANES * cells } else { 0 };
-        let (phases, threats) = rest.split_at_mut(rest.len() - threats);
+        let num_threats = if self.network_sees == Sight::Threats { THREAT_PLANES } else { 0 };
+        let (phases, threats) = rest.split_at_mut(rest.len() - num_threats * cells);
         phases.fill(0.0);
         if s.phase != ALTERNATE {
             let sign = if player == s.to_play { 1.0 } else { -1.0 };
             phases[(usize::from(s.phase) - 1) * cells..][..cells].fill(sign);
         }
         if self.network_sees == Sight::Threats {
-            let (of_own, of_other) = threats.split_at_mut(2 * cells);
-            self.write_threats(own, other, of_own);
-            self.write_threats(other, own, of_other);
+            let side = self.size as usize;
+            for (plane, rows) in threats.chunks_exact_mut(cells).zip(self.threats([own, other])) {
+                board::write_plane_of_rows(&rows[..side], side, MARGIN, plane);
+            }
         }
     }
 

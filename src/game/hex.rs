@@ -20,6 +20,7 @@ use crate::config::keys::{names, section};
 use crate::device_struct::{device_constants, device_struct};
 use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
+use links::MARGIN;
 
 names! {
     /// What an observation has.
@@ -267,8 +268,8 @@ impl Game for Hex {
             Sight::Stones => rest,
             Sight::Links => {
                 let (links, swap) = rest.split_at_mut(LINK_PLANES * cells);
-                for (seat, planes) in seats.into_iter().zip(links.chunks_exact_mut(2 * cells)) {
-                    self.write_links(&s.stones, seat, planes);
+                for (plane, rows) in links.chunks_exact_mut(cells).zip(self.links(&s.stones, seats)) {
+                    board::write_plane_of_rows(&rows[MARGIN..][..side], side, MARGIN, plane);
                 }
                 swap
             }

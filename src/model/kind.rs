@@ -379,7 +379,7 @@ impl LayerKind {
 mod tests {
     use super::*;
 
-    /// The value of win, draw and loss is the mean result, opposite where win and loss change places, and certain at the ends.
+    /// The value of win, draw and loss is the mean result, opposite where win and loss are exchanged, and certain at the ends.
     #[test]
     fn a_value_of_win_draw_and_loss_is_an_expectation() {
         let value = |logits: [f32; 3]| {

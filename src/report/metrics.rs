@@ -1,6 +1,6 @@
 //! The metrics of an epoch, and `metrics.jsonl`: one line of JSON per epoch.
 
-pub use super::strength::{Lead, MeanScore, Strength};
+pub use super::strength::{MeanScore, PointsLead, Strength};
 use super::workers::WorkerCounts;
 use crate::error::{Error, Result};
 use crate::files::{FileDigest, read_whole, write_atomic};

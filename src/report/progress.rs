@@ -277,7 +277,7 @@ fn write_lines(work: &Mutex<WorkItem>, ended: &Receiver<()>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::metrics::{Lead, MeanScore, Strength, sample_records};
+    use super::super::metrics::{MeanScore, PointsLead, Strength, sample_records};
     use super::super::workers::WorkerCounts;
     use super::*;
     use crate::eval::opponent::{Opponent, Rung};
@@ -305,7 +305,7 @@ mod tests {
         let (score, interval) = (Some(0.734), Some([0.561, 0.852]));
         records[1].strength =
             Some(Strength { match_score: score, match_interval: interval, rung, ..Strength::default() });
-        let lead = Some(Lead { points: 3.9, mean: 1.94, interval: [1.2, 2.66] });
+        let lead = Some(PointsLead { points: 3.9, mean: 1.94, interval: [1.2, 2.66] });
         records[2].strength = Some(Strength { lead, rung, ..Strength::default() });
         let mean_score = Some(MeanScore { mean: 12_345.6, interval: [12_000.0, 12_691.2] });
         records[3].strength =

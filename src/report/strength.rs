@@ -41,7 +41,7 @@ pub struct Strength {
     pub rung: Option<Rung>,
     /// The lead over the other seats, in games of more than two players whose scores are points.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub lead: Option<Lead>,
+    pub lead: Option<PointsLead>,
     /// The score, in games for one player.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_score: Option<MeanScore>,
@@ -49,7 +49,7 @@ pub struct Strength {
 
 /// The mean difference of two scores per game.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Lead {
+pub struct PointsLead {
     /// The network's mean score per game.
     pub points: f64,
     /// `points` minus the mean score of the other seats.
@@ -76,7 +76,7 @@ impl Strength {
         }
         let beaten = self.rung.map_or(0.0, |rung| f64::from(rung.number));
         // From 0 to 1 as a score is, with 0.5 for equal strength.
-        let of_lead = |lead: Lead| 0.5 + 0.5 * lead.mean / (1.0 + lead.mean.abs());
+        let of_lead = |lead: PointsLead| 0.5 + 0.5 * lead.mean / (1.0 + lead.mean.abs());
         let score = self.lead.map(of_lead).or(self.match_score);
         self.search_outcome_error.or(score.map(|score| -(beaten + score)))
     }
@@ -106,7 +106,7 @@ impl Strength {
                 .map(|[low, _]| low)
                 .or(self.search_outcome_error),
             match_score: self.match_interval.map(|[_, high]| high).or(self.match_score),
-            lead: self.lead.map(|lead| Lead { mean: lead.interval[1], ..lead }),
+            lead: self.lead.map(|lead| PointsLead { mean: lead.interval[1], ..lead }),
             mean_score: self.mean_score.map(|score| MeanScore { mean: score.interval[1], ..score }),
             ..*self
         };
@@ -127,7 +127,7 @@ impl std::fmt::Display for Strength {
         if let Some(MeanScore { mean, interval: [_, high] }) = self.mean_score {
             return write!(f, "{} ±{}", compact(mean), compact(high - mean));
         }
-        if let Some(Lead { mean, interval: [_, high], .. }) = self.lead {
+        if let Some(PointsLead { mean, interval: [_, high], .. }) = self.lead {
             return write!(f, "{mean:+.1} ±{:.1}{opponent}", high - mean);
         }
         let Some(score) = self.match_score else { return f.write_str("-") };
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_larger_lead_is_better_and_a_beaten_opponent_better_still() {
         let lead = |number: u32, mean: f64, score: f64| Strength {
-            lead: Some(Lead { points: 0.0, mean, interval: [mean, mean] }),
+            lead: Some(PointsLead { points: 0.0, mean, interval: [mean, mean] }),
             match_score: Some(score),
             rung: Some(Rung { number, opponent: Opponent::Random }),
             ..Strength::default()

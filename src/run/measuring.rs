@@ -199,7 +199,7 @@ fn is_clear_win(strength: &Strength, players: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::metrics::Lead;
+    use crate::report::metrics::PointsLead;
 
     fn record(epoch: u64, number: u32, opponent: Opponent, score: f64) -> EpochRecord {
         let rung = Some(Rung { number, opponent });
@@ -264,7 +264,8 @@ mod tests {
     #[test]
     fn in_games_of_points_the_lead_decides_and_not_the_rounds_won() {
         let won_by = |half_width: f64, score: f64| {
-            let lead = Some(Lead { points: 5.0, mean: 1.0, interval: [1.0 - half_width, 1.0 + half_width] });
+            let lead =
+                Some(PointsLead { points: 5.0, mean: 1.0, interval: [1.0 - half_width, 1.0 + half_width] });
             let strength = record(3, 0, Opponent::Random, score).strength;
             let strength = strength.map(|strength| Strength { lead, ..strength });
             let record = EpochRecord { epoch: 3, strength, ..EpochRecord::default() };

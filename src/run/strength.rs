@@ -14,7 +14,7 @@ use crate::eval::opponent::{Opponent, Rung};
 use crate::eval::positions::{self, SolvedPosition, random_error_rates};
 use crate::game::Sizes;
 use crate::net::Network;
-use crate::report::metrics::{Lead, MeanScore, Strength};
+use crate::report::metrics::{MeanScore, PointsLead, Strength};
 use crate::run::memory::{check_search, searches};
 use crate::stop::Stop;
 use serde::{Deserialize, Serialize};
@@ -294,11 +294,12 @@ fn match_strength(outcome: &MatchOutcome, players: usize) -> Strength {
             ..Strength::default()
         };
     }
-    let lead = outcome.points().zip(outcome.lead()).filter(|_| players > 2).map(|(points, lead)| Lead {
-        points: points.mean,
-        mean: lead.mean,
-        interval: lead.interval().unwrap_or([lead.mean; 2]),
-    });
+    let lead =
+        outcome.points().zip(outcome.lead()).filter(|_| players > 2).map(|(points, lead)| PointsLead {
+            points: points.mean,
+            mean: lead.mean,
+            interval: lead.interval().unwrap_or([lead.mean; 2]),
+        });
     Strength {
         match_score: Some(outcome.result.score()),
         match_interval: Some(outcome.result.score_interval()),

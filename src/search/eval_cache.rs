@@ -119,7 +119,7 @@ impl EvalCache {
 
     /// Stores an evaluation, replacing the entry in its slot. Does nothing while another thread writes the same slot.
     #[inline(always)]
-    pub fn put(&self, hash: u64, key: &[u64], values: &[f32], priors: &[f32]) {
+    pub fn insert(&self, hash: u64, key: &[u64], values: &[f32], priors: &[f32]) {
         let entry = self.entry(hash);
         let tag = entry[0].load(Ordering::Relaxed);
         let count = tag & 0xFFFF_FFFE;
@@ -181,7 +181,7 @@ mod tests {
         let h = hash(&key);
         let (mut values, mut priors) = ([0.0; 3], [0.0; 4]);
         assert!(!cache.get(h, &key, &mut values, &mut priors));
-        cache.put(h, &key, &[0.1, 0.2, 0.3], &[0.4, 0.3, 0.2, 0.1]);
+        cache.insert(h, &key, &[0.1, 0.2, 0.3], &[0.4, 0.3, 0.2, 0.1]);
         assert!(cache.get(h, &key, &mut values, &mut priors));
         assert_eq!((values, priors), ([0.1, 0.2, 0.3], [0.4, 0.3, 0.2, 0.1]));
         assert!(!cache.get(h, &[7, 8], &mut values, &mut priors), "the whole key is compared");
@@ -197,7 +197,7 @@ mod tests {
             scope.spawn(|| {
                 for i in 0..200_000u64 {
                     let x = (i % 1000) as f32;
-                    cache.put(5, &[i % 1000, 1], &[x; 3], &[x; 5]);
+                    cache.insert(5, &[i % 1000, 1], &[x; 3], &[x; 5]);
                 }
                 done.store(true, Ordering::Relaxed);
             });

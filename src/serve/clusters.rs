@@ -19,7 +19,7 @@ pub struct Cluster {
     last: Mutex<LastReading>,
 }
 
-/// The reader, and what it told.
+/// How it is read, and the last reading.
 struct LastReading {
     read: ReadCluster,
     at: Option<Instant>,

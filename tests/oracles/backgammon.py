@@ -32,7 +32,7 @@ BAR, OTHER_BAR, OFF, OTHER_OFF = 1, 26, 27, 0
 
 
 def spiel_board(state, mover):
-    """OpenSpiel's board in our 28 places."""
+    """OpenSpiel's board in our 28 indices."""
     board = [0] * 28
     for player, sign in ((mover, 1), (1 - mover, -1)):
         for pos in range(24):
@@ -313,9 +313,9 @@ def gnubg_end(board, move):
             part, count = part.split("(")
             times = int(count.rstrip(")"))
         stops = [s.rstrip("*") for s in part.split("/")]
-        places = [BAR if s == "bar" else OFF if s == "off" else 26 - int(s) for s in stops]
+        indices = [BAR if s == "bar" else OFF if s == "off" else 26 - int(s) for s in stops]
         for _ in range(times):
-            for source, target in zip(places, places[1:]):
+            for source, target in zip(indices, indices[1:]):
                 board = play(board, source, min(target, 26) - source if target != OFF else 26 - source)
     return board
 

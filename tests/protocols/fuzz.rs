@@ -278,10 +278,10 @@ fn json_answers_every_line() {
     let (bytes, texts) = script(7, &lines, |_| false);
     let output = talk_bytes(ProtocolName::Json, quick("go", "size = 5"), bytes);
     let replies: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    let asked = texts.iter().filter(|text| !text.trim().is_empty()).count();
+    let num_requests = texts.iter().filter(|text| !text.trim().is_empty()).count();
     let answered =
         replies.iter().filter(|reply| reply["isDuringSearch"] != true && reply["warning"].is_null());
-    assert!(answered.count() >= asked);
+    assert!(answered.count() >= num_requests);
     assert!(replies.iter().any(|reply| reply["moveInfos"].is_array()));
     let errors = replies.iter().filter_map(|reply| reply["error"].as_str());
     assert!(errors.filter(|error| error.contains('\n')).count() == 0);

@@ -17,8 +17,8 @@ fn an_analysis_reports_while_it_thinks_and_ends_at_its_limit() {
     let of_list = server.post("/api/tables", &json!({ "network": "embedded", "actions": [3, "3", 2] }));
     assert_eq!(of_list["view"], server.get(&at)["view"]);
     for wrong in [json!(3), json!([3.5]), json!([["3"]])] {
-        let asked = json!({ "network": "embedded", "actions": wrong });
-        let (status, sentence) = server.refused("POST", "/api/tables", &asked);
+        let request = json!({ "network": "embedded", "actions": wrong });
+        let (status, sentence) = server.refused("POST", "/api/tables", &request);
         assert!(
             status == 400 && sentence.contains("a text with commas, or a list of names and numbers"),
             "{sentence}"
@@ -66,7 +66,7 @@ fn analyses_started_and_stopped_leave_nothing_behind() {
     let after = used(&server);
     assert!(after.0 <= before.0 + 2, "threads: {} before, {} after", before.0, after.0);
     assert!(after.1 <= before.1 + 2, "files: {} before, {} after", before.1, after.1);
-    // All places of searches are free again.
+    // All slots of searches are free again.
     let all: Vec<_> = (0..20).map(|_| server.events(&format!("{at}/analysis?interval=50"))).collect();
     for mut events in all {
         assert_eq!(events.next().expect("an event").0, "analysis");

@@ -46,7 +46,7 @@ impl RowData {
                 let priors = &row.edges(leaf.node).prior[..num_edges];
                 let key = &mut cache_keys[b % GROUP];
                 self.game.write_key(states, b * *nodes + leaf.node as usize, key);
-                cache.put(leaf.hash, key, values, priors);
+                cache.insert(leaf.hash, key, values, priors);
             }
         }
     }

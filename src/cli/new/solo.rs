@@ -8,10 +8,10 @@ use vecaz::game::view::{View, Viewer};
 use vecaz::game::{Game, History, ObsShape, Sizes, Turn, options_by_section};
 
 section! {
-    // The settings of the game, which users give as `--set game.places=5`.
+    // The settings of the game, which users give as `--set game.slots=5`.
     Rules {
         /// Digits of the number.
-        places: usize [1..=8] = 4,
+        slots: usize [1..=8] = 4,
     }
 }
 
@@ -29,7 +29,7 @@ pub struct State {
 
 impl Rules {
     fn written<'a>(&self, s: &'a State) -> &'a [u8] {
-        &s.written[..self.places]
+        &s.written[..self.slots]
     }
 }
 
@@ -37,7 +37,7 @@ impl Game for Rules {
     type State = State;
     const NAME: &'static str = "NAME";
     // Settings with which the laws are checked, beside the defaults.
-    const VARIANTS: &'static [&'static str] = &["places = 1", "places = 8"];
+    const VARIANTS: &'static [&'static str] = &["slots = 1", "slots = 8"];
 
     options_by_section!();
 
@@ -50,12 +50,12 @@ impl Game for Rules {
         Sizes {
             num_players: 1,
             zero_sum: false,
-            num_actions: self.places,
-            max_legal: self.places,
+            num_actions: self.slots,
+            max_legal: self.slots,
             num_chance: usize::from(FACES),
             max_chance_run: 1,
-            max_plies: 2 * self.places,
-            obs: ObsShape { channels: 2 * self.places + 1, height: 1, width: 1 },
+            max_plies: 2 * self.slots,
+            obs: ObsShape { channels: 2 * self.slots + 1, height: 1, width: 1 },
             ..Sizes::default()
         }
     }
@@ -75,7 +75,7 @@ impl Game for Rules {
     // Where chance decides, these are its outcomes. They are equally likely, unless the game has `chance_probs`.
     fn legal(&self, s: &State, _: History<'_>, out: &mut [u16]) -> usize {
         let is_free = |action: &u16| self.written(s).get(usize::from(*action)) == Some(&0);
-        let all = (0..FACES.max(self.places as u16)).filter(|action| match s.rolled {
+        let all = (0..FACES.max(self.slots as u16)).filter(|action| match s.rolled {
             0 => *action < FACES,
             _ => is_free(action),
         });
@@ -93,8 +93,8 @@ impl Game for Rules {
     // What the network sees, in numbers of about 0 to 1.
     fn observe(&self, s: &State, _: u8, out: &mut [f32]) {
         let scale = |face: u8| f32::from(face) / f32::from(FACES);
-        let (places, rolled) = out.split_at_mut(2 * self.places);
-        for (out, &face) in places.chunks_exact_mut(2).zip(self.written(s)) {
+        let (slots, rolled) = out.split_at_mut(2 * self.slots);
+        for (out, &face) in slots.chunks_exact_mut(2).zip(self.written(s)) {
             out.copy_from_slice(&[scale(face), f32::from(u8::from(face == 0))]);
         }
         rolled[0] = scale(s.rolled);
@@ -103,7 +103,7 @@ impl Game for Rules {
     // In [-1, 1]: -1 for the least number there is, 1 for the largest.
     fn returns(&self, s: &State, out: &mut [f32]) {
         let value = |faces: &mut dyn Iterator<Item = u8>| faces.fold(0.0, |sum, f| 10.0 * sum + f32::from(f));
-        let least = value(&mut (0..self.places).map(|_| 1));
+        let least = value(&mut (0..self.slots).map(|_| 1));
         let number = value(&mut self.written(s).iter().copied());
         out[0] = (number - least) / (5.0 * least) * 2.0 - 1.0;
     }

@@ -74,6 +74,17 @@ pub(super) struct LegalTargets {
     pub to: u64,
 }
 
+/// The squares that a knight, a bishop, a rook or a queen attacks.
+#[inline(always)]
+fn attacks_of(kind: usize, from: u32, occupied: u64) -> u64 {
+    match kind {
+        KNIGHT => board::KNIGHT_ATTACKS[from as usize],
+        BISHOP => board::bishop_attacks(from, occupied),
+        ROOK => board::rook_attacks(from, occupied),
+        _ => board::bishop_attacks(from, occupied) | board::rook_attacks(from, occupied),
+    }
+}
+
 impl State {
     /// All occupied squares.
     #[inline(always)]
@@ -113,11 +124,8 @@ impl State {
         for from in squares(self.sides[0]) {
             let to = match self.kind_on(from) {
                 PAWN => board::PAWN_ATTACKS[from as usize],
-                KNIGHT => board::KNIGHT_ATTACKS[from as usize],
-                BISHOP => board::bishop_attacks(from, occupied),
-                ROOK => board::rook_attacks(from, occupied),
-                QUEEN => board::bishop_attacks(from, occupied) | board::rook_attacks(from, occupied),
-                _ => board::KING_ATTACKS[from as usize],
+                KING => board::KING_ATTACKS[from as usize],
+                kind => attacks_of(kind, from, occupied),
             };
             twice |= once & to;
             once |= to;
@@ -249,11 +257,8 @@ impl State {
             let kind = self.kind_on(from);
             let mut to = match kind {
                 PAWN => self.pawn_targets(from, occupied),
-                KNIGHT => board::KNIGHT_ATTACKS[from as usize],
-                BISHOP => board::bishop_attacks(from, occupied),
-                ROOK => board::rook_attacks(from, occupied),
-                QUEEN => board::bishop_attacks(from, occupied) | board::rook_attacks(from, occupied),
-                _ => self.king_targets(&r),
+                KING => self.king_targets(&r),
+                kind => attacks_of(kind, from, occupied),
             };
             if kind != KING {
                 to &= r.allowed & !self.sides[0];

@@ -169,7 +169,7 @@ impl TranspositionTable {
         self.buckets[self.bucket(key)].iter().find(|entry| entry.key == key + 1).copied()
     }
 
-    fn put(&mut self, key: u64, lower: i32, upper: i32, nodes: u64) {
+    fn insert(&mut self, key: u64, lower: i32, upper: i32, nodes: u64) {
         let bucket = self.bucket(key);
         let [costly, latest] = &mut self.buckets[bucket];
         let work = nodes.max(1).ilog2() as u8;
@@ -296,7 +296,7 @@ impl ConnectFourSolver {
         } else {
             upper = best;
         }
-        self.table.put(key, lower, upper, self.nodes - nodes_before);
+        self.table.insert(key, lower, upper, self.nodes - nodes_before);
         best
     }
 

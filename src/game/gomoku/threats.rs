@@ -1,54 +1,50 @@
 //! What a network sees with `network_sees = "threats"`: rows of five that a player can still complete, with three or four stones in them.
 
 use super::Gomoku;
-use crate::game::board::{Cells, MAX_SIDE, write_row};
+use crate::game::board::{Cells, MAX_SIDE};
 
 /// Cells of a row that wins.
 const FIVE: usize = 5;
-/// Bits left of the first column, so that a row of five that leaves the board meets them.
-const MARGIN: usize = FIVE - 1;
+/// Bits below those of the first column, which are barred to a row of five that leaves the board.
+pub(super) const MARGIN: usize = FIVE - 1;
 /// Rows of the largest board.
 const SIDE: usize = MAX_SIDE as usize;
 
 /// Bit `MARGIN` + c of element r is the cell in row r and column c; the last rows are outside.
-type Rows = [u32; SIDE + MARGIN];
+pub(super) type Rows = [u32; SIDE + MARGIN];
 /// A bit for each row of five in one direction, at its first cell.
 type Fives = [u32; SIDE];
 
 impl Gomoku {
-    /// Writes 1 for empty cells of five cells in a line that have no stone of `other` and three of `own` in the first plane, four in the
-    /// second, else 0. `[2, size, size]`
-    pub(super) fn write_threats(&self, own: &Cells, other: &Cells, planes: &mut [f32]) {
+    /// The empty cells of five cells in a line that have no stone of the other colour and three of the first one, those that have four, and the
+    /// same of the second colour. `[4]`
+    pub(super) fn threats(&self, colours: [&Cells; 2]) -> [Rows; 4] {
         let side = self.size as usize;
         let board = ((1 << side) - 1) << MARGIN;
-        let own = self.rows_of(own);
-        let mut barred = self.rows_of(other);
-        barred[..side].iter_mut().for_each(|row| *row |= !board);
-        barred[side..].fill(!0);
-        let mut threats: [Rows; 2] = [[0; SIDE + MARGIN]; 2];
-        mark::<0, 1>(&own, &barred, &mut threats);
-        mark::<1, 0>(&own, &barred, &mut threats);
-        mark::<1, 1>(&own, &barred, &mut threats);
-        mark::<1, -1>(&own, &barred, &mut threats);
-        for (plane, rows) in planes.chunks_exact_mut(side * side).zip(threats) {
-            for (cells, row) in plane.chunks_exact_mut(side).zip(rows) {
-                write_row(row >> MARGIN, cells);
-            }
-        }
-    }
-
-    fn rows_of(&self, cells: &Cells) -> Rows {
-        let side = self.size as usize;
-        let mut rows = [0; SIDE + MARGIN];
-        for (row, bits) in rows[..side].iter_mut().enumerate() {
-            *bits = cells.row(row, side) << MARGIN;
-        }
-        rows
+        let stones = colours.map(|cells| {
+            let mut rows = [0; SIDE + MARGIN];
+            cells.write_rows(side, MARGIN, &mut rows[..side]);
+            rows
+        });
+        let barred = stones.map(|mut rows| {
+            rows[..side].iter_mut().for_each(|row| *row |= !board);
+            rows[side..].fill(!0);
+            rows
+        });
+        let [first, second] = [(&stones[0], &barred[1]), (&stones[1], &barred[0])].map(|(own, barred)| {
+            let mut threats = [[0; SIDE + MARGIN]; 2];
+            mark::<0, 1>(own, barred, &mut threats);
+            mark::<1, 0>(own, barred, &mut threats);
+            mark::<1, 1>(own, barred, &mut threats);
+            mark::<1, -1>(own, barred, &mut threats);
+            threats
+        });
+        [first[0], first[1], second[0], second[1]]
     }
 }
 
-/// [`Gomoku::write_threats`] for all rows of five whose next cell is `DOWN` rows below and `RIGHT` columns to the right. Each loop is over all rows
-/// of the board, so that it runs in vector registers.
+/// Adds the threats of all rows of five whose next cell is `DOWN` rows below and `RIGHT` columns to the right, with three stones
+/// and with four. Each loop is over all rows of the board, so that it runs in vector registers.
 #[inline]
 fn mark<const DOWN: usize, const RIGHT: i32>(own: &Rows, barred: &Rows, threats: &mut [Rows; 2]) {
     let forward = |bits: u32, i: usize| if RIGHT < 0 { bits << i } else { bits >> (i * RIGHT as usize) };

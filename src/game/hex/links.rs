@@ -1,48 +1,43 @@
 //! What a network sees with `network_sees = "links"`: which stones are linked to which border.
 
 use super::Hex;
-use crate::game::board::{Cells, MAX_SIDE, write_row};
+use crate::game::board::{Cells, MAX_SIDE};
 
 /// Rows and columns outside each border: as far as a bridge reaches.
-const MARGIN: usize = 2;
+pub(super) const MARGIN: usize = 2;
 const ROWS: usize = MAX_SIDE as usize + 2 * MARGIN;
 
 /// Bit `MARGIN` + c of element `MARGIN` + r is the cell in row r and column c.
-type Rows = [u32; ROWS];
+pub(super) type Rows = [u32; ROWS];
 
 impl Hex {
-    /// Writes 1 for stones of `player` that are linked to the player's first border in the first plane, to the far border in the second, else 0.
-    /// Links are neighbours, and bridges: two cells with two empty neighbours in common, of which the other player can take only one. A border
-    /// is a row of stones outside the board. `[2, size, size]`
-    pub(super) fn write_links(&self, stones: &[Cells; 2], player: usize, planes: &mut [f32]) {
+    /// The stones of each of `players` that are linked to the player's first border, and those linked to the far one. Links are neighbours, and
+    /// bridges: two cells with two empty neighbours in common, of which the other player can take only one. A border is a row of stones
+    /// outside the board. `[4]`
+    pub(super) fn links(&self, stones: &[Cells; 2], players: [usize; 2]) -> [Rows; 4] {
         let side = self.size as usize;
-        let own = self.rows_of(&stones[player]);
-        let mut empty = self.rows_of(&(stones[0] | stones[1]));
         let board = ((1 << side) - 1) << MARGIN;
-        empty[MARGIN..][..side].iter_mut().for_each(|row| *row = board & !*row);
-        for (outside, plane) in
-            [MARGIN - 1, MARGIN + side].into_iter().zip(planes.chunks_exact_mut(side * side))
-        {
+        let own = [0, 1].map(|player| {
+            let mut rows = [0; ROWS];
+            stones[player].write_rows(side, MARGIN, &mut rows[MARGIN..][..side]);
+            rows
+        });
+        let mut empty = [0; ROWS];
+        for row in MARGIN..MARGIN + side {
+            empty[row] = board & !(own[0][row] | own[1][row]);
+        }
+        let borders = [MARGIN - 1, MARGIN + side];
+        let [a, b] = players;
+        [(a, borders[0]), (a, borders[1]), (b, borders[0]), (b, borders[1])].map(|(player, outside)| {
             let mut linked = [0; ROWS];
             // The row or column next to the border, and where it goes on at the corners.
             match player {
                 0 => linked[outside] = board << 1 | board >> 1,
                 _ => linked[MARGIN - 1..=MARGIN + side].fill(1 << outside),
             }
-            link(&own, &empty, &mut linked, side);
-            for (cells, row) in plane.chunks_exact_mut(side).zip(&linked[MARGIN..]) {
-                write_row(row >> MARGIN, cells);
-            }
-        }
-    }
-
-    fn rows_of(&self, cells: &Cells) -> Rows {
-        let side = self.size as usize;
-        let mut rows = [0; ROWS];
-        for (row, bits) in rows[MARGIN..][..side].iter_mut().enumerate() {
-            *bits = cells.row(row, side) << MARGIN;
-        }
-        rows
+            link(&own[player], &empty, &mut linked, side);
+            linked
+        })
     }
 }
 
@@ -60,7 +55,7 @@ fn link(own: &Rows, empty: &Rows, linked: &mut Rows, side: usize) {
     }
 }
 
-/// [`link`] for one row. Two rows above, the cell above is the one right of it; below, the one left of it.
+/// [`link`] for one row. A bridge two rows up ends one column to the right, one two rows down one column to the left.
 #[inline(always)]
 fn link_row(own: &Rows, empty: &Rows, linked: &mut Rows, row: usize) {
     let [up, same, down] = [empty[row - 1], empty[row], empty[row + 1]];

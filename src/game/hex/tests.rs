@@ -162,13 +162,12 @@ fn bad_options_name_the_key() {
 /// The cells around one, in a circle: each is a neighbour of the next.
 const AROUND: [(i32, i32); 6] = [(-1, 0), (-1, 1), (0, 1), (1, 0), (1, -1), (0, -1)];
 
-/// Stones of `player` that neighbours and bridges link to a border, the far one or the first, stone by stone.
-fn linked_by_steps(side: i32, stones: &[Cells; 2], player: usize, is_far: bool) -> Vec<f32> {
+/// Stones of `player` that neighbours and bridges link to the border beyond which is the row or column `outside`, stone by stone.
+fn linked_by_steps(side: i32, stones: &[Cells; 2], player: usize, outside: i32) -> Vec<f32> {
     let inside = |(row, column): (i32, i32)| (0..side).contains(&row) && (0..side).contains(&column);
     let has = |set: &Cells, (row, column)| set.contains((row * side + column) as usize);
     let is_own = |cell| inside(cell) && has(&stones[player], cell);
     let is_empty = |cell| inside(cell) && !has(&(stones[0] | stones[1]), cell);
-    let outside = if is_far { side } else { -1 };
     let mut reached: Vec<(i32, i32)> =
         (-1..=side).map(|i| if player == 0 { (outside, i) } else { (i, outside) }).collect();
     let mut next = 0;
@@ -194,16 +193,16 @@ fn links_are_those_found_step_by_step() {
     let mut seen = 0;
     for (size, swap) in [(3, false), (5, true), (11, false), (19, true)] {
         let game = Hex { size, swap, network_sees: Sight::Links };
-        let cells = (size * size) as usize;
+        let (side, cells) = (size as i32, (size * size) as usize);
         let mut rng = Key::new(u64::from(size), Purpose::Evaluation).stream();
         let mut s = game.init();
         while let Turn::Player(player) = game.turn(&s) {
             let mut planes = vec![f32::NAN; game.sizes().obs.len()];
             game.observe(&s, player, &mut planes);
             let own = usize::from(player);
-            let expected = [(own, false), (own, true), (1 - own, false), (1 - own, true)];
-            for (plane, (player, is_far)) in planes[4 * cells..].chunks_exact(cells).zip(expected) {
-                assert_eq!(plane, linked_by_steps(size as i32, &s.stones, player, is_far), "{s:?} {player}");
+            let expected = [(own, -1), (own, side), (1 - own, -1), (1 - own, side)];
+            for (plane, (player, outside)) in planes[4 * cells..].chunks_exact(cells).zip(expected) {
+                assert_eq!(plane, linked_by_steps(side, &s.stones, player, outside), "{s:?} {player}");
                 seen += plane.iter().filter(|&&cell| cell == 1.0).count();
             }
             let actions = legal(&game, &s);

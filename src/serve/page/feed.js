@@ -196,10 +196,10 @@ export class TableFeed {
     // While the game goes on, earlier positions stay what they are; `next` forgets them when it does not.
     const known = this.earlier.get(ply);
     if (known) return known;
-    const asked = request("GET", this.path("", { ply })).then(withFullView);
-    this.earlier.set(ply, asked);
-    asked.catch(() => this.earlier.delete(ply));
-    return asked;
+    const pending = request("GET", this.path("", { ply })).then(withFullView);
+    this.earlier.set(ply, pending);
+    pending.catch(() => this.earlier.delete(ply));
+    return pending;
   }
 
   /** Asks for a change; the reply is the next state. */

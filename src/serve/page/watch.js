@@ -49,7 +49,7 @@ export class WatchScreen {
   constructor({ parameters }) {
     this.id = "";
     document.title = "Watch – vecaz";
-    this.asked = parameters.get("runs")?.split(",").filter(Boolean) ?? null;
+    this.preselected = parameters.get("runs")?.split(",").filter(Boolean) ?? null;
     this.axis = parameters.get("axis") === "minutes" ? "minutes" : "epoch";
     this.rows = new Map();
     this.list = html("div", { class: "run-list", role: "group", "aria-label": "Runs" });
@@ -97,7 +97,7 @@ export class WatchScreen {
       return;
     }
     const known = this.runs.map(({ id }) => id);
-    this.chosen = new Set((this.asked ?? []).filter((id) => known.includes(id)));
+    this.chosen = new Set((this.preselected ?? []).filter((id) => known.includes(id)));
     if (this.chosen.size === 0) this.chosen.add(known[0]);
     this.drawList();
     this.poll();

@@ -57,10 +57,10 @@ void twin_bits(u64 x, int by, u64* out) {
     out[5] = swap_bytes(x);
     out[6] = rotate_left(x, by);
     out[7] = multiply_high(x, ~x);
-    u16 places[64];
-    const int n = write_bits(x, 7, places);
+    u16 indices[64];
+    const int n = write_bits(x, 7, indices);
     out[8] = 0;
-    for (int i = 0; i < n; i++) out[8] = out[8] * 131 + places[i];
+    for (int i = 0; i < n; i++) out[8] = out[8] * 131 + indices[i];
 }
 
 } // extern "C"

@@ -59,8 +59,8 @@ impl<G: Game> ReferenceSearch<G> {
     fn choose_gumbel_root(&self) -> usize {
         let root = &self.nodes[0];
         let scores = self.gumbel_scores();
-        let considered = root.edges.len().min(self.params.max_num_considered_actions as usize);
-        let due = halving_visits(self.ply.simulations as usize, considered, self.ply.run as usize) as i32;
+        let num_considered = root.edges.len().min(self.params.max_num_considered_actions as usize);
+        let due = halving_visits(self.ply.simulations as usize, num_considered, self.ply.run as usize) as i32;
         let scheduled =
             || root.edges.iter().zip(&scores).map(|(e, &s)| if e.visits == due { s } else { None });
         if scheduled().any(|score| score.is_some()) {
@@ -105,17 +105,17 @@ impl<G: Game> ReferenceSearch<G> {
 }
 
 /// The visits of the actions among which sequential halving selects in simulation number `simulation` of `budget` (algorithm 1
-/// of Danihelka et al. 2022). `considered` actions share the budget in log2(considered) equal rounds. After each round the
+/// of Danihelka et al. 2022). `num_considered` actions share the budget in log2(num_considered) equal rounds. After each round the
 /// better half remains, at least two, and the last round lasts until the budget is spent.
-fn halving_visits(budget: usize, considered: usize, simulation: usize) -> usize {
-    if considered < 2 {
+fn halving_visits(budget: usize, num_considered: usize, simulation: usize) -> usize {
+    if num_considered < 2 {
         return simulation;
     }
     let mut rounds = 0;
-    while 1 << rounds < considered {
+    while 1 << rounds < num_considered {
         rounds += 1;
     }
-    let (mut survivors, mut visits, mut left) = (considered, 0, simulation);
+    let (mut survivors, mut visits, mut left) = (num_considered, 0, simulation);
     loop {
         let sweeps = (budget / (rounds * survivors)).max(1);
         if left < sweeps * survivors {
