@@ -28,6 +28,7 @@ Examples:
   vecaz eval runs/connect_four --positions solved.jsonl --json result.jsonl
   vecaz eval runs/a --against runs/b --games 200 --sims 200
   vecaz eval runs/a --against rollouts:800
+  vecaz eval runs/connect_four --against solver --opening-plies 0 --sims 800
   vecaz eval runs/clique-1 --against rollouts:800 --set game.n=8
   vecaz eval runs/hex --against 'exec:./my_player --level 3'
   vecaz eval runs/go --against 'gtp:gnugo --mode gtp' --record games.sgf
@@ -45,8 +46,11 @@ into a worse result; an exact error is an action whose score is not the best.
 A match alternates the seats and prints the fraction of games won and the Elo difference with 95 % intervals, and the mean
 raw score per game for games with points (backgammon's, Blob's, discs in Othello, the area in Go). Ctrl-C ends it with the result of the games that
 are over; a JSON file is written for whole matches only. It names the networks: {\"network\", \"against\", \"opponent_network\", ..};
-\"opponent_network\" is null for an opponent without a network. Games that repeat others ply by ply count once: \"games\" are those
+\"opponent_network\" is null for an opponent without a network. \"by_seat\" has the [wins, draws, losses] of either seat, the first player's first. Games that repeat others ply by ply count once: \"games\" are those
 that count, \"repeated_games\" the others.
+
+solver plays perfectly where the game has an exact solver: an action with the best exact score, each of them with the same probability.
+In Connect Four its first moves take up to some minutes, the later ones seconds and less.
 
 exec:COMMAND starts one process of an external program per thread, without a shell. For each move it reads one line of
 JSON from stdin, {\"game\", \"options\", \"player\", \"actions\": all so far, \"names\": their names, \"legal\",
@@ -79,7 +83,8 @@ pub struct EvalArgs {
     /// Measure the error rates on these solved positions
     #[arg(long, value_name = "FILE", group = "task")]
     pub positions: Option<PathBuf>,
-    /// Play a match against `random`, `rollouts:S` (Monte Carlo tree search with S rollouts per ply), an external program,
+    /// Play a match against `random`, `rollouts:S` (Monte Carlo tree search with S rollouts per ply), `solver` (perfect play,
+    /// in games with an exact solver), an external program,
     /// `exec:COMMAND`, `gtp:COMMAND` or `uci:COMMAND`, or another network: the path of a run, a checkpoint or a weights
     /// file, `./random` if it has such a name
     #[arg(long, value_name = "OPPONENT", group = "task")]

@@ -1,6 +1,7 @@
 //! Sides of a match: a search with a network, a player without a network, an external program.
 
 use super::external::ExternalPlayer;
+use super::solver::SolverPlayer;
 use crate::backend::AnyGame;
 use crate::batch::Playthrough;
 use crate::batch::rollouts::{Decision, Player, RandomPlayer, RolloutSettings};
@@ -12,6 +13,7 @@ use crate::search::root::RowKey;
 use crate::stop::Stop;
 use crate::threads;
 use rayon::prelude::*;
+use std::sync::Arc;
 use std::thread::scope;
 use std::time::Duration;
 
@@ -52,6 +54,14 @@ impl Contestant {
             }
         };
         Self::plain(threads, make)
+    }
+
+    /// Perfect play by the game's exact solver, one per thread.
+    ///
+    /// # Errors
+    /// Those of [`SolverPlayer::new`].
+    pub fn solver(game: &Arc<dyn AnyGame>, key: &str, threads: usize) -> Result<Self> {
+        Self::plain(threads, || -> Result<Box<dyn Player>> { Ok(Box::new(SolverPlayer::new(game, key)?)) })
     }
 
     /// The external program that `command` starts, one process per thread, with `timeout` per reply and without the variables

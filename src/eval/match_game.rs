@@ -48,6 +48,8 @@ pub struct PlayedGame {
 pub(super) struct GameOutcome {
     /// In a game for one player, the contestant that played it: 0 or 1.
     pub mover: Option<usize>,
+    /// Its seat.
+    pub seat: usize,
     /// Its return minus the best one of the other seats; 0 in a game for one player.
     pub margin: f32,
     pub score: f64,
@@ -156,6 +158,7 @@ impl GameOutcome {
         let total: f32 = scores.iter().sum();
         Self {
             mover,
+            seat: own,
             margin: if mover.is_some() { 0.0 } else { returns[own] - best_other },
             score: f64::from(scores[own]),
             other_score: f64::from(total - scores[own]) / (returns.len() - 1).max(1) as f64,

@@ -29,6 +29,8 @@ pub struct MatchOutcome {
     pub is_for_one_player: bool,
     /// Results from the first contestant's side.
     pub result: MatchResult,
+    /// Those of the games in which it had the first seat, and the second; empty but for two players. `[P]`
+    pub result_by_seat: Vec<MatchResult>,
     /// The first contestant's raw score in each game.
     pub scores: Vec<f64>,
     /// The mean raw score of the other seats in each game. In a game for one player, the second contestant's raw scores; an entry of all
@@ -71,8 +73,10 @@ impl MatchOutcome {
             counted.as_chunks::<2>().0.iter().for_each(|pair| outcome.add_pair(pair));
             return outcome;
         }
+        outcome.result_by_seat = vec![MatchResult::default(); if group == 2 { 2 } else { 0 }];
         for game in &counted {
             outcome.result.add(game.margin);
+            outcome.result_by_seat.get_mut(game.seat).into_iter().for_each(|result| result.add(game.margin));
             outcome.scores.push(game.score);
             outcome.other_scores.push(game.other_score);
             outcome.returns.push(game.own_return);

@@ -1,8 +1,12 @@
-//! Exact scores of actions, by the game's exact solver. [`PositionSolver::scores`] defines the scores.
+//! Exact scores of actions, by the game's exact solver, and a player that plays by them. [`PositionSolver::scores`] defines the scores.
 
 use crate::backend::AnyGame;
 use crate::batch::Playthrough;
+use crate::batch::rollouts::Player;
+use crate::error::{Error, Result};
 use crate::game::{ExactSolver, History, PositionSolver, Turn};
+use crate::rng::Key;
+use crate::stop::Stop;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -31,6 +35,54 @@ impl Solver {
             Self::Exhaustive(solver) => solver.scores(position),
         }
     }
+
+    /// Sets a request that ends long searches. Scores that are found after it mean nothing, and the solver is of no use any more.
+    pub fn stop_by(&mut self, stop: &Stop) {
+        match self {
+            Self::GameSpecific(solver) => solver.stop_by(stop),
+            Self::Exhaustive(solver) => solver.stop = stop.clone(),
+        }
+    }
+}
+
+/// Perfect play: the actions with the best exact score, each with the same probability. So it wins as early and loses as late as it can.
+pub struct SolverPlayer {
+    solver: Solver,
+    /// State bytes to the best actions.
+    known: HashMap<Vec<u8>, Vec<u16>>,
+    stop: Stop,
+}
+
+impl SolverPlayer {
+    /// A perfect player.
+    ///
+    /// # Errors
+    /// [`Error::Config`] with `key` for a game without an exact solver.
+    pub fn new(game: &Arc<dyn AnyGame>, key: &str) -> Result<Self> {
+        let expected = || format!("a game with an exact solver, which {} has not", game.name());
+        let solver = Solver::for_game(game).ok_or_else(|| Error::config(key, "solver", expected()))?;
+        Ok(Self { solver, known: HashMap::new(), stop: Stop::default() })
+    }
+}
+
+impl Player for SolverPlayer {
+    fn choose(&mut self, position: &Playthrough, key: Key) -> Result<u16> {
+        if !self.known.contains_key(position.state()) {
+            let scores = self.solver.scores(position);
+            self.stop.check()?;
+            let best = scores.iter().flatten().max();
+            let is_best = |action: &u16| scores[usize::from(*action)].as_ref() == best;
+            let actions = position.legal().into_iter().filter(is_best).collect();
+            self.known.insert(position.state().to_vec(), actions);
+        }
+        let best = &self.known[position.state()];
+        Ok(best[key.stream().below(best.len())])
+    }
+
+    fn stop_by(&mut self, stop: &Stop) {
+        self.stop = stop.clone();
+        self.solver.stop_by(stop);
+    }
 }
 
 /// Memoised negamax over the rules, for small two-player games without chance, hidden information or history. Tests compare the
@@ -40,6 +92,7 @@ pub struct ExhaustiveSolver {
     /// State bytes to the score for player 0.
     known: HashMap<Vec<u8>, i32>,
     max_plies: i32,
+    stop: Stop,
 }
 
 impl ExhaustiveSolver {
@@ -51,7 +104,8 @@ impl ExhaustiveSolver {
             && sizes.num_chance == 0
             && !sizes.hidden_information
             && !sizes.uses_history;
-        fits.then(|| Self { game, known: HashMap::new(), max_plies: sizes.max_plies as i32 })
+        let (known, max_plies) = (HashMap::new(), sizes.max_plies as i32);
+        fits.then(|| Self { game, known, max_plies, stop: Stop::default() })
     }
 
     /// See [`Solver::scores`]. A position that is reachable after different numbers of plies gets the score of the first one
@@ -78,6 +132,9 @@ impl ExhaustiveSolver {
     fn value(&mut self, state: Vec<u8>, plies: i32) -> i32 {
         if let Some(&known) = self.known.get(&state) {
             return known;
+        }
+        if self.stop.cause().is_some() {
+            return 0;
         }
         let value = match self.game.turn(&state) {
             Turn::Player(player) => {
@@ -169,6 +226,44 @@ mod tests {
         let scores = solver.scores(&position);
         assert_eq!(scores[10], Some(0));
         assert_eq!(scores.iter().filter(|s| s.is_some()).count(), 2);
+    }
+
+    fn chosen(player: &mut SolverPlayer, position: &Playthrough, number: u64) -> Result<u16> {
+        player.choose(position, Key::new(5, Purpose::Rollout).with(number))
+    }
+
+    #[test]
+    fn a_perfect_player_takes_every_action_with_the_best_score() {
+        let game = any_game("tic_tac_toe", &toml::Table::new()).unwrap();
+        let mut player = SolverPlayer::new(&game, "--against").unwrap();
+        // A corner is answered by the centre; four of the answers to a border cell draw, and none wins.
+        for (actions, expected) in [(vec![0], vec![4]), (vec![1], vec![0, 2, 4, 7])] {
+            let position = after(&game, &actions);
+            let mut all: Vec<u16> = (0..200).map(|i| chosen(&mut player, &position, i).unwrap()).collect();
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!(all, expected, "{actions:?}");
+        }
+    }
+
+    #[test]
+    fn a_perfect_player_stops_in_the_midst_of_a_search() {
+        for name in ["connect_four", "clique"] {
+            let game = any_game(name, &toml::Table::new()).unwrap();
+            let mut player = SolverPlayer::new(&game, "--against").unwrap();
+            let stop = Stop::default();
+            player.stop_by(&stop);
+            stop.cancel();
+            let chosen = chosen(&mut player, &after(&game, &[]), 0);
+            assert!(matches!(chosen, Err(Error::Stopped(_))), "{name}: {chosen:?}");
+        }
+    }
+
+    #[test]
+    fn a_game_without_a_solver_has_no_perfect_player() {
+        let game = any_game("hex", &toml::Table::new()).unwrap();
+        let refused = SolverPlayer::new(&game, "--against").err().unwrap().to_string();
+        assert_eq!(refused, "--against: got solver, expected a game with an exact solver, which hex has not");
     }
 
     #[test]

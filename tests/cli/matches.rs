@@ -86,6 +86,21 @@ fn malformed_tests_and_judges_without_a_solver_are_refused() {
 }
 
 #[test]
+fn perfect_play_never_loses_and_seats_are_counted_apart() {
+    let row = eval(&["--against", "solver", "--games", "60", "--seed", "4"]);
+    assert_eq!((&row["wins"], &row["against"]), (&json!(0), &json!("solver")), "{row}");
+    let [first, second] = [0, 1].map(|seat| {
+        let counts = row["by_seat"][seat].as_array().expect("counts").iter().filter_map(Value::as_u64);
+        counts.collect::<Vec<u64>>()
+    });
+    let sum: Vec<u64> = first.iter().zip(&second).map(|(a, b)| a + b).collect();
+    let total = ["wins", "draws", "losses"].map(|count| row[count].as_u64().expect("a count"));
+    assert!(sum == total && second[2] > first[2], "{row}");
+    let text = stdout(&mut vecaz(&["eval", &run(), "--sims", "8", "--against", "solver"]));
+    assert!(text.contains("\n  first     0 won, ") && text.contains("\n  second    0 won, "), "{text}");
+}
+
+#[test]
 fn repeated_games_and_options_without_a_program_are_refused() {
     let repeated = ["--against", &run(), "--opening-plies", "0"];
     assert_eq!(eval(&repeated)["games"], json!(2), "as many as differ");

@@ -27,6 +27,8 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
+/// The name of perfect play.
+const SOLVER: &str = "solver";
 /// Games of a match.
 const GAMES: u64 = 100;
 /// The most games of a test.
@@ -149,7 +151,7 @@ fn with_different_openings<'a>(
 
 /// True for the name of a player without a network.
 fn is_plain(opponent: &str) -> bool {
-    opponent == "random" || opponent.starts_with("rollouts:")
+    opponent == "random" || opponent == SOLVER || opponent.starts_with("rollouts:")
 }
 
 /// The two sides of a match.
@@ -220,6 +222,13 @@ impl Sides<'_> {
             row[format!("luck_adjusted_{unit}")] = json!(mean.mean);
             row[format!("luck_adjusted_{unit}_interval")] = json!(mean.interval());
         }
+        if !outcome.result_by_seat.is_empty() {
+            row["by_seat"] = outcome
+                .result_by_seat
+                .iter()
+                .map(|seat| json!([seat.wins, seat.draws, seat.losses]))
+                .collect();
+        }
         if outcome.repeated > 0 {
             row["repeated_games"] = json!(outcome.repeated);
         }
@@ -243,6 +252,9 @@ impl Sides<'_> {
             true => format!("{} games of each, with the same chance\n", outcome.scores.len()),
         };
         let mut text = format!("against {}: {counts}", self.opponent);
+        for (seat, result) in ["first", "second"].iter().zip(&outcome.result_by_seat) {
+            text += &format!("  {seat:<9} {}", counts_of(result));
+        }
         if let Some((points, lead)) = outcome.points().zip(outcome.lead()) {
             let others = Mean::of(&outcome.other_scores).mean;
             text +=
@@ -270,7 +282,7 @@ impl Sides<'_> {
     /// several players may win few games and lead in points.
     fn describe(&self, result: MatchResult) -> String {
         let share = |share: f64, [low, high]: [f64; 2]| format!("{share:.3} [{low:.3} to {high:.3}]");
-        let counts = format!("{} won, {} drawn, {} lost\n", result.wins, result.draws, result.losses);
+        let counts = counts_of(&result);
         if self.source.game.sizes().num_players > 2 {
             return counts;
         }
@@ -304,6 +316,11 @@ impl Sides<'_> {
             _ => print(&text),
         }
     }
+}
+
+/// The counts of a match, as a line.
+fn counts_of(result: &MatchResult) -> String {
+    format!("{} won, {} drawn, {} lost\n", result.wins, result.draws, result.losses)
 }
 
 /// What a test has decided, its ratio, and the pairs that it took.
@@ -342,13 +359,16 @@ fn opponent_named(
         };
         return Ok((contestant, None));
     }
+    if opponent == SOLVER {
+        return Ok((Contestant::solver(&source.game, "--against", threads.min(games))?, None));
+    }
     if is_plain(opponent) {
         return Ok((Contestant::named(game, opponent, "--against", threads)?, None));
     }
     let path = Path::new(opponent);
     if let Err(e) = path.metadata() {
         let got = format!("{opponent} (not found: {e})");
-        let expected = "random, rollouts:S, exec:COMMAND, gtp:COMMAND, uci:COMMAND, or the path of a run or of a network file";
+        let expected = "random, rollouts:S, solver, exec:COMMAND, gtp:COMMAND, uci:COMMAND, or the path of a run or of a network file";
         return Err(Error::config("--against", got, expected));
     }
     let other = Source::open(Some(path), registry, &[])?;

@@ -10,6 +10,7 @@
 
 use super::{ConnectFour, State};
 use crate::game::PositionSolver;
+use crate::stop::Stop;
 
 /// The board as bit masks: column-major, `rows + 1` bits per column as in [`super`].
 #[derive(Clone, Debug)]
@@ -190,15 +191,21 @@ pub struct ConnectFourSolver {
     board: Board,
     table: TranspositionTable,
     nodes: u64,
+    stop: Stop,
+    /// True once a search has seen the request to stop.
+    is_stopped: bool,
 }
 
 impl ConnectFourSolver {
     /// 2^21 buckets, 64 MiB.
     const LOG2_BUCKETS: u32 = 21;
+    /// Searched positions after which a request to stop is looked for.
+    const STOP_INTERVAL: u64 = 1 << 16;
 
     /// A solver for this board. Only the pages of its table that are used take memory.
     pub fn new(game: &ConnectFour) -> Self {
-        Self { board: Board::new(game), table: TranspositionTable::new(Self::LOG2_BUCKETS), nodes: 0 }
+        let table = TranspositionTable::new(Self::LOG2_BUCKETS);
+        Self { board: Board::new(game), table, nodes: 0, stop: Stop::default(), is_stopped: false }
     }
 
     /// Positions searched so far.
@@ -265,6 +272,12 @@ impl ConnectFourSolver {
     /// move must have no immediate win.
     fn search(&mut self, p: Position, beta: i32) -> i32 {
         self.nodes += 1;
+        if self.nodes.is_multiple_of(Self::STOP_INTERVAL) {
+            self.is_stopped |= self.stop.cause().is_some();
+        }
+        if self.is_stopped {
+            return beta;
+        }
         let cells = self.board.cells;
         let moves = self.board.safe_cells(p);
         if moves == 0 {
@@ -351,5 +364,9 @@ impl ConnectFourSolver {
 impl PositionSolver for ConnectFourSolver {
     fn scores(&mut self, state: &[u8]) -> Vec<Option<i32>> {
         self.scores_of(&bytemuck::pod_read_unaligned(state))
+    }
+
+    fn stop_by(&mut self, stop: &Stop) {
+        self.stop = stop.clone();
     }
 }
