@@ -24,6 +24,14 @@ constexpr bool ASYMMETRIC = false, AVOID = false, RAMSEY = false;
 #error "an unknown value of option mode"
 #endif
 
+#if defined(VZ_OPT_NETWORK_SEES_CLIQUES)
+constexpr bool SEES_CLIQUES = true;
+#elif defined(VZ_OPT_NETWORK_SEES_EDGES)
+constexpr bool SEES_CLIQUES = false;
+#else
+#error "an unknown value of option network_sees"
+#endif
+
 VZ_DEVICE bool contains(const EdgeSet& set, int edge) { return (set.words[edge >> 6] >> (edge & 63) & 1) != 0; }
 
 VZ_DEVICE void insert(EdgeSet& set, int edge) { set.words[edge >> 6] |= 1ull << (edge & 63); }
@@ -71,7 +79,58 @@ VZ_DEVICE bool joined(const EdgeSet& set, u32 candidates, int size) {
     return false;
 }
 
-// True if `edge`, which is in the set, belongs to a clique of CLIQUE vertices.
+// The cliques of `size` of the candidates.
+VZ_DEVICE int count_cliques(const EdgeSet& set, u32 candidates, int size) {
+    if (size == 0) return 1;
+    u32 open[VERTICES];
+    int depth = 0, sum = 0;
+    open[0] = candidates;
+    while (depth >= 0) {
+        const int wanted = size - depth;
+        const u32 left = open[depth];
+        if (wanted == 1) sum += popcount(left);
+        if (wanted == 1 || popcount(left) < wanted) {
+            depth--;
+            continue;
+        }
+        const int v = trailing_zeros(left);
+        open[depth] = left & (left - 1);
+        const u32 next = open[depth] & neighbours_above(set, v);
+        open[++depth] = next;
+    }
+    return sum;
+}
+
+// The free edges at `v`, bit j for vertex j.
+VZ_DEVICE u32 free_at(const State& s, int v) {
+    const u32 all = (1u << VERTICES) - 1;
+    return all & ~(neighbours_of(s.edges[0], v) | neighbours_of(s.edges[1], v) | 1u << v);
+}
+
+// The cliques of a player that lack the free edge `edge` and one free edge more.
+VZ_DEVICE int num_lacking(const State& s, int player, int edge) {
+    const EdgeSet& set = s.edges[player];
+    u32 i, j;
+    graph().ends((u32)edge, i, j);
+    const u32 own_i = neighbours_of(set, (int)i), own_j = neighbours_of(set, (int)j), common = own_i & own_j;
+    int sum = 0;
+    // The other edge begins at an end of the first.
+    for (u32 left = (own_i & free_at(s, (int)j)) | (free_at(s, (int)i) & own_j); left != 0; left &= left - 1) {
+        sum += count_cliques(set, common & neighbours_of(set, trailing_zeros(left)), CLIQUE - 3);
+    }
+    // Or it lies between two of the other vertices.
+    if (CLIQUE < 4) return sum;
+    for (u32 left = common; left != 0; left &= left - 1) {
+        const int v = trailing_zeros(left);
+        const u32 beside = common & neighbours_of(set, v);
+        for (u32 rest = (left & (left - 1)) & free_at(s, v); rest != 0; rest &= rest - 1) {
+            sum += count_cliques(set, beside & neighbours_of(set, trailing_zeros(rest)), CLIQUE - 4);
+        }
+    }
+    return sum;
+}
+
+// True if the ends of `edge` belong to a clique of CLIQUE vertices whose other edges are in the set.
 VZ_DEVICE bool has_clique_with(const EdgeSet& set, int edge) {
     u32 i, j;
     graph().ends((u32)edge, i, j);
@@ -129,14 +188,26 @@ VZ_DEVICE void game_step(State& s, u16 action, const History&) {
     s.outcome = clique::outcome_of(s, mover, action);
 }
 
-// Four numbers for each edge, in action order: own, the other player's, free, whether `player` is player 0. [4, E, 1]
+// A number of each plane for each edge, in action order: own, the other player's, free, whether `player` is player 0; with SEES_CLIQUES
+// then the free edges that complete an own clique, num_lacking / 8 of these, at most 1, and the same for the other player. [4 or 8, E, 1]
 template <class Out>
 VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
-    for (int i = lane; i < 4 * clique::EDGES; i += lanes) {
+    for (int i = lane; i < VZ_OBS_CHANNELS * clique::EDGES; i += lanes) {
         const int plane = i / clique::EDGES, edge = i % clique::EDGES;
         const bool own = clique::contains(s.edges[player], edge), other = clique::contains(s.edges[1 - player], edge);
-        const bool on = plane == 0 ? own : plane == 1 ? other : plane == 2 ? !own && !other : player == 0;
-        out[i] = Out(on ? 1.0f : 0.0f);
+        const bool free = !own && !other;
+        f32 value = plane == 0 ? own : plane == 1 ? other : plane == 2 ? free : player == 0;
+        if (clique::SEES_CLIQUES && plane >= 4) {
+            const int owner = plane < 6 ? player : 1 - player;
+            if (!free) {
+                value = 0.0f;
+            } else if (plane % 2 == 0) {
+                value = clique::has_clique_with(s.edges[owner], edge);
+            } else {
+                value = (f32)minimum(clique::num_lacking(s, owner, edge), 8) / 8.0f;
+            }
+        }
+        out[i] = Out(value);
     }
 }
 

@@ -8,6 +8,13 @@ using go::State;
 
 namespace go {
 
+#if defined(VZ_OPT_NETWORK_SEES_LIBERTIES)
+constexpr bool SEES_LIBERTIES = true;
+#elif defined(VZ_OPT_NETWORK_SEES_STONES)
+constexpr bool SEES_LIBERTIES = false;
+#else
+#error "an unknown value of option network_sees"
+#endif
 constexpr int SIZE = VZ_OPT_SIZE;
 constexpr int NUM_POINTS = SIZE * SIZE;
 constexpr int WORDS = SIZE <= 11 ? 2 : SIZE <= 16 ? 4 : 6;
@@ -309,6 +316,20 @@ VZ_DEVICE void areas(const State& s, int& black, int& white) {
     white = count(without(by_white, by_black));
 }
 
+// The stones of a player in groups with two liberties, and those in groups with three.
+VZ_DEVICE void few_liberties(const State& s, int player, Points& two, Points& three) {
+    const Board b = board_of(s, player);
+    two = nothing();
+    three = nothing();
+    for (Points rest = without(b.own, b.own_atari); !is_empty(rest);) {
+        const Points group = flood(one(lowest(rest)), rest);
+        rest = without(rest, group);
+        const int liberties = count(beside(group) & b.empty);
+        if (liberties == 2) two = two | group;
+        if (liberties == 3) three = three | group;
+    }
+}
+
 VZ_DEVICE bool has(const u64* words, int point) { return words[point / 64] >> (point % 64) & 1; }
 
 // `point` under one of the eight symmetries of the square: bit 2 transposes, bit 1 flips rows, bit 0 columns.
@@ -377,10 +398,19 @@ VZ_DEVICE void game_step(State& s, u16 action, const History& h) {
     if (s.captures != 0) go::store(go::repeating(go::turned(board), s.hash, before, h), s.barred);
 }
 
+// Planes: those of go::observed; with SEES_LIBERTIES then own stones in groups with two liberties, with three, and the other player's likewise.
+// [8 or 12, size, size]
 template <class Out>
 VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
+    constexpr int PLANES = 8;
+    go::Points few[4];
+    if (go::SEES_LIBERTIES) {
+        go::few_liberties(s, player, few[0], few[1]);
+        go::few_liberties(s, 1 - player, few[2], few[3]);
+    }
     for (int i = lane; i < VZ_OBS_CHANNELS * go::NUM_POINTS; i += lanes) {
-        out[i] = Out(go::observed(s, player, i / go::NUM_POINTS, i % go::NUM_POINTS));
+        const int plane = i / go::NUM_POINTS, point = i % go::NUM_POINTS;
+        out[i] = Out(plane < PLANES ? go::observed(s, player, plane, point) : f32(go::has(few[plane - PLANES].words, point)));
     }
 }
 

@@ -78,11 +78,7 @@ impl Cells {
     /// Writes 1 for cells in the set and 0 for others. `plane` is `[cells]`.
     #[inline(always)]
     pub fn write_plane(&self, plane: &mut [f32]) {
-        for (chunk, &word) in plane.chunks_mut(64).zip(&self.0) {
-            for (bit, cell) in chunk.iter_mut().enumerate() {
-                *cell = (word >> bit & 1) as f32;
-            }
-        }
+        write_plane_of_words(&self.0, plane);
     }
 
     /// Writes the rows of a board with this `side`: bit `margin` + c of a row is its cell in column c. `rows` is `[side]`.
@@ -112,6 +108,16 @@ impl BitOr for Cells {
     #[inline(always)]
     fn bitor(self, other: Self) -> Self {
         Self(std::array::from_fn(|i| self.0[i] | other.0[i]))
+    }
+}
+
+/// Writes the bits of `words`, 1 or 0 each, the lowest of the first word first, as many as `plane` has elements.
+#[inline(always)]
+pub fn write_plane_of_words(words: &[u64], plane: &mut [f32]) {
+    for (chunk, &word) in plane.chunks_mut(64).zip(words) {
+        for (bit, cell) in chunk.iter_mut().enumerate() {
+            *cell = (word >> bit & 1) as f32;
+        }
     }
 }
 

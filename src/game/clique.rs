@@ -15,6 +15,7 @@
 //! cliques among the common neighbours of its ends only.
 
 mod edges;
+mod near;
 #[cfg(test)]
 mod tests;
 
@@ -28,8 +29,10 @@ use edges::{edge_ends, edge_number};
 
 pub use edges::{EdgeSet, MAX_VERTICES};
 
-/// Planes of an observation.
+/// Planes of an observation, without those of cliques.
 const CHANNELS: usize = 4;
+/// Planes of the free edges that cliques lack, two for each player.
+const CLIQUE_PLANES: usize = 4;
 
 names! {
     /// The effect of a clique on the result.
@@ -45,6 +48,16 @@ names! {
     }
 }
 
+names! {
+    /// What an observation has.
+    Sight {
+        /// The edges of each player.
+        Edges = "edges",
+        /// Also the free edges that complete a clique of k vertices for either player, and how many cliques lack one edge more.
+        Cliques = "cliques",
+    }
+}
+
 section! {
     /// The settings of the clique game.
     Clique {
@@ -55,6 +68,8 @@ section! {
         /// The effect of a clique on the result: its owner wins (symmetric), only player 0 can win by one (asymmetric), its owner loses
         /// (avoid_clique), or it ends the game for both (ramsey).
         mode: CliqueRule = CliqueRule::Symmetric,
+        /// What the network observes: the edges of each player, or also the free edges that complete a clique.
+        network_sees: Sight = Sight::Edges,
     }
 }
 
@@ -179,9 +194,11 @@ impl Game for Clique {
         "n = 6\nk = 4\nmode = 'ramsey'",
         "n = 17\nk = 4\nmode = 'avoid_clique'",
         "n = 3\nk = 3",
+        "n = 7\nk = 4\nmode = 'asymmetric'\nnetwork_sees = 'cliques'",
     ];
 
     const SIZE_OPTION: Option<&'static str> = Some("n");
+    const SIGHT_OPTIONS: &'static [&'static str] = &["network_sees"];
 
     super::options_by_section!(Self::check);
 
@@ -201,10 +218,11 @@ impl Game for Clique {
 
     fn sizes(&self) -> Sizes {
         let edges = self.num_edges();
+        let cliques = if self.network_sees == Sight::Cliques { CLIQUE_PLANES } else { 0 };
         Sizes {
             num_actions: edges,
             max_legal: edges,
-            obs: ObsShape { channels: CHANNELS, height: edges, width: 1 },
+            obs: ObsShape { channels: CHANNELS + cliques, height: edges, width: 1 },
             max_plies: edges,
             num_symmetries: (1..=self.n as u64).product(),
             zero_sum: self.mode != CliqueRule::Ramsey,
@@ -243,18 +261,22 @@ impl Game for Clique {
         s.outcome = self.outcome(s, mover, usize::from(action));
     }
 
-    /// Four planes with an element for each edge, in action order: own, the other player's, free, whether `player` is player 0 (who wins
-    /// by a clique in asymmetric play). `[4, E, 1]`
+    /// Planes with an element for each edge, in action order: own, the other player's, free, whether `player` is player 0 (who wins
+    /// by a clique in asymmetric play); with `network_sees = "cliques"` then the free edges that complete an own clique of k vertices, for each of
+    /// them the number of own cliques that lack it and one edge more, divided by 8 and at most 1, and the same for the other player.
+    /// `[4 or 8, E, 1]`
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
         let edges = self.num_edges();
         let (own, other) = (s.edges[usize::from(player)], s.edges[usize::from(1 - player)]);
-        for edge in 0..edges {
-            let (own, other) = (f32::from(own.contains(edge) as u8), f32::from(other.contains(edge) as u8));
-            out[edge] = own;
-            out[edges + edge] = other;
-            out[2 * edges + edge] = 1.0 - own - other;
+        let free = own.union(other).complement(edges);
+        let (planes, cliques) = out.split_at_mut(CHANNELS * edges);
+        for (set, plane) in [own, other, free].into_iter().zip(planes.chunks_exact_mut(edges)) {
+            set.write_plane(plane);
         }
-        out[3 * edges..].fill(if player == 0 { 1.0 } else { 0.0 });
+        planes[3 * edges..].fill(if player == 0 { 1.0 } else { 0.0 });
+        for (set, planes) in [own, other].into_iter().zip(cliques.chunks_exact_mut(2 * edges)) {
+            near::write(set, free, self.n, self.k, planes);
+        }
     }
 
     fn returns(&self, s: &State, out: &mut [f32]) {
@@ -298,7 +320,8 @@ impl Game for Clique {
     }
 
     fn solved_positions(&self) -> Option<&'static str> {
-        (*self == Self::default()).then_some(include_str!("../../assets/positions/clique.jsonl"))
+        (Self { network_sees: Sight::Edges, ..self.clone() } == Self::default())
+            .then_some(include_str!("../../assets/positions/clique.jsonl"))
     }
 
     fn finding(&self, s: &State) -> Option<serde_json::Value> {

@@ -13,6 +13,7 @@
 //! all legal moves follow by a few operations on whole boards. Only a step reads the history.
 
 mod points;
+mod position;
 mod set_up;
 #[cfg(test)]
 mod tests;
@@ -22,14 +23,26 @@ use super::view::{
     Board as BoardView, Colour, Grid as GridView, GridStyle, Piece, Shape, Spot, View, Viewer,
 };
 use super::{Game, History, ObsShape, PointActions, Sizes, Target, Turn, board, ownership};
-use crate::config::keys::section;
+use crate::config::keys::{names, section};
 use crate::device_struct::{device_constants, device_struct};
 use crate::error::Result;
-use crate::rng;
 use bytemuck::{Pod, Zeroable};
-use points::{Grid, MAX_POINTS, Points, STATE_WORDS, with_words};
+use points::{Points, STATE_WORDS, with_words};
+use position::{Board, keys_of, owned, write_liberties};
 
 const PLANES: usize = 8;
+/// Planes of groups with two and three liberties, for each player.
+const LIBERTY_PLANES: usize = 4;
+
+names! {
+    /// What an observation has.
+    Sight {
+        /// The stones, and which groups are in atari.
+        Stones = "stones",
+        /// Also which groups have two liberties, and which three.
+        Liberties = "liberties",
+    }
+}
 
 device_constants! {
     fn device_constants;
@@ -52,6 +65,8 @@ section! {
         komi: f32 [-361.0..=361.0] = 7.5,
         /// Plies after which the current position is scored; 0 = twice the points of the board.
         max_plies: u32 [0..=10_000] = 0,
+        /// What the network observes: the stones and which groups are in atari, or also which have two or three liberties.
+        network_sees: Sight = Sight::Stones,
     }
 }
 
@@ -78,169 +93,6 @@ device_struct! {
         /// Always 0.
         pub padding: u16,
     }
-}
-
-/// The keys by their index. The low bits of a key are its own index, so the difference of two positions' keys identifies the only stone
-/// that could make it.
-static KEYS: [u64; 2 * KEYS_PER_PLAYER] = keys();
-
-const fn keys() -> [u64; 2 * KEYS_PER_PLAYER] {
-    let mut out = rng::table(KEY_SEED);
-    let mut i = 0;
-    while i < out.len() {
-        out[i] = out[i] & !KEY_INDEX | i as u64;
-        i += 1;
-    }
-    out
-}
-
-#[inline(always)]
-fn key(player: usize, point: u16) -> u64 {
-    KEYS[player * KEYS_PER_PLAYER + usize::from(point)]
-}
-
-fn keys_of<const W: usize>(player: usize, points: Points<W>) -> u64 {
-    points.iter().fold(0, |sum, point| sum ^ key(player, point))
-}
-
-/// A position unpacked: the words that its board needs, the player to move first.
-struct Board<const W: usize> {
-    grid: Grid<W>,
-    own: Points<W>,
-    other: Points<W>,
-    own_atari: Points<W>,
-    other_atari: Points<W>,
-    empty: Points<W>,
-    player: usize,
-}
-
-impl<const W: usize> Board<W> {
-    #[inline(always)]
-    fn new(size: u32, s: &State) -> Self {
-        let player = usize::from(s.plies & 1);
-        let grid = Grid::new(size);
-        let (own, other) = (Points::load(&s.stones[player]), Points::load(&s.stones[1 - player]));
-        Self {
-            grid,
-            own,
-            other,
-            own_atari: Points::load(&s.atari[player]),
-            other_atari: Points::load(&s.atari[1 - player]),
-            empty: grid.full.without(own.or(other)),
-            player,
-        }
-    }
-
-    /// The stones that a move to `point` captures: groups whose last liberty it is.
-    #[inline(always)]
-    fn captured(&self, stone: Points<W>) -> Points<W> {
-        let seeds = self.grid.beside(stone).and(self.other_atari);
-        if seeds.is_empty() { seeds } else { self.grid.flood(seeds, self.other_atari) }
-    }
-
-    /// All points that may be played, without regard to repetition: points with a liberty, next to an own group with another
-    /// liberty, or capturing.
-    #[inline(always)]
-    fn playable(&self) -> Points<W> {
-        let sources = self.empty.or(self.own.without(self.own_atari)).or(self.other_atari);
-        self.grid.beside(sources).and(self.empty)
-    }
-
-    /// The points whose position has been on the board before: in `history` or as `before`, the position one ply ago.
-    fn repeating(&self, s: &State, before: u64, history: History<'_>) -> Points<W> {
-        let playable = self.playable();
-        let taking = self.grid.beside(self.other_atari).and(playable);
-        let mut repeating = Points::EMPTY;
-        for &earlier in history.played.iter().chain(history.path) {
-            let difference = earlier ^ s.hash;
-            let index = (difference & KEY_INDEX) as usize;
-            let (player, point) = (index / KEYS_PER_PLAYER, index % KEYS_PER_PLAYER);
-            if KEYS[index] == difference && player == self.player && point < MAX_POINTS {
-                repeating = repeating.or(Points::one(point as u16));
-            }
-        }
-        repeating = repeating.without(taking);
-        for point in taking.iter() {
-            let captured = self.captured(Points::one(point));
-            let after = s.hash ^ key(self.player, point) ^ keys_of(1 - self.player, captured);
-            if after == before || history.path.contains(&after) || history.played.contains(&after) {
-                repeating = repeating.or(Points::one(point));
-            }
-        }
-        repeating.and(playable)
-    }
-
-    /// Plays a point, keeping both sides' groups in atari up to date.
-    #[inline(always)]
-    fn place(&mut self, s: &mut State, point: u16) {
-        let stone = Points::one(point);
-        let beside = self.grid.beside(stone);
-        s.hash ^= key(self.player, point);
-        let captured = self.captured(stone);
-        self.own = self.own.or(stone);
-        self.empty = self.empty.without(stone);
-        if !captured.is_empty() {
-            s.captures = 1;
-            s.hash ^= keys_of(1 - self.player, captured);
-            self.other = self.other.without(captured);
-            self.other_atari = self.other_atari.without(captured);
-            self.empty = self.empty.or(captured);
-            self.relieve(self.grid.beside(captured));
-        }
-        self.relieve(beside);
-        if let Some(group) = self.grid.group_in_atari(stone, self.own, self.empty) {
-            self.own_atari = self.own_atari.or(group);
-        }
-        // Neighbouring groups in atari are captured by now, so the remaining ones had two liberties or more.
-        let mut rest = beside.and(self.other);
-        while !rest.is_empty() {
-            let seed = rest.lowest();
-            rest = rest.without(seed);
-            if let Some(group) = self.grid.group_in_atari(seed, self.other, self.empty) {
-                self.other_atari = self.other_atari.or(group);
-                rest = rest.without(group);
-            }
-        }
-    }
-
-    /// Removes the own groups that touch `points` from those in atari.
-    #[inline(always)]
-    fn relieve(&mut self, points: Points<W>) {
-        let seeds = points.and(self.own_atari);
-        if !seeds.is_empty() {
-            self.own_atari = self.own_atari.without(self.grid.flood(seeds, self.own_atari));
-        }
-    }
-
-    /// The same board with the other player to move.
-    #[inline(always)]
-    fn turned(self) -> Self {
-        Self {
-            own: self.other,
-            other: self.own,
-            own_atari: self.other_atari,
-            other_atari: self.own_atari,
-            player: 1 - self.player,
-            ..self
-        }
-    }
-
-    #[inline(always)]
-    fn write(&self, s: &mut State) {
-        self.own.store(&mut s.stones[self.player]);
-        self.other.store(&mut s.stones[1 - self.player]);
-        self.own_atari.store(&mut s.atari[self.player]);
-        self.other_atari.store(&mut s.atari[1 - self.player]);
-    }
-}
-
-/// The points of black and of white: stones, and empty regions that touch only that colour.
-fn owned<const W: usize>(size: u32, s: &State) -> [Points<W>; 2] {
-    let grid = Grid::<W>::new(size);
-    let stones = s.stones.map(|words| Points::<W>::load(&words));
-    let empty = grid.full.without(stones[0].or(stones[1]));
-    let reached = stones.map(|own| grid.flood(own, empty.or(own)));
-    [reached[0].without(reached[1]), reached[1].without(reached[0])]
 }
 
 impl Go {
@@ -298,7 +150,8 @@ impl Game for Go {
     const CONFIGS: &'static [super::NamedText] = super::configs!("go");
     const CUDA_SOURCE: Option<super::CudaSource> = super::embedded_cuda_source!("go");
     const VARIANTS: &'static [&'static str] =
-        &["size = 5", "size = 9", "size = 13\nkomi = 0.5\nmax_plies = 300"];
+        &["size = 5", "size = 9", "size = 13\nkomi = 0.5\nmax_plies = 300", "network_sees = 'liberties'"];
+    const SIGHT_OPTIONS: &'static [&'static str] = &["network_sees"];
     const SPAN_OPTIONS: &'static [&'static str] = &["max_plies"];
 
     super::options_by_section!();
@@ -312,11 +165,12 @@ impl Game for Go {
 
     fn sizes(&self) -> Sizes {
         let n = self.size as usize;
+        let liberties = if self.network_sees == Sight::Liberties { LIBERTY_PLANES } else { 0 };
         Sizes {
             num_actions: n * n + 1,
             point_actions: Some(PointActions::ONE),
             max_legal: n * n + 1,
-            obs: ObsShape { channels: PLANES, height: n, width: n },
+            obs: ObsShape { channels: PLANES + liberties, height: n, width: n },
             max_plies: self.max_plies() as usize,
             num_symmetries: 8,
             uses_history: true,
@@ -368,26 +222,30 @@ impl Game for Go {
     }
 
     /// Planes, the top row first: own stones, the other player's, own in atari, the other's in atari, points barred by
-    /// superko, the last move, all ones after a pass, all ones for white's view. `[8, size, size]`
+    /// superko, the last move, all ones after a pass, all ones for white's view; with `network_sees = "liberties"` then own stones in
+    /// groups with two liberties, with three, and the other player's likewise. `[8 or 12, size, size]`
     #[inline(always)]
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
-        let points = self.points();
+        let points = usize::from(self.points());
         let (own, other) = (usize::from(player), usize::from(1 - player));
-        let boards = [&s.stones[own], &s.stones[other], &s.atari[own], &s.atari[other], &s.barred];
-        let mut planes = out.chunks_exact_mut(usize::from(points));
-        for (board, plane) in boards.into_iter().zip(planes.by_ref()) {
-            for (point, cell) in (0..points).zip(plane) {
-                *cell = f32::from(u8::from(has(board, point)));
-            }
+        let (planes, liberties) = out.split_at_mut(PLANES * points);
+        let (boards, rest) = planes.split_at_mut(5 * points);
+        let sets = [&s.stones[own], &s.stones[other], &s.atari[own], &s.atari[other], &s.barred];
+        for (set, plane) in sets.into_iter().zip(boards.chunks_exact_mut(points)) {
+            board::write_plane_of_words(set, plane);
         }
-        if let Some(plane) = planes.next() {
-            plane.fill(0.0);
-            if let Some(cell) = plane.get_mut(usize::from(s.last)) {
-                *cell = 1.0;
-            }
+        rest.fill(0.0);
+        if s.last != NOWHERE {
+            rest[usize::from(s.last)] = 1.0;
         }
-        for (value, plane) in [s.passes.min(1), player].into_iter().zip(planes) {
-            plane.fill(f32::from(value));
+        rest[points..2 * points].fill(f32::from(s.passes.min(1)));
+        rest[2 * points..].fill(f32::from(player));
+        if self.network_sees == Sight::Liberties {
+            let (of_own, of_other) = liberties.split_at_mut(2 * points);
+            with_words!(self.size, W => {
+                write_liberties::<W>(self.size, s, own, of_own);
+                write_liberties::<W>(self.size, s, other, of_other);
+            });
         }
     }
 

@@ -1,6 +1,7 @@
 //! Sets of edges of K_n, n up to 17, as 136 bits in lexicographic order, and the search for cliques in them.
 
 use crate::device_struct::{device_constants, device_struct};
+use crate::game::board::write_plane_of_words;
 use bytemuck::{Pod, Zeroable};
 
 /// The most vertices: R(4, 4) = 18, so 17 is the last n where k = 4 can be drawn.
@@ -89,6 +90,12 @@ impl EdgeSet {
         })
     }
 
+    /// Writes 1 for edges in the set and 0 for others. `plane` is `[E]`.
+    #[inline(always)]
+    pub fn write_plane(self, plane: &mut [f32]) {
+        write_plane_of_words(&self.words, plane);
+    }
+
     /// The neighbours of `i` above `i`, bit j for vertex j.
     #[inline]
     fn above(self, n: usize, i: usize) -> u32 {
@@ -136,6 +143,11 @@ impl EdgeSet {
     pub fn has_clique_with(self, n: usize, k: usize, edge: usize) -> bool {
         let (i, j) = edge_ends(n, edge);
         self.joined(n, self.neighbours(n, i) & self.neighbours(n, j), k - 2)
+    }
+
+    /// The neighbours of every vertex, bit j for vertex j. `[n]`, then zeros
+    pub fn all_neighbours(self, n: usize) -> [u32; MAX_VERTICES] {
+        std::array::from_fn(|v| if v < n { self.neighbours(n, v) } else { 0 })
     }
 
     /// True if the set has a clique of `k` vertices.

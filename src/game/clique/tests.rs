@@ -11,7 +11,7 @@ fn generated_header_is_up_to_date() {
 }
 
 fn game(n: usize, k: usize, mode: CliqueRule) -> Clique {
-    Clique { n, k, mode }
+    Clique { n, k, mode, ..Clique::default() }
 }
 
 /// Plays the named edges one after another.
@@ -243,4 +243,55 @@ fn wrong_sizes_are_refused_in_a_sentence() {
     assert_eq!(error("k = 2"), "config key game.k: got 2, expected a whole number from 3 to 17");
     assert!(error("mode = 'misere'").contains("avoid_clique"));
     assert!(error("n = -1").contains("game.n: got -1"));
+}
+
+/// The planes of what cliques lack, against a list of all sets of k vertices, on boards that no rule has filled.
+#[test]
+fn edges_that_cliques_lack_are_those_of_all_sets_of_vertices() {
+    let mut seen = [0; 3];
+    for (n, k) in [(3, 3), (6, 6), (8, 4), (10, 5), (14, 4), (17, 3), (17, 4)] {
+        let game = Clique { n, k, network_sees: Sight::Cliques, ..Clique::default() };
+        for number in 0..12 {
+            let mut rng = Key::new(n as u64, Purpose::Evaluation).with(k as u64).with(number).stream();
+            let mut s = game.init();
+            for edge in 0..game.num_edges() {
+                let owner = rng.below(3 + number as usize % 4);
+                s.edges.iter_mut().skip(owner).take(1).for_each(|owned| owned.insert(edge));
+            }
+            let player = rng.below(2);
+            let mut planes = vec![f32::NAN; game.sizes().obs.len()];
+            game.observe(&s, player as u8, &mut planes);
+            let planes = planes[CHANNELS * game.num_edges()..].chunks_exact(2 * game.num_edges());
+            for (owner, planes) in [player, 1 - player].into_iter().zip(planes) {
+                let (complete, near) = planes.split_at(game.num_edges());
+                for (edge, [completed, lacking]) in lacked(&game, &s, owner).into_iter().enumerate() {
+                    assert_eq!(complete[edge], completed.min(1) as f32, "{n} {k} {edge} {s:?}");
+                    assert_eq!(near[edge], lacking.min(8) as f32 / 8.0, "{n} {k} {edge} {s:?}");
+                    let kinds = [completed > 0, (1..=8).contains(&lacking), lacking > 8];
+                    seen.iter_mut().zip(kinds).for_each(|(seen, is_seen)| *seen += usize::from(is_seen));
+                }
+            }
+        }
+    }
+    assert!(seen.iter().all(|&edges| edges > 10), "{seen:?}");
+}
+
+/// For each edge the sets of k vertices whose edges are the owner's but for this one, and but for this one and another; none if any is taken by
+/// the other player. `[E]`
+fn lacked(game: &Clique, s: &State, owner: usize) -> Vec<[usize; 2]> {
+    let mut counts = vec![[0; 2]; game.num_edges()];
+    for set in (0u32..1 << game.n).filter(|set| set.count_ones() as usize == game.k) {
+        let is_inside = |edge: &usize| {
+            let (i, j) = edge_ends(game.n, *edge);
+            set >> i & set >> j & 1 == 1
+        };
+        let is_own = |edge: &usize| s.edges[owner].contains(*edge);
+        let lacking: Vec<usize> =
+            (0..game.num_edges()).filter(is_inside).filter(|edge| !is_own(edge)).collect();
+        let is_open = lacking.iter().all(|&edge| !s.edges[1 - owner].contains(edge));
+        if is_open && (1..=2).contains(&lacking.len()) {
+            lacking.iter().for_each(|&edge| counts[edge][lacking.len() - 1] += 1);
+        }
+    }
+    counts
 }

@@ -3,6 +3,7 @@
 //! W depends on the board's size ([`with_words!`]): 9x9 uses two words, 19x19 six.
 
 use crate::device_struct::device_constants;
+use crate::game::board::write_plane_of_words;
 
 device_constants! {
     fn device_constants;
@@ -175,6 +176,12 @@ impl<const W: usize> Points<W> {
             }
         }
         n
+    }
+
+    /// Writes 1 for points in the set and 0 for others. `plane` is `[size, size]`.
+    #[inline(always)]
+    pub fn write_plane(self, plane: &mut [f32]) {
+        write_plane_of_words(&self.0, plane);
     }
 
     #[inline(always)]

@@ -1,7 +1,8 @@
 //! Positions of Go that people set up.
 
 use super::points::{Grid, Points, with_words};
-use super::{Go, NOWHERE, State, key};
+use super::position::key;
+use super::{Go, NOWHERE, State};
 use crate::error::Result;
 use crate::game::Game;
 use crate::game::set_up::{SetUp, refused};

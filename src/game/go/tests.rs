@@ -107,15 +107,16 @@ impl Plain {
     }
 }
 
-/// Legal lists, stones, groups in atari and keys against a board that does everything by definition.
+/// Legal lists, stones, groups with few liberties and keys against a board that does everything by definition.
 #[test]
 fn random_games_equal_a_plain_board() {
-    let mut repeats = 0;
+    let (mut repeats, mut seen_liberties) = (0, [0; 4]);
     for (size, plies, games) in
         [(5, 400, 12), (9, 160, 2), (11, 120, 1), (12, 120, 1), (16, 100, 1), (19, 160, 1)]
     {
         for game in 0..games {
-            let mut line = Line::new(&format!("size = {size}\nmax_plies = {plies}"));
+            let options = format!("size = {size}\nmax_plies = {plies}\nnetwork_sees = 'liberties'");
+            let mut line = Line::new(&options);
             let mut rng = Key::new(game, Purpose::Evaluation).with(size as u64).stream();
             let mut plain = Plain(vec![0; size * size], size);
             let mut seen = BTreeSet::from([plain.clone()]);
@@ -139,9 +140,20 @@ fn random_games_equal_a_plain_board() {
                 seen.insert(plain.clone());
                 for player in 0..2 {
                     let own = |p: usize| plain.0[p] == 1 + player as u8;
-                    let in_atari = |p: usize| own(p) && plain.group_and_liberties(p).1.len() == 1;
+                    let liberties = |p: usize| plain.group_and_liberties(p).1.len();
                     assert_eq!(line.state.stones[player], plain.words(own));
-                    assert_eq!(line.state.atari[player], plain.words(in_atari));
+                    assert_eq!(line.state.atari[player], plain.words(|p| own(p) && liberties(p) == 1));
+                    let mut planes = vec![f32::NAN; line.game.sizes().obs.len()];
+                    line.game.observe(&line.state, player as u8, &mut planes);
+                    let expected = [(player, 2), (player, 3), (1 - player, 2), (1 - player, 3)];
+                    let planes = planes[PLANES * size * size..].chunks_exact(size * size);
+                    for (number, (plane, (owner, few))) in planes.zip(expected).enumerate() {
+                        let is_seen = |p: usize| plain.0[p] == 1 + owner as u8 && liberties(p) == few;
+                        for (point, &cell) in plane.iter().enumerate() {
+                            assert_eq!(cell, f32::from(u8::from(is_seen(point))), "{number} {point}");
+                            seen_liberties[number] += usize::from(is_seen(point));
+                        }
+                    }
                 }
                 let image = line.game.transform(&line.state, 0);
                 assert_eq!(image, line.state, "the key computed afresh");
@@ -149,6 +161,7 @@ fn random_games_equal_a_plain_board() {
         }
     }
     assert!(repeats > 20, "superko was tried {repeats} times");
+    assert!(seen_liberties.iter().all(|&points| points > 1000), "{seen_liberties:?}");
 }
 
 /// White has just been captured at C3.

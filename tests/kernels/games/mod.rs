@@ -60,7 +60,8 @@ games! {
         "size = 7\nkomi = 7.0",
         "size = 9",
         "size = 13\nkomi = -6.5",
-        "size = 19\nkomi = -0.5\nmax_plies = 1500";
+        "network_sees = 'liberties'",
+        "size = 19\nkomi = -0.5\nmax_plies = 1500\nnetwork_sees = 'liberties'";
     chess:
         "",
         "fen = 'r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1'\nmax_plies = 700",
@@ -76,8 +77,9 @@ games! {
         "n = 6\nk = 4\nmode = 'ramsey'",
         "n = 12\nk = 5",
         "n = 14\nk = 6\nmode = 'avoid_clique'",
-        "n = 17\nk = 4\nmode = 'avoid_clique'",
-        "n = 17\nk = 3\nmode = 'asymmetric'";
+        "n = 17\nk = 4\nmode = 'avoid_clique'\nnetwork_sees = 'cliques'",
+        "n = 17\nk = 3\nmode = 'asymmetric'",
+        "n = 8\nk = 4\nnetwork_sees = 'cliques'";
     backgammon:
         "",
         "simple_doubles = true",
