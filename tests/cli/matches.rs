@@ -87,7 +87,8 @@ fn malformed_tests_and_judges_without_a_solver_are_refused() {
 
 #[test]
 fn perfect_play_never_loses_and_seats_are_counted_apart() {
-    let row = eval(&["--against", "solver", "--games", "60", "--seed", "4"]);
+    let perfect = ["--against", "solver", "--opening-plies", "0", "--games", "60", "--seed", "4"];
+    let row = eval(&perfect);
     assert_eq!((&row["wins"], &row["against"]), (&json!(0), &json!("solver")), "{row}");
     let [first, second] = [0, 1].map(|seat| {
         let counts = row["by_seat"][seat].as_array().expect("counts").iter().filter_map(Value::as_u64);
@@ -96,7 +97,7 @@ fn perfect_play_never_loses_and_seats_are_counted_apart() {
     let sum: Vec<u64> = first.iter().zip(&second).map(|(a, b)| a + b).collect();
     let total = ["wins", "draws", "losses"].map(|count| row[count].as_u64().expect("a count"));
     assert!(sum == total && second[2] > first[2], "{row}");
-    let text = stdout(&mut vecaz(&["eval", &run(), "--sims", "8", "--against", "solver"]));
+    let text = stdout(&mut vecaz(&[&["eval", &run(), "--sims", "8"], &perfect[..]].concat()));
     assert!(text.contains("\n  first     0 won, ") && text.contains("\n  second    0 won, "), "{text}");
 }
 

@@ -72,10 +72,10 @@ games! {
     clique:
         "",
         "n = 3\nk = 3",
-        "n = 5\nk = 3\nmode = 'asymmetric'",
+        "n = 5\nk = 3\nmode = 'asymmetric'\nnetwork_sees = 'cliques'",
         "n = 7\nk = 4\nmode = 'avoid_clique'",
         "n = 6\nk = 4\nmode = 'ramsey'",
-        "n = 12\nk = 5",
+        "n = 12\nk = 5\nnetwork_sees = 'cliques'",
         "n = 14\nk = 6\nmode = 'avoid_clique'",
         "n = 17\nk = 4\nmode = 'avoid_clique'\nnetwork_sees = 'cliques'",
         "n = 17\nk = 3\nmode = 'asymmetric'",
