@@ -235,8 +235,8 @@ impl Game for Go {
             board::write_plane_of_words(set, plane);
         }
         rest.fill(0.0);
-        if s.last != NOWHERE {
-            rest[usize::from(s.last)] = 1.0;
+        if let Some(point) = rest[..points].get_mut(usize::from(s.last)) {
+            *point = 1.0;
         }
         rest[points..2 * points].fill(f32::from(s.passes.min(1)));
         rest[2 * points..].fill(f32::from(player));
