@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// The place of a signal's number in a stop that the caller requested.
+/// Stands for the number of a signal in a stop that the caller requested.
 const CANCELLED: i32 = -1;
 
 /// A cancellation request shared by its clones. The default has no time limit.

@@ -51,7 +51,7 @@ fn rules(name: &str, options: &str) -> Arc<dyn AnyGame> {
 }
 
 /// Where random play comes to: states, plies and finished games.
-type Places = (Vec<u8>, Vec<u32>, Vec<u64>);
+type RandomPositions = (Vec<u8>, Vec<u32>, Vec<u64>);
 
 /// Random play by Rust.
 struct RandomPlay {
@@ -60,9 +60,9 @@ struct RandomPlay {
 }
 
 impl GameVisitor for RandomPlay {
-    type Out = Places;
+    type Out = RandomPositions;
 
-    fn visit<G: Game>(self, game: G) -> Places {
+    fn visit<G: Game>(self, game: G) -> RandomPositions {
         let mut batch = GameBatch::new(game, self.slots);
         for _ in 0..self.plies {
             batch.step_random(11);

@@ -172,11 +172,12 @@ fn they_agree_with_every_urgency_constant_and_chance_rule() {
             compare("othello", "size = 6", &[14, 3], &puct, Exploration::Noisy);
         }
     }
-    for (considered, c_visit, c_scale) in [(2, 50.0, 1.0), (3, 0.0, 0.1), (7, 10.0, 0.0), (1000, 5.0, 0.3)] {
+    for (max_num_considered_actions, c_visit, c_scale) in
+        [(2, 50.0, 1.0), (3, 0.0, 0.1), (7, 10.0, 0.0), (1000, 5.0, 0.3)]
+    {
         for chance in [ChanceRule::Sample, ChanceRule::Stratified] {
             let base = config(GUMBEL, 90, 2);
-            let gumbel =
-                SearchConfig { chance, max_num_considered_actions: considered, c_visit, c_scale, ..base };
+            let gumbel = SearchConfig { chance, max_num_considered_actions, c_visit, c_scale, ..base };
             compare("backgammon", "", &[2, 33], &gumbel, Exploration::Noisy);
             compare("connect_four", "", &[8, 25], &gumbel, Exploration::Noisy);
         }

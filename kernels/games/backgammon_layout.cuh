@@ -23,8 +23,8 @@ constexpr u8 PHASE_ROLL = 2; // The phase of any other roll.
 constexpr u8 PHASE_MOVE = 3; // The phase in which the player moves.
 constexpr u8 PHASE_OVER = 4; // The phase after the last move.
 
-constexpr u32 POINTS = 0x03FFFFFCu; // Places 2..=25.
-constexpr u32 OUTSIDE = 0x000FFFFCu; // Places 2..=19, from where no checker may be left when bearing off.
+constexpr u32 POINTS = 0x03FFFFFCu; // Indices 2..=25.
+constexpr u32 OUTSIDE = 0x000FFFFCu; // Indices 2..=19, from where no checker may be left when bearing off.
 constexpr u32 BAR_BIT = 2u; // The bit of the index `BAR`.
 
 constexpr int SIDE_LEN = 12; // Numbers of each side with `network_sees = "features"`.

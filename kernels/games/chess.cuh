@@ -221,7 +221,7 @@ VZ_DEVICE u64 en_passant_takers(const State& s, int square) {
     return takers;
 }
 
-// Bitboard of the squares in `candidates` that the other side does not attack once the own king has left its place.
+// Bitboard of the squares in `candidates` that the other side does not attack once the own king has left its square.
 VZ_DEVICE u64 safe_squares(const State& s, u64 candidates, int king) {
     const u64 without_king = occupied_of(s) ^ bit(king);
     u64 safe = 0;

@@ -79,7 +79,7 @@ VZ_DEVICE bool joined(const EdgeSet& set, u32 candidates, int size) {
     return false;
 }
 
-// The cliques of `size` of the candidates.
+// The number of cliques of `size` of the candidates, by the walk of `joined`.
 VZ_DEVICE int count_cliques(const EdgeSet& set, u32 candidates, int size) {
     if (size == 0) return 1;
     u32 open[VERTICES];
@@ -107,14 +107,14 @@ VZ_DEVICE u32 free_at(const State& s, int v) {
     return all & ~(neighbours_of(s.edges[0], v) | neighbours_of(s.edges[1], v) | 1u << v);
 }
 
-// The cliques of a player that lack the free edge `edge` and one free edge more.
-VZ_DEVICE int num_lacking(const State& s, int player, int edge) {
+// The number of cliques of a player that miss the free edge `edge` and one other free edge.
+VZ_DEVICE int num_missing_two(const State& s, int player, int edge) {
     const EdgeSet& set = s.edges[player];
     u32 i, j;
     graph().ends((u32)edge, i, j);
     const u32 own_i = neighbours_of(set, (int)i), own_j = neighbours_of(set, (int)j), common = own_i & own_j;
     int sum = 0;
-    // The other edge begins at an end of the first.
+    // The other edge shares an end with the first.
     for (u32 left = (own_i & free_at(s, (int)j)) | (free_at(s, (int)i) & own_j); left != 0; left &= left - 1) {
         sum += count_cliques(set, common & neighbours_of(set, trailing_zeros(left)), CLIQUE - 3);
     }
@@ -189,7 +189,7 @@ VZ_DEVICE void game_step(State& s, u16 action, const History&) {
 }
 
 // A number of each plane for each edge, in action order: own, the other player's, free, whether `player` is player 0; with SEES_CLIQUES
-// then the free edges that complete an own clique, num_lacking / 8 of these, at most 1, and the same for the other player. [4 or 8, E, 1]
+// then the free edges that complete an own clique, num_missing_two / 8 of these, at most 1, and the same for the other player. [4 or 8, E, 1]
 template <class Out>
 VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
     for (int i = lane; i < VZ_OBS_CHANNELS * clique::EDGES; i += lanes) {
@@ -204,7 +204,7 @@ VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out
             } else if (plane % 2 == 0) {
                 value = clique::has_clique_with(s.edges[owner], edge);
             } else {
-                value = (f32)minimum(clique::num_lacking(s, owner, edge), 8) / 8.0f;
+                value = (f32)minimum(clique::num_missing_two(s, owner, edge), 8) / 8.0f;
             }
         }
         out[i] = Out(value);

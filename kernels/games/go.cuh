@@ -317,7 +317,7 @@ VZ_DEVICE void areas(const State& s, int& black, int& white) {
 }
 
 // The stones of a player in groups with two liberties, and those in groups with three.
-VZ_DEVICE void few_liberties(const State& s, int player, Points& two, Points& three) {
+VZ_DEVICE void groups_by_liberties(const State& s, int player, Points& two, Points& three) {
     const Board b = board_of(s, player);
     two = nothing();
     three = nothing();
@@ -403,14 +403,14 @@ VZ_DEVICE void game_step(State& s, u16 action, const History& h) {
 template <class Out>
 VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
     constexpr int PLANES = 8;
-    go::Points few[4];
+    go::Points groups[4];
     if (go::SEES_LIBERTIES) {
-        go::few_liberties(s, player, few[0], few[1]);
-        go::few_liberties(s, 1 - player, few[2], few[3]);
+        go::groups_by_liberties(s, player, groups[0], groups[1]);
+        go::groups_by_liberties(s, 1 - player, groups[2], groups[3]);
     }
     for (int i = lane; i < VZ_OBS_CHANNELS * go::NUM_POINTS; i += lanes) {
         const int plane = i / go::NUM_POINTS, point = i % go::NUM_POINTS;
-        out[i] = Out(plane < PLANES ? go::observed(s, player, plane, point) : f32(go::has(few[plane - PLANES].words, point)));
+        out[i] = Out(plane < PLANES ? go::observed(s, player, plane, point) : f32(go::has(groups[plane - PLANES].words, point)));
     }
 }
 

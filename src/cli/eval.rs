@@ -46,8 +46,8 @@ into a worse result; an exact error is an action whose score is not the best.
 A match alternates the seats and prints the fraction of games won and the Elo difference with 95 % intervals, and the mean
 raw score per game for games with points (backgammon's, Blob's, discs in Othello, the area in Go). Ctrl-C ends it with the result of the games that
 are over; a JSON file is written for whole matches only. It names the networks: {\"network\", \"against\", \"opponent_network\", ..};
-\"opponent_network\" is null for an opponent without a network. \"by_seat\" has the [wins, draws, losses] of either seat, the first player's first. Games that repeat others ply by ply count once: \"games\" are those
-that count, \"repeated_games\" the others.
+\"opponent_network\" is null for an opponent without a network. \"by_seat\" has [wins, draws, losses] as the first and as the second of two players. Games that
+repeat others ply by ply count once: \"games\" are those that count, \"repeated_games\" the others.
 
 solver plays perfectly where the game has an exact solver: an action with the best exact score, each of them with the same probability.
 In Connect Four its first moves take up to some minutes, the later ones seconds and less.

@@ -59,7 +59,7 @@ impl Opponent {
     }
 }
 
-/// An opponent and its place on the ladder.
+/// An opponent and its rung of the ladder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rung {
     /// Opponents below this one, each of which the run has beaten clearly; 0 for an opponent that does not change.

@@ -31,7 +31,7 @@ pub use edges::{EdgeSet, MAX_VERTICES};
 
 /// Planes of an observation, without those of cliques.
 const CHANNELS: usize = 4;
-/// Planes of the free edges that cliques lack, two for each player.
+/// Planes of the free edges that are missing in cliques, two for each player.
 const CLIQUE_PLANES: usize = 4;
 
 names! {
@@ -53,7 +53,7 @@ names! {
     Sight {
         /// The edges of each player.
         Edges = "edges",
-        /// Also the free edges that complete a clique of k vertices for either player, and how many cliques lack one edge more.
+        /// Also the free edges that complete a clique of k vertices for either player, and how many cliques miss a second edge.
         Cliques = "cliques",
     }
 }
@@ -263,7 +263,7 @@ impl Game for Clique {
 
     /// Planes with an element for each edge, in action order: own, the other player's, free, whether `player` is player 0 (who wins
     /// by a clique in asymmetric play); with `network_sees = "cliques"` then the free edges that complete an own clique of k vertices, for each of
-    /// them the number of own cliques that lack it and one edge more, divided by 8 and at most 1, and the same for the other player.
+    /// them the number of own cliques that miss it and one other free edge, divided by 8 and at most 1, and the same for the other player.
     /// `[4 or 8, E, 1]`
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
         let edges = self.num_edges();
@@ -274,8 +274,8 @@ impl Game for Clique {
             set.write_plane(plane);
         }
         planes[3 * edges..].fill(if player == 0 { 1.0 } else { 0.0 });
-        for (set, planes) in [own, other].into_iter().zip(cliques.chunks_exact_mut(2 * edges)) {
-            near::write(set, free, self.n, self.k, planes);
+        if self.network_sees == Sight::Cliques {
+            near::write([own, other], free, self.n, self.k, cliques);
         }
     }
 

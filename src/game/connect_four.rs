@@ -352,12 +352,24 @@ impl Game for ConnectFour {
 mod tests {
     use super::*;
     use crate::device_struct::DeviceType;
-    use crate::game::check_device_header;
+    use crate::game::{PositionSolver, check_device_header};
     use crate::rng::{Key, Purpose};
+    use crate::stop::Stop;
 
     #[test]
     fn generated_header_is_up_to_date() {
         check_device_header::<ConnectFour>("", &[State::definition()]);
+    }
+
+    #[test]
+    fn a_stop_ends_the_search_of_the_start() {
+        let game = ConnectFour::default();
+        let mut solver = ConnectFourSolver::new(&game);
+        let stop = Stop::default();
+        solver.stop_by(&stop);
+        stop.cancel();
+        solver.scores_of(&game.init());
+        assert!(solver.nodes() < 1 << 18, "{} positions", solver.nodes());
     }
 
     #[test]

@@ -305,7 +305,7 @@ pub enum Shape {
     Name,
 }
 
-/// Slots in rows. The first row is filled from the top, the second from the bottom. Places are numbered along the rows.
+/// Slots in rows. The first row is filled from the top, the second from the bottom. They are numbered along the rows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Slots {
     /// The rows, equally long. `[2]`

@@ -411,9 +411,9 @@ mod tests {
         let flat = b.flatten(0);
         let x = b.linear("stem", flat, 4);
         let end = b.norm_relu("bn", x);
-        b.linear("aside", x, 3);
+        b.linear("second", x, 3);
         let reason = heads(b, end);
-        assert!(reason.contains("linear (aside)"), "{reason}");
+        assert!(reason.contains("linear (second)"), "{reason}");
     }
 
     /// Executors read a block's first layer on edges as a message and its second as a convolution.

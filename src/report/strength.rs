@@ -36,7 +36,7 @@ pub struct Strength {
     /// Games of the match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub match_games: Option<u64>,
-    /// The match's opponent and its place on the ladder.
+    /// The match's opponent and its rung of the ladder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rung: Option<Rung>,
     /// The lead over the other seats, in games of more than two players whose scores are points.

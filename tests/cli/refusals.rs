@@ -59,13 +59,13 @@ fn a_missing_run_names_the_one_that_is_there() {
     let runs = tempfile::tempdir().expect("a folder");
     let path = |name: &str| runs.path().join(name).display().to_string();
     std::fs::create_dir(path("hex-1")).expect("created");
-    let (asked, near) = (path("hex"), format!("; the nearest is {}\n", path("hex-1")));
+    let (missing, near) = (path("hex"), format!("; the nearest is {}\n", path("hex-1")));
     for arguments in [
-        vec!["play", &asked],
-        vec!["eval", &asked, "--against", "random"],
-        vec!["run", "--resume", &asked],
-        vec!["report", &asked],
-        vec!["verify", &asked],
+        vec!["play", &missing],
+        vec!["eval", &missing, "--against", "random"],
+        vec!["run", "--resume", &missing],
+        vec!["report", &missing],
+        vec!["verify", &missing],
     ] {
         let (code, line) = refusal(&mut vecaz(&arguments));
         assert!(code == 1 && line.ends_with(&near), "{arguments:?}: {code}, {line}");

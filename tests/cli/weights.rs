@@ -230,29 +230,29 @@ fn weights_of_decisions_on_whole_turns_are_used_so() {
     assert_ne!(result(&of_run), result(&by_tree), "64 simulations of a tree are stronger than one turn");
 }
 
-/// A checkpoint that was put aside stays whole: what is exported of it goes elsewhere, and nothing is written over the weights that are read.
+/// A checkpoint that was moved stays whole: what is exported of it goes elsewhere, and nothing is written over the weights that are read.
 #[test]
 fn a_checkpoint_that_is_exported_stays_as_it_is() {
     let checkpoints = Path::new(&run()).join("checkpoints");
     let found = std::fs::read_dir(checkpoints).expect("a run").flatten().next().expect("a checkpoint").path();
-    let folder = sibling_path("put_aside");
-    let aside = folder.join("epoch-000009");
-    std::fs::create_dir_all(&aside).expect("a folder");
-    let weights = aside.join("weights.safetensors");
+    let folder = sibling_path("moved");
+    let moved = folder.join("epoch-000009");
+    std::fs::create_dir_all(&moved).expect("a folder");
+    let weights = moved.join("weights.safetensors");
     std::fs::copy(found.join("weights.safetensors"), &weights).expect("copied");
     let before = std::fs::read(&weights).expect("read");
-    let aside = aside.to_str().expect("UTF-8");
-    let printed = stdout(vecaz(&["export-weights", aside, "--precision", "f16"]).current_dir(&folder));
+    let moved = moved.to_str().expect("UTF-8");
+    let printed = stdout(vecaz(&["export-weights", moved, "--precision", "f16"]).current_dir(&folder));
     assert!(printed.starts_with("epoch-000009.exported.safetensors: tic_tac_toe, "), "{printed}");
     assert!(folder.join("epoch-000009.exported.safetensors").is_file());
     let target = weights.to_str().expect("UTF-8");
     for arguments in [
-        ["export-weights", aside, "--out", target].as_slice(),
+        ["export-weights", moved, "--out", target].as_slice(),
         &[
             "import-weights",
-            &path("put_aside/epoch-000009.exported.safetensors"),
+            &path("moved/epoch-000009.exported.safetensors"),
             "--like",
-            aside,
+            moved,
             "--out",
             target,
         ],

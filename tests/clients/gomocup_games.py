@@ -51,10 +51,10 @@ def match(args, manner, games, folder):
     ends = re.findall(r"Finished game .*\{(.*)\}", done.stdout)
     if len(ends) != games:
         faults.append(f"{len(ends)} games of {games}")
-    told = re.findall(r"engine (vecaz2?|rival) ((?:timeout|crashed|output illegal) .*)", done.stdout + done.stderr)
-    faults += [" ".join(words) for words in told if words[0] != "rival"]
+    reported = re.findall(r"engine (vecaz2?|rival) ((?:timeout|crashed|output illegal) .*)", done.stdout + done.stderr)
+    faults += [" ".join(words) for words in reported if words[0] != "rival"]
     odd = [end for end in ends if not re.fullmatch(r"(Black|White) win by five connection|Draw by fullfilled board", end)]
-    faults += odd if len(odd) > sum(words[0] == "rival" for words in told) else []
+    faults += odd if len(odd) > sum(words[0] == "rival" for words in reported) else []
     sent, left, moves, turn = {}, {}, 0, 1000 * float(re.search(r"tc=([\d.]+)(?:/([\d.]+))?", clock).groups()[-1] or 4)
     with open(os.path.join(folder, "c-gomoku-cli.1.log")) as file:
         for line in file:

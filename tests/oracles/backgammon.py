@@ -65,7 +65,7 @@ def spiel_ends(state, mover):
 
 
 def single(board, die):
-    """Places from which one die can be played, other dice not considered."""
+    """Indices from which one die alone can be played."""
     def open_(place):
         return board[place] >= -1
     if board[BAR] > 0:

@@ -449,9 +449,9 @@ mod tests {
             repeated.starts_with("--opening-plies: got 0, expected 1 or more, or --openings: "),
             "{repeated}"
         );
-        let few = refused("othello", 0, "--games 400 --opening-plies 2");
+        let alike = refused("othello", 0, "--games 400 --opening-plies 2");
         assert_eq!(
-            few,
+            alike,
             "--opening-plies: got 2, expected more: 200 pairs of games would begin in 12 ways, and two networks repeat a game that begins alike"
         );
         let many = refused("hex", 9, "--games 19");

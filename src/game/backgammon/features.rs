@@ -267,7 +267,7 @@ mod tests {
         }
     }
 
-    /// Places that the other side has not made, and all past the last point, are free.
+    /// Points that the other side has not made, and all past the last point, are free.
     #[test]
     fn escapes_are_the_rolls_by_which_each_die_lands() {
         let (mut kept, mut past_the_end) = (0, 0);

@@ -8,9 +8,9 @@ use crate::device_struct::device_constants;
 
 device_constants! {
     fn device_constants;
-    /// Places 2..=25.
+    /// Indices 2..=25.
     pub(super) const POINTS: u32 = 0x03FF_FFFC;
-    /// Places 2..=19, from where no checker may be left when bearing off.
+    /// Indices 2..=19, from where no checker may be left when bearing off.
     const OUTSIDE: u32 = 0x000F_FFFC;
     /// The bit of the index [`BAR`].
     const BAR_BIT: u32 = 1 << BAR;
@@ -19,9 +19,9 @@ device_constants! {
 /// The mover's checkers and the points that block them; bit i is index i.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Movers {
-    /// Places with at least one of the mover's checkers.
+    /// Indices with at least one of the mover's checkers.
     own: u32,
-    /// Places with exactly one.
+    /// Indices with exactly one.
     single: u32,
     /// Points held by the other player.
     blocked: u32,

@@ -181,13 +181,13 @@ fn write_deal(game: &Blob, s: &State, observer: usize, w: &mut Writer) {
     let best = best_of_trick(game, s);
     let live = s.hands.iter().fold(best, |all, hand| all | hand);
     for k in 0..game.num_players() {
-        write_places(game, s, s.hands[game.seat_after(observer, k)], live, w);
+        write_by_rank(game, s, s.hands[game.seat_after(observer, k)], live, w);
     }
-    write_places(game, s, best, live, w);
+    write_by_rank(game, s, best, live, w);
 }
 
 /// 52 elements: for each suit from the trump on, which of its `live` cards, the highest first, are of `cards`.
-fn write_places(game: &Blob, s: &State, cards: u64, live: u64, w: &mut Writer) {
+fn write_by_rank(game: &Blob, s: &State, cards: u64, live: u64, w: &mut Writer) {
     let first = match game.trump_in(usize::from(s.round)) {
         Trump::None => 0,
         trump => trump as usize,

@@ -1,29 +1,32 @@
-//! What a network sees with `network_sees = "cliques"`: the free edges that lack in cliques of k vertices.
+//! What a network sees with `network_sees = "cliques"`: the free edges that are missing in cliques of k vertices.
 
 use super::edges::EdgeSet;
 
-/// Cliques that lack one edge more, at which their plane has its largest value.
+/// Cliques that miss a second edge: with this number of them or more, the plane has its largest value.
 const MANY: u32 = 8;
 
-/// Writes for each of the edges `free` of K_n 1 if it completes a clique of `k` vertices with edges of `own` in the first plane, and in the
-/// second the number of those that lack it and one free edge more, divided by [`MANY`] and at most 1. Other edges have 0. `planes` is `[2, E]`.
-pub(super) fn write(own: EdgeSet, free: EdgeSet, n: usize, k: usize, planes: &mut [f32]) {
-    let [own, empty] = [own, free].map(|set| set.all_neighbours(n));
-    let (complete, near) = planes.split_at_mut(planes.len() / 2);
-    let ends = (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j)));
-    for (edge, (i, j)) in ends.enumerate() {
-        let common = own[i] & own[j];
-        let is_free = empty[i] >> j & 1 == 1;
-        complete[edge] = if is_free && cliques(&own, common, k - 2) > 0 { 1.0 } else { 0.0 };
-        let lacking = if is_free { num_lacking(&own, &empty, (i, j), k - 2) } else { 0 };
-        near[edge] = lacking.min(MANY) as f32 / MANY as f32;
+/// Writes two planes for each of `players`, whose edges of K_n these are. The first has 1 for free edges that complete a clique of `k`
+/// vertices. The second has for each free edge the number of cliques that miss it and one other free edge, divided by [`MANY`] and at most 1.
+/// Edges that are taken have 0. `planes` is `[2 * 2, E]`.
+pub(super) fn write(players: [EdgeSet; 2], free: EdgeSet, n: usize, k: usize, planes: &mut [f32]) {
+    let empty = free.all_neighbours(n);
+    let len = planes.len() / 2;
+    for (own, planes) in players.into_iter().zip(planes.chunks_exact_mut(len)) {
+        let own = own.all_neighbours(n);
+        planes.fill(0.0);
+        let (complete, near) = planes.split_at_mut(planes.len() / 2);
+        let ends = (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j)));
+        for (edge, (i, j)) in ends.enumerate().filter(|&(_, (i, j))| empty[i] >> j & 1 == 1) {
+            complete[edge] = f32::from(u8::from(cliques(&own, own[i] & own[j], k - 2) > 0));
+            near[edge] = num_missing_two(&own, &empty, (i, j), k - 2).min(MANY) as f32 / MANY as f32;
+        }
     }
 }
 
-/// The cliques of the ends of a free edge and `size` vertices more that lack it and one free edge more.
-fn num_lacking(own: &[u32], empty: &[u32], (i, j): (usize, usize), size: usize) -> u32 {
+/// The number of cliques of the ends of a free edge and `size` vertices more that miss it and one other free edge.
+fn num_missing_two(own: &[u32], empty: &[u32], (i, j): (usize, usize), size: usize) -> u32 {
     let common = own[i] & own[j];
-    // The other edge begins at an end of the first.
+    // The other edge shares an end with the first.
     let at_ends = own[i] & empty[j] | empty[i] & own[j];
     let mut sum: u32 = vertices(at_ends).map(|v| cliques(own, common & own[v], size - 1)).sum();
     // Or it lies between two of the other vertices.
@@ -36,7 +39,7 @@ fn num_lacking(own: &[u32], empty: &[u32], (i, j): (usize, usize), size: usize) 
     sum
 }
 
-/// The cliques of `size` of the `candidates`.
+/// The number of cliques of `size` of the `candidates`.
 fn cliques(own: &[u32], mut candidates: u32, size: usize) -> u32 {
     match size {
         0 => return 1,

@@ -245,9 +245,9 @@ fn wrong_sizes_are_refused_in_a_sentence() {
     assert!(error("n = -1").contains("game.n: got -1"));
 }
 
-/// The planes of what cliques lack, against a list of all sets of k vertices, on boards that no rule has filled.
+/// The planes of edges that are missing in cliques, against a list of all sets of k vertices, on boards that no rule has filled.
 #[test]
-fn edges_that_cliques_lack_are_those_of_all_sets_of_vertices() {
+fn edges_missing_in_cliques_are_those_of_all_sets_of_vertices() {
     let mut seen = [0; 3];
     for (n, k) in [(3, 3), (6, 6), (8, 4), (10, 5), (14, 4), (17, 3), (17, 4)] {
         let game = Clique { n, k, network_sees: Sight::Cliques, ..Clique::default() };
@@ -264,10 +264,10 @@ fn edges_that_cliques_lack_are_those_of_all_sets_of_vertices() {
             let planes = planes[CHANNELS * game.num_edges()..].chunks_exact(2 * game.num_edges());
             for (owner, planes) in [player, 1 - player].into_iter().zip(planes) {
                 let (complete, near) = planes.split_at(game.num_edges());
-                for (edge, [completed, lacking]) in lacked(&game, &s, owner).into_iter().enumerate() {
+                for (edge, [completed, missing_two]) in missing(&game, &s, owner).into_iter().enumerate() {
                     assert_eq!(complete[edge], completed.min(1) as f32, "{n} {k} {edge} {s:?}");
-                    assert_eq!(near[edge], lacking.min(8) as f32 / 8.0, "{n} {k} {edge} {s:?}");
-                    let kinds = [completed > 0, (1..=8).contains(&lacking), lacking > 8];
+                    assert_eq!(near[edge], missing_two.min(8) as f32 / 8.0, "{n} {k} {edge} {s:?}");
+                    let kinds = [completed > 0, (1..=8).contains(&missing_two), missing_two > 8];
                     seen.iter_mut().zip(kinds).for_each(|(seen, is_seen)| *seen += usize::from(is_seen));
                 }
             }
@@ -278,7 +278,7 @@ fn edges_that_cliques_lack_are_those_of_all_sets_of_vertices() {
 
 /// For each edge the sets of k vertices whose edges are the owner's but for this one, and but for this one and another; none if any is taken by
 /// the other player. `[E]`
-fn lacked(game: &Clique, s: &State, owner: usize) -> Vec<[usize; 2]> {
+fn missing(game: &Clique, s: &State, owner: usize) -> Vec<[usize; 2]> {
     let mut counts = vec![[0; 2]; game.num_edges()];
     for set in (0u32..1 << game.n).filter(|set| set.count_ones() as usize == game.k) {
         let is_inside = |edge: &usize| {
@@ -286,11 +286,11 @@ fn lacked(game: &Clique, s: &State, owner: usize) -> Vec<[usize; 2]> {
             set >> i & set >> j & 1 == 1
         };
         let is_own = |edge: &usize| s.edges[owner].contains(*edge);
-        let lacking: Vec<usize> =
+        let absent: Vec<usize> =
             (0..game.num_edges()).filter(is_inside).filter(|edge| !is_own(edge)).collect();
-        let is_open = lacking.iter().all(|&edge| !s.edges[1 - owner].contains(edge));
-        if is_open && (1..=2).contains(&lacking.len()) {
-            lacking.iter().for_each(|&edge| counts[edge][lacking.len() - 1] += 1);
+        let is_open = absent.iter().all(|&edge| !s.edges[1 - owner].contains(edge));
+        if is_open && (1..=2).contains(&absent.len()) {
+            absent.iter().for_each(|&edge| counts[edge][absent.len() - 1] += 1);
         }
     }
     counts

@@ -147,8 +147,8 @@ fn random_games_equal_a_plain_board() {
                     line.game.observe(&line.state, player as u8, &mut planes);
                     let expected = [(player, 2), (player, 3), (1 - player, 2), (1 - player, 3)];
                     let planes = planes[PLANES * size * size..].chunks_exact(size * size);
-                    for (number, (plane, (owner, few))) in planes.zip(expected).enumerate() {
-                        let is_seen = |p: usize| plain.0[p] == 1 + owner as u8 && liberties(p) == few;
+                    for (number, (plane, (owner, wanted))) in planes.zip(expected).enumerate() {
+                        let is_seen = |p: usize| plain.0[p] == 1 + owner as u8 && liberties(p) == wanted;
                         for (point, &cell) in plane.iter().enumerate() {
                             assert_eq!(cell, f32::from(u8::from(is_seen(point))), "{number} {point}");
                             seen_liberties[number] += usize::from(is_seen(point));

@@ -409,8 +409,8 @@ export class Board {
     for (const target of targets) {
       const [tx, ty] = middle(target);
       const along = (tx - x) * wx + (ty - y) * wy;
-      const aside = Math.abs((tx - x) * wy) + Math.abs((ty - y) * wx);
-      const distance = along + 2.5 * aside;
+      const across = Math.abs((tx - x) * wy) + Math.abs((ty - y) * wx);
+      const distance = along + 2.5 * across;
       if (along > 1 && distance < least) [best, least] = [target.key, distance];
     }
     return best;

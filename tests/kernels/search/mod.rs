@@ -128,15 +128,12 @@ fn they_agree_with_every_urgency_constant_and_chance_rule() {
         compare(&scenario(("backgammon", "", &[2, 33]), puct.clone()));
         compare(&scenario(("othello", "size = 6", &[14, 3]), puct));
     }
-    for (considered, c_visit, c_scale) in [(2, 50.0, 1.0), (3, 0.0, 0.1), (7, 10.0, 0.0), (1000, 5.0, 0.3)] {
+    for (max_num_considered_actions, c_visit, c_scale) in
+        [(2, 50.0, 1.0), (3, 0.0, 0.1), (7, 10.0, 0.0), (1000, 5.0, 0.3)]
+    {
         let base = config(GUMBEL, 50, 2);
-        let gumbel = SearchConfig {
-            chance: ChanceRule::Sample,
-            max_num_considered_actions: considered,
-            c_visit,
-            c_scale,
-            ..base
-        };
+        let gumbel =
+            SearchConfig { chance: ChanceRule::Sample, max_num_considered_actions, c_visit, c_scale, ..base };
         compare(&scenario(("backgammon", "", &[2, 33]), gumbel.clone()));
         compare(&scenario(("connect_four", "", &[8, 25]), gumbel));
     }
