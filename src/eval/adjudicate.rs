@@ -1,10 +1,12 @@
 //! The end of a match's games by an exact solver: after some plies a game has the result of perfect play.
 
 use super::match_game::MatchGame;
+use super::plan::MatchPlan;
 use super::solver::Solver;
 use crate::backend::AnyGame;
 use crate::error::{Error, Result};
 use crate::game::Turn;
+use crate::stop::Stop;
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -12,27 +14,35 @@ use std::sync::Arc;
 pub struct Adjudicator {
     solvers: Vec<Solver>,
     after: usize,
+    stop: Stop,
 }
 
 impl Adjudicator {
-    /// A judge of games of `game` that have `after` plies.
+    /// The judge of the games of `game` that a match of this plan plays, if they are not played to their end.
     ///
     /// # Errors
     /// [`Error::Config`] for a game without an exact solver, or in which one player does not lose what the other wins.
-    pub fn new(game: &Arc<dyn AnyGame>, after: u32) -> Result<Self> {
+    pub fn of_plan(game: &Arc<dyn AnyGame>, plan: MatchPlan<'_>) -> Result<Option<Self>> {
+        let Some(after) = plan.adjudicate_after else { return Ok(None) };
         if !game.sizes().is_zero_sum_pair() {
             let expected = format!("a game for two whose returns sum to 0, which {} is not", game.name());
             return Err(Error::config("--adjudicate", after, expected));
         }
-        let solvers = (0..rayon::current_num_threads()).map(|_| Solver::for_game(game));
-        let expected = format!("a game with an exact solver, which {} has not", game.name());
-        let solvers: Option<Vec<Solver>> = solvers.collect();
-        let solvers = solvers.ok_or_else(|| Error::config("--adjudicate", after, expected))?;
-        Ok(Self { solvers, after: after as usize })
+        let threads = rayon::current_num_threads().min(plan.games);
+        let mut solvers = Solver::several(game, threads).ok_or_else(|| {
+            let expected = format!("a game with an exact solver, which {} has not", game.name());
+            Error::config("--adjudicate", after, expected)
+        })?;
+        let stop = plan.stop.cloned().unwrap_or_default();
+        solvers.iter_mut().for_each(|solver| solver.stop_by(&stop));
+        Ok(Some(Self { solvers, after: after as usize, stop }))
     }
 
     /// Ends the games that have so many plies.
-    pub(super) fn judge(&mut self, games: &mut [MatchGame]) {
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] once the plan's stop is requested; what it has found for the games until then means nothing.
+    pub(super) fn judge(&mut self, games: &mut [MatchGame]) -> Result<()> {
         let is_due = |game: &&mut MatchGame| {
             game.play.actions().len() >= self.after && matches!(game.turn(), Turn::Player(_))
         };
@@ -41,6 +51,7 @@ impl Adjudicator {
         self.solvers.par_iter_mut().zip(due.par_chunks_mut(share)).for_each(|(solver, games)| {
             games.iter_mut().for_each(|game| judge(solver, game));
         });
+        self.stop.check()
     }
 }
 
@@ -56,7 +67,6 @@ fn judge(solver: &mut Solver, game: &mut MatchGame) {
 mod tests {
     use super::*;
     use crate::batch::Playthrough;
-    use crate::eval::matches::MatchPlan;
     use crate::registry::any_game;
 
     /// Against a border cell next to a corner, the centre wins tic-tac-toe for the first player, who is not to move.
@@ -66,20 +76,33 @@ mod tests {
         let mut won = Playthrough::new(game.clone());
         [0, 1, 4].into_iter().for_each(|action| won.step(action).expect("legal"));
         let openings = [won.clone(), won.after(2)];
-        let plan = MatchPlan { openings: &openings, ..MatchPlan::default() };
-        let mut judge = Adjudicator::new(&game, 2).expect("solved");
+        let plan = MatchPlan { openings: &openings, adjudicate_after: Some(2), ..MatchPlan::default() };
+        let mut judge = Adjudicator::of_plan(&game, plan).expect("solved").expect("a judge");
         for (number, mover) in [(0, 1), (2, 0)] {
             let mut games = [MatchGame::begin(&game, plan, number).expect("an opening")];
             assert_eq!(games[0].turn(), Turn::Player(mover));
-            judge.judge(&mut games);
+            judge.judge(&mut games).expect("judged");
             assert_eq!(games[0].played().returns, [1.0, -1.0], "player {mover} to move");
         }
+    }
+
+    /// Without the stop the solver would search the start of Connect Four for minutes.
+    #[test]
+    fn a_stop_ends_the_search_for_a_result() {
+        let game = any_game("connect_four", &toml::Table::new()).expect("registered");
+        let stop = Stop::default();
+        stop.cancel();
+        let plan = MatchPlan { adjudicate_after: Some(0), stop: Some(&stop), ..MatchPlan::default() };
+        let mut judge = Adjudicator::of_plan(&game, plan).expect("solved").expect("a judge");
+        let mut games = [MatchGame::begin(&game, plan, 0).expect("an opening")];
+        assert!(matches!(judge.judge(&mut games), Err(Error::Stopped(_))));
     }
 
     #[test]
     fn a_game_for_more_than_two_is_refused() {
         let game = any_game("blob", &toml::toml! { players = 3 }).expect("registered");
-        let error = Adjudicator::new(&game, 9).err().expect("refused").to_string();
+        let plan = MatchPlan { adjudicate_after: Some(9), ..MatchPlan::default() };
+        let error = Adjudicator::of_plan(&game, plan).err().expect("refused").to_string();
         assert_eq!(
             error,
             "--adjudicate: got 9, expected a game for two whose returns sum to 0, which blob is not"

@@ -56,12 +56,13 @@ impl Contestant {
         Self::plain(threads, make)
     }
 
-    /// Perfect play by the game's exact solver, one per thread.
+    /// Perfect play by the game's exact solver, for so many threads.
     ///
     /// # Errors
-    /// Those of [`SolverPlayer::new`].
+    /// Those of [`SolverPlayer::several`].
     pub fn solver(game: &Arc<dyn AnyGame>, key: &str, threads: usize) -> Result<Self> {
-        Self::plain(threads, || -> Result<Box<dyn Player>> { Ok(Box::new(SolverPlayer::new(game, key)?)) })
+        let players = SolverPlayer::several(game, key, threads)?;
+        Ok(Self::Plain(players.into_iter().map(|player| -> Box<dyn Player> { Box::new(player) }).collect()))
     }
 
     /// The external program that `command` starts, one process per thread, with `timeout` per reply and without the variables

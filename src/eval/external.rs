@@ -4,8 +4,8 @@
 //! stdout for each. Requests of different games are interleaved, so each contains the whole game:
 //!
 //! ```json
-//! {"game":"backgammon","options":{"short_game":false,"simple_doubles":false,"ply_limit":20000},
-//!  "player":0,"actions":[0,13,39],"names":["player 0","6-4","24/20"],
+//! {"game":"backgammon","options":{"short_game":false,"simple_doubles":false,"network_sees":"points",
+//!  "cube":false,"match_points":0,"ply_limit":20000},"player":0,"actions":[0,13,39],"names":["player 0","6-4","24/20"],
 //!  "legal":[33,39],"legal_names":["off/24","24/18"],"view":{"board":{"kind":"slots",..},..}}
 //! ```
 //!

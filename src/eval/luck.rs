@@ -18,6 +18,9 @@ pub struct LuckEstimate {
     batch: PositionBatch,
 }
 
+/// Draws whose outcomes are evaluated together. Each outcome is a copy of the game so far, so that more would take much memory in a long one.
+const DRAWS_AT_ONCE: usize = 64;
+
 /// The outcomes that were possible at one ply, and the one that came.
 struct Draw {
     /// The position after each outcome. `[outcomes]`
@@ -53,7 +56,23 @@ impl LuckEstimate {
     /// # Errors
     /// Those of the rules, the network and the device.
     pub fn luck(&mut self, play: &Playthrough, opening: usize, seat: u8) -> Result<f64> {
-        let draws = draws_of(play, opening)?;
+        let (mut sum, mut draws) = (0.0, Vec::with_capacity(DRAWS_AT_ONCE));
+        let mut at = play.after(opening);
+        for &action in &play.actions()[opening..] {
+            if at.turn() == Turn::Chance {
+                draws.extend(Draw::of(&at, action)?);
+            }
+            at.step(action)?;
+            if draws.len() == DRAWS_AT_ONCE {
+                sum = self.add_luck(sum, &draws, seat)?;
+                draws.clear();
+            }
+        }
+        self.add_luck(sum, &draws, seat)
+    }
+
+    /// `sum` and the luck of `seat` in these draws.
+    fn add_luck(&mut self, sum: f64, draws: &[Draw], seat: u8) -> Result<f64> {
         let is_open = |after: &&Playthrough| matches!(after.turn(), Turn::Player(_));
         let open: Vec<&Playthrough> = draws.iter().flat_map(|draw| &draw.after).filter(is_open).collect();
         let found = self.batch.search(&open, &vec![RowKey::default(); open.len()])?;
@@ -72,31 +91,24 @@ impl LuckEstimate {
             let mean: f64 = values.iter().zip(&draw.probs).map(|(value, &p)| value * f64::from(p)).sum();
             values[draw.drawn] - mean
         };
-        Ok(draws.iter().map(luck).sum())
+        Ok(draws.iter().map(luck).fold(sum, |sum, luck| sum + luck))
     }
 }
 
-/// The plies of `play` after its first `opening` ones at which chance decided, but for those before another such ply.
-fn draws_of(play: &Playthrough, opening: usize) -> Result<Vec<Draw>> {
-    let mut draws = Vec::new();
-    let mut at = play.after(opening);
-    for &action in &play.actions()[opening..] {
-        if at.turn() == Turn::Chance {
-            let outcomes = at.legal();
-            let probs = at.game().chance_probs(at.state(), &outcomes);
-            let after = |&outcome: &u16| {
-                let mut after = at.clone();
-                after.step(outcome).map(|()| after)
-            };
-            let after = outcomes.iter().map(after).collect::<Result<Vec<_>>>()?;
-            let drawn = outcomes.binary_search(&action).unwrap_or_default();
-            if after.iter().all(|after| after.turn() != Turn::Chance) {
-                draws.push(Draw { after, probs, drawn });
-            }
-        }
-        at.step(action)?;
+impl Draw {
+    /// The draw of `outcome` in `at`; None before another draw.
+    fn of(at: &Playthrough, outcome: u16) -> Result<Option<Self>> {
+        let outcomes = at.legal();
+        let probs = at.game().chance_probs(at.state(), &outcomes);
+        let after = |&outcome: &u16| {
+            let mut after = at.clone();
+            after.step(outcome).map(|()| after)
+        };
+        let after = outcomes.iter().map(after).collect::<Result<Vec<_>>>()?;
+        let drawn = outcomes.binary_search(&outcome).unwrap_or_default();
+        let is_followed = after.iter().any(|after| after.turn() == Turn::Chance);
+        Ok((!is_followed).then_some(Self { after, probs, drawn }))
     }
-    Ok(draws)
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ impl MatchGame {
         Ok(Self { number, play, opening, opening_len, dealt: 0, resigned: None, adjudicated: None })
     }
 
-    /// The side that decides next; nobody once a player has given up or a judge has ended the game.
+    /// The side that decides next; [`Turn::Over`] once a player has resigned or an exact solver has ended the game.
     pub fn turn(&self) -> Turn {
         let is_ended = self.resigned.is_some() || self.adjudicated.is_some();
         if is_ended { Turn::Over } else { self.play.turn() }
@@ -123,7 +123,7 @@ impl MatchGame {
         }
     }
 
-    /// The first contestant's seat. In a game for one player it is 0 or 1, the seat of nobody, alternately.
+    /// The first contestant's seat. In a game for one player it is 0 and 1 alternately, the number of the contestant who plays.
     pub fn seat(&self) -> u8 {
         (self.number % group_size(self.play.game().as_ref())) as u8
     }

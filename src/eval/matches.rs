@@ -62,10 +62,7 @@ pub enum WithoutLuck {
 impl MatchOutcome {
     /// The outcome of a match of these games, in their order, which come in groups of so many.
     fn of(games: &[GameOutcome], group: usize) -> Self {
-        let mut repetitions = Repetitions::default();
-        let counted: Vec<&[GameOutcome]> =
-            games.chunks(group).filter(|games| !repetitions.is_repetition(games)).collect();
-        let counted = counted.concat();
+        let counted = Repetitions::counted(games.chunks(group)).concat();
         let unscored = counted.iter().filter(|game| !game.is_scored).count();
         let mut outcome = Self { group, repeated: games.len() - counted.len(), unscored, ..Self::default() };
         if games.first().is_some_and(|game| game.mover.is_some()) {
@@ -227,11 +224,14 @@ struct PairTest {
     /// Pairs that were looked at, those that repeat others among them.
     taken: usize,
     repetitions: Repetitions,
+    /// The margins of the pairs that repeat others, until one shows that players or rules are random.
+    repeated: Vec<[f32; 2]>,
 }
 
 impl PairTest {
     fn new(test: Sprt) -> Self {
-        Self { state: SprtState::new(test), taken: 0, repetitions: Repetitions::default() }
+        let (state, repetitions) = (SprtState::new(test), Repetitions::default());
+        Self { state, taken: 0, repetitions, repeated: Vec::new() }
     }
 
     /// Adds the pairs of `outcomes` that follow those taken and are complete.
@@ -240,9 +240,14 @@ impl PairTest {
         for pair in &pairs[self.taken..] {
             let &[Some(first), Some(second)] = pair else { break };
             self.taken += 1;
-            match self.repetitions.is_repetition(&[first, second]) {
-                true => self.state.pass_over(),
-                false => self.state.add([first.margin, second.margin]),
+            let margins = [first.margin, second.margin];
+            if self.repetitions.is_repetition(&[first, second]) {
+                self.repeated.push(margins);
+                self.state.pass_over();
+            } else {
+                let varies = self.repetitions.varies();
+                let earlier = if varies { std::mem::take(&mut self.repeated) } else { Vec::new() };
+                earlier.into_iter().chain([margins]).for_each(|pair| self.state.add(pair));
             }
             if self.state.is_over() {
                 return ControlFlow::Break(());
@@ -289,7 +294,7 @@ fn play_games(
     report: &mut dyn FnMut(MatchProgress),
 ) -> Result<()> {
     let (mut over, mut playing, mut to_come) = (Over::default(), Vec::<MatchGame>::new(), numbers);
-    let mut judge = plan.adjudicate_after.map(|plies| Adjudicator::new(game, plies)).transpose()?;
+    let mut judge = Adjudicator::of_plan(game, plan)?;
     loop {
         while playing.len() < GAMES_AT_ONCE
             && let Some(number) = to_come.next()
@@ -297,7 +302,7 @@ fn play_games(
             playing.push(MatchGame::begin(game, plan, number)?);
         }
         deal(&mut playing, plan.seed)?;
-        judge.iter_mut().for_each(|judge| judge.judge(&mut playing));
+        judge.iter_mut().try_for_each(|judge| judge.judge(&mut playing))?;
         for (is_a, contestant) in [(true, &mut *a), (false, &mut *b)] {
             let is_due =
                 |game: &&mut MatchGame| matches!(game.turn(), Turn::Player(q) if (q == game.seat()) == is_a);
@@ -307,7 +312,7 @@ fn play_games(
             let decisions = contestant.decide(&at, &keys)?;
             due.iter_mut().zip(decisions).try_for_each(|(game, decision)| game.take(decision))?;
             deal(&mut playing, plan.seed)?;
-            judge.iter_mut().for_each(|judge| judge.judge(&mut playing));
+            judge.iter_mut().try_for_each(|judge| judge.judge(&mut playing))?;
         }
         for game in playing.extract_if(.., |game| game.turn() == Turn::Over) {
             let outcome = GameOutcome::new(&game);

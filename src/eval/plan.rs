@@ -6,6 +6,7 @@ use crate::batch::{ErasedRules, Playthrough};
 use crate::error::Result;
 use crate::game::Turn;
 use crate::rng::{Key, Purpose, RngStream};
+use crate::stop::Stop;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ pub struct MatchPlan<'a> {
     pub opening_plies: u32,
     /// Plies after which a game ends with the result of perfect play, by the game's exact solver; None: games are played to their end.
     pub adjudicate_after: Option<u32>,
+    /// The request that ends the solver's searches; contestants have their own.
+    pub stop: Option<&'a Stop>,
     /// The test that ends the match. Only for games of two players.
     pub sprt: Option<Sprt>,
     /// The seed of openings, chance and players.

@@ -97,7 +97,7 @@ impl Program {
         })
     }
 
-    /// Sends `text`, whole lines, without waiting for the program to read them. If it has exited, the missing reply tells it.
+    /// Sends `text`, whole lines, without waiting for the program to read them. If the program has exited, the missing reply shows it.
     pub fn send(&self, text: String) {
         if let Some(requests) = &self.requests {
             let _ = requests.send(text);

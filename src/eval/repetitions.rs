@@ -15,6 +15,19 @@ pub(super) struct Repetitions {
 }
 
 impl Repetitions {
+    /// The `groups` of a match that count: all of them where an opening was played in two ways, else the first of each opening.
+    pub fn counted<'a>(groups: impl Iterator<Item = &'a [GameOutcome]>) -> Vec<&'a [GameOutcome]> {
+        let mut found = Self::default();
+        let groups: Vec<(&[GameOutcome], bool)> =
+            groups.map(|group| (group, found.is_repetition(group))).collect();
+        groups.into_iter().filter(|(_, repeats)| found.varies || !repeats).map(|(group, _)| group).collect()
+    }
+
+    /// True once an opening was played in two ways: earlier repetitions count, too.
+    pub fn varies(&self) -> bool {
+        self.varies
+    }
+
     /// True for a group with the opening and the games of an earlier one, in a match in which each opening has been played alike so far. The
     /// last group may be incomplete.
     pub fn is_repetition(&mut self, group: &[GameOutcome]) -> bool {

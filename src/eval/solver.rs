@@ -8,14 +8,14 @@ use crate::game::{ExactSolver, History, PositionSolver, Turn};
 use crate::rng::Key;
 use crate::stop::Stop;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An exact solver of one game. Its table persists between calls.
 pub enum Solver {
     /// A solver for this game only.
     GameSpecific(Box<dyn PositionSolver>),
-    /// Exhaustive search.
-    Exhaustive(ExhaustiveSolver),
+    /// Exhaustive search, whose positions all solvers of [`Solver::several`] share.
+    Exhaustive(Arc<Mutex<ExhaustiveSolver>>),
 }
 
 impl Solver {
@@ -23,8 +23,22 @@ impl Solver {
     pub fn for_game(game: &Arc<dyn AnyGame>) -> Option<Self> {
         match game.exact_solver()? {
             ExactSolver::GameSpecific(solver) => Some(Self::GameSpecific(solver)),
-            ExactSolver::Exhaustive => ExhaustiveSolver::new(game.clone()).map(Self::Exhaustive),
+            ExactSolver::Exhaustive => {
+                let solver = ExhaustiveSolver::new(game.clone())?;
+                Some(Self::Exhaustive(Arc::new(Mutex::new(solver))))
+            }
         }
+    }
+
+    /// The exact solver of this game for each of so many threads, at least one. Exhaustive search is one for all.
+    pub fn several(game: &Arc<dyn AnyGame>, threads: usize) -> Option<Vec<Self>> {
+        let first = Self::for_game(game)?;
+        let further = |_| match &first {
+            Self::Exhaustive(shared) => Some(Self::Exhaustive(shared.clone())),
+            Self::GameSpecific(_) => Self::for_game(game),
+        };
+        let further: Vec<Self> = (1..threads).map_while(further).collect();
+        Some(std::iter::once(first).chain(further).collect())
     }
 
     /// The exact score of each action for the player to move in `position`, which must be of the solver's game; `None` for
@@ -32,7 +46,7 @@ impl Solver {
     pub fn scores(&mut self, position: &Playthrough) -> Vec<Option<i32>> {
         match self {
             Self::GameSpecific(solver) => solver.scores(position.state()),
-            Self::Exhaustive(solver) => solver.scores(position),
+            Self::Exhaustive(shared) => lock(shared).scores(position),
         }
     }
 
@@ -40,9 +54,13 @@ impl Solver {
     pub fn stop_by(&mut self, stop: &Stop) {
         match self {
             Self::GameSpecific(solver) => solver.stop_by(stop),
-            Self::Exhaustive(solver) => solver.stop = stop.clone(),
+            Self::Exhaustive(shared) => lock(shared).stop = stop.clone(),
         }
     }
+}
+
+fn lock(shared: &Mutex<ExhaustiveSolver>) -> MutexGuard<'_, ExhaustiveSolver> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Perfect play: the actions with the best exact score, each with the same probability. So it wins as early and loses as late as it can.
@@ -54,14 +72,18 @@ pub struct SolverPlayer {
 }
 
 impl SolverPlayer {
-    /// A perfect player.
+    /// A perfect player for each of so many threads, at least one.
     ///
     /// # Errors
     /// [`Error::Config`] with `key` for a game without an exact solver.
-    pub fn new(game: &Arc<dyn AnyGame>, key: &str) -> Result<Self> {
+    pub fn several(game: &Arc<dyn AnyGame>, key: &str, threads: usize) -> Result<Vec<Self>> {
         let expected = || format!("a game with an exact solver, which {} has not", game.name());
-        let solver = Solver::for_game(game).ok_or_else(|| Error::config(key, "solver", expected()))?;
-        Ok(Self { solver, known: HashMap::new(), stop: Stop::default() })
+        let solvers =
+            Solver::several(game, threads).ok_or_else(|| Error::config(key, "solver", expected()))?;
+        Ok(solvers
+            .into_iter()
+            .map(|solver| Self { solver, known: HashMap::new(), stop: Stop::default() })
+            .collect())
     }
 }
 
@@ -89,13 +111,16 @@ impl Player for SolverPlayer {
 /// faster solvers with it.
 pub struct ExhaustiveSolver {
     game: Arc<dyn AnyGame>,
-    /// State bytes to the score for player 0.
+    /// State bytes to the outlook of player 0.
     known: HashMap<Vec<u8>, i32>,
     max_plies: i32,
     stop: Stop,
 }
 
 impl ExhaustiveSolver {
+    /// The outlook of the winner at the end of a game; more than the plies of any.
+    const AT_END: i32 = 1 << 20;
+
     /// A solver for `game`, or `None` if the game has more than two players, chance, hidden information or history.
     pub fn new(game: Arc<dyn AnyGame>) -> Option<Self> {
         let sizes = game.sizes();
@@ -108,15 +133,16 @@ impl ExhaustiveSolver {
         fits.then(|| Self { game, known, max_plies, stop: Stop::default() })
     }
 
-    /// See [`Solver::scores`]. A position that is reachable after different numbers of plies gets the score of the first one
-    /// searched, so only its sign is exact. Games in which every ply adds a stone have no such positions.
+    /// See [`Solver::scores`].
     pub fn scores(&mut self, position: &Playthrough) -> Vec<Option<i32>> {
         let mut scores = vec![None; self.game.sizes().num_actions];
         let plies = position.actions().len() as i32;
         if let Turn::Player(player) = position.turn() {
             for action in position.legal() {
                 let child = self.child(position.state(), action);
-                scores[usize::from(action)] = Some(sign(player) * self.value(child, plies + 1));
+                let outlook = sign(player) * self.outlook(child);
+                let end = plies + 1 + Self::AT_END - outlook.abs();
+                scores[usize::from(action)] = Some(outlook.signum() * (self.max_plies + 2 - end) / 2);
             }
         }
         scores
@@ -128,34 +154,32 @@ impl ExhaustiveSolver {
         child
     }
 
-    /// The score for player 0 of a state `plies` into the game.
-    fn value(&mut self, state: Vec<u8>, plies: i32) -> i32 {
+    /// What perfect play brings player 0 in `state`: AT_END less the plies until he has won, the negative of it where he loses, 0 for a draw. It
+    /// depends on the state alone, however many plies led to it.
+    fn outlook(&mut self, state: Vec<u8>) -> i32 {
         if let Some(&known) = self.known.get(&state) {
             return known;
         }
         if self.stop.cause().is_some() {
             return 0;
         }
-        let value = match self.game.turn(&state) {
+        let outlook = match self.game.turn(&state) {
             Turn::Player(player) => {
                 let actions = self.game.legal(&state, History::default());
-                let best = actions
-                    .into_iter()
-                    .map(|action| {
-                        let child = self.child(&state, action);
-                        sign(player) * self.value(child, plies + 1)
-                    })
-                    .max();
-                sign(player) * best.unwrap_or(0)
+                let outlooks = actions.into_iter().map(|action| {
+                    let next = self.outlook(self.child(&state, action));
+                    sign(player) * (next - next.signum())
+                });
+                sign(player) * outlooks.max().unwrap_or(0)
             }
             Turn::Chance | Turn::Over => match self.game.returns(&state)[0] {
-                result if result > 0.0 => (self.max_plies + 2 - plies) / 2,
-                result if result < 0.0 => -(self.max_plies + 2 - plies) / 2,
+                result if result > 0.0 => Self::AT_END,
+                result if result < 0.0 => -Self::AT_END,
                 _ => 0,
             },
         };
-        self.known.insert(state, value);
-        value
+        self.known.insert(state, outlook);
+        outlook
     }
 }
 
@@ -228,6 +252,10 @@ mod tests {
         assert_eq!(scores.iter().filter(|s| s.is_some()).count(), 2);
     }
 
+    fn perfect_player(game: &Arc<dyn AnyGame>) -> SolverPlayer {
+        SolverPlayer::several(game, "--against", 1).unwrap().remove(0)
+    }
+
     fn chosen(player: &mut SolverPlayer, position: &Playthrough, number: u64) -> Result<u16> {
         player.choose(position, Key::new(5, Purpose::Rollout).with(number))
     }
@@ -235,7 +263,7 @@ mod tests {
     #[test]
     fn a_perfect_player_takes_every_action_with_the_best_score() {
         let game = any_game("tic_tac_toe", &toml::Table::new()).unwrap();
-        let mut player = SolverPlayer::new(&game, "--against").unwrap();
+        let mut player = perfect_player(&game);
         // A corner is answered by the centre; four of the answers to a border cell draw, and none wins.
         for (actions, expected) in [(vec![0], vec![4]), (vec![1], vec![0, 2, 4, 7])] {
             let position = after(&game, &actions);
@@ -249,20 +277,34 @@ mod tests {
     #[test]
     fn a_perfect_player_stops_in_the_midst_of_a_search() {
         let game = any_game("clique", &toml::Table::new()).unwrap();
-        let mut player = SolverPlayer::new(&game, "--against").unwrap();
+        let mut player = perfect_player(&game);
         let stop = Stop::default();
         player.stop_by(&stop);
         stop.cancel();
         let chosen = chosen(&mut player, &after(&game, &[]), 0);
         assert!(matches!(chosen, Err(Error::Stopped(_))), "{chosen:?}");
         let Solver::Exhaustive(solver) = &player.solver else { panic!("an exhaustive search") };
-        assert!(solver.known.is_empty() && player.known.is_empty(), "nothing was searched");
+        assert!(lock(solver).known.is_empty() && player.known.is_empty(), "nothing was searched");
+    }
+
+    #[test]
+    fn exhaustive_search_is_one_for_all_threads() {
+        let game = any_game("tic_tac_toe", &toml::Table::new()).unwrap();
+        let mut solvers = Solver::several(&game, 3).unwrap();
+        solvers[0].scores(&after(&game, &[]));
+        let known = solvers.iter().map(|solver| match solver {
+            Solver::Exhaustive(shared) => lock(shared).known.len(),
+            Solver::GameSpecific(_) => panic!("an exhaustive search"),
+        });
+        assert_eq!(known.collect::<Vec<usize>>(), [5477; 3], "all positions but the start");
+        let others = any_game("connect_four", &toml::Table::new()).unwrap();
+        assert_eq!(Solver::several(&others, 3).unwrap().len(), 3);
     }
 
     #[test]
     fn a_game_without_a_solver_has_no_perfect_player() {
         let game = any_game("hex", &toml::Table::new()).unwrap();
-        let refused = SolverPlayer::new(&game, "--against").err().unwrap().to_string();
+        let refused = SolverPlayer::several(&game, "--against", 2).err().unwrap().to_string();
         assert_eq!(refused, "--against: got solver, expected a game with an exact solver, which hex has not");
     }
 

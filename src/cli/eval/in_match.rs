@@ -53,7 +53,7 @@ pub fn execute(
         Some(path) => openings::read(path, &source.game, registry)?,
         None => Vec::new(),
     };
-    let plan = plan(args, &source.game, &openings, opponent)?;
+    let plan = MatchPlan { stop: Some(stop), ..plan(args, &source.game, &openings, opponent)? };
     let (other, label) = opponent_named(args, registry, source, (opponent, plan.games), threads)?;
     let sides = Sides { args, source, opponent, label };
     let mut contestants = [searcher(args, source, threads)?.stopped_by(stop), other.stopped_by(stop)];
@@ -102,7 +102,8 @@ fn plan<'a>(
     }
     let opening_plies = if none { 0 } else { args.opening_plies.unwrap_or(OPENING_PLIES) };
     let adjudicate_after = args.adjudicate;
-    let plan = MatchPlan { games, openings, opening_plies, adjudicate_after, sprt, seed: args.seed };
+    let plan =
+        MatchPlan { games, openings, opening_plies, adjudicate_after, sprt, seed: args.seed, stop: None };
     let plan = plan.for_game(game.as_ref());
     if !repeats || none { Ok(plan) } else { with_different_openings(args, game, plan) }
 }
@@ -204,7 +205,7 @@ impl Sides<'_> {
         let decided = (!outcome.is_for_one_player).then_some(result);
         let elo = (source.game.sizes().num_players == 2).then(|| result.elo());
         let mut row = json!({
-            "network": source.label, "against": self.opponent, "opponent_network": self.label, "games": outcome.scores.len(), "simulations": source.settings(args.sims, threads).params.simulations,
+            "network": source.label, "against": self.opponent, "opponent_network": self.label, "games": outcome.scores.len(), "simulations": source.searches_a_tree().then(|| source.settings(args.sims, threads).params.simulations),
             "wins": result.wins, "draws": result.draws, "losses": result.losses,
             "win_rate": decided.map(|r| r.win_rate()), "win_rate_interval": decided.map(|r| r.win_rate_interval()),
             "score": decided.map(|r| r.score()), "score_interval": decided.map(|r| r.score_interval()),

@@ -206,6 +206,26 @@ fn repeated_games_count_once() {
     assert_eq!(openings.scores.len() + openings.repeated, 40);
 }
 
+/// Random games from a position with two moves often repeat the first ones; each of them is a sample of its own, in a test, too.
+#[test]
+fn random_games_that_happen_to_be_alike_count() {
+    let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+    let mut opening = Playthrough::new(game.clone());
+    [0, 1, 2, 4, 3, 5, 7].into_iter().for_each(|cell| opening.step(cell).expect("legal"));
+    for seed in 0..10 {
+        let plan =
+            MatchPlan { games: 40, openings: std::slice::from_ref(&opening), seed, ..MatchPlan::default() };
+        let play = |plan| {
+            play_match(&game, &mut random(&game), &mut random(&game), plan, &mut |_| ()).expect("played")
+        };
+        let outcome = play(plan);
+        assert_eq!((outcome.scores.len(), outcome.repeated), (40, 0), "seed {seed}");
+        let sprt = Some(Sprt { elo0: -1.0, elo1: 1.0 });
+        let test = play(MatchPlan { sprt, ..plan }).sprt.expect("a test");
+        assert_eq!((test.num_pairs(), test.accepted), (20, None), "seed {seed}");
+    }
+}
+
 /// Players who play all pairs alike give a test no further evidence: it ends undecided, 2,000 games after the last new one.
 #[test]
 fn a_test_without_new_games_ends_undecided() {

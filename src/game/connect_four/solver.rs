@@ -11,6 +11,8 @@
 use super::{ConnectFour, State};
 use crate::game::PositionSolver;
 use crate::stop::Stop;
+use bytemuck::Zeroable;
+use bytemuck::allocation::zeroed_vec;
 
 /// The board as bit masks: column-major, `rows + 1` bits per column as in [`super`].
 #[derive(Clone, Debug)]
@@ -141,7 +143,7 @@ fn gaps_of_four(stones: u64, step: u32) -> u64 {
 }
 
 /// A transposition-table entry: the score lies in `lower..=upper`.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Zeroable)]
 struct TableEntry {
     /// [`Board::key`] plus one; 0 in an unused entry.
     key: u64,
@@ -158,7 +160,7 @@ struct TranspositionTable {
 
 impl TranspositionTable {
     fn new(log2_buckets: u32) -> Self {
-        Self { buckets: vec![[TableEntry::default(); 2]; 1 << log2_buckets] }
+        Self { buckets: zeroed_vec(1 << log2_buckets) }
     }
 
     fn bucket(&self, key: u64) -> usize {
