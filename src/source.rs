@@ -214,6 +214,11 @@ impl Source {
         settings.params.simulations = simulations.unwrap_or(settings.params.simulations);
         Settings { threads, leaves: self.leaves.unwrap_or(0), ..settings }
     }
+
+    /// True where play searches a tree by simulations; false where it compares whole turns.
+    pub fn searches_a_tree(&self) -> bool {
+        self.config.eval_algorithm() != Algorithm::Afterstate
+    }
 }
 
 impl Engine {
@@ -229,8 +234,8 @@ impl Engine {
     }
 }
 
-/// Refuses searches of positions between whole turns, and of the dice after a turn, before which somebody may decide on something else: a game whose values
-/// follow from predictions has values after whole turns.
+/// Refuses tree searches and lookahead for a game whose values follow from predictions: its values are defined after whole turns alone, and
+/// before the next roll somebody may have another decision.
 fn check_valued(config: &Config) -> Result<()> {
     let (algorithm, turns) = (config.eval_algorithm(), config.eval.turns);
     if algorithm != Algorithm::Afterstate {

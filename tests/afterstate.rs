@@ -186,7 +186,7 @@ fn ends(play: &Playthrough, player: u8, network: &mut dyn Network) -> Vec<(Playt
     found
 }
 
-/// The value for `player` of `play`, which ends a turn of his: the mean over chance of what the best reply leaves.
+/// The value for `player` of `play`, which ends a turn of that player: the mean over chance of what the best reply leaves.
 fn after_best_reply(play: &Playthrough, player: u8, network: &mut dyn Network) -> f32 {
     match play.turn() {
         Turn::Over => play.game().returns(play.state())[usize::from(player)],

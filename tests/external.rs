@@ -153,7 +153,7 @@ fn eval(run: &str, manner: &str, more: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_vecaz"));
     command.args(["eval", run, "--against", &against]).args(more).env_remove("VECAZ_LOG");
     if !more.contains(&"--sims") {
-        command.args(["--sims", "8"]);
+        command.args(["--set", "eval.simulations=8"]);
     }
     command.output().expect("runs")
 }

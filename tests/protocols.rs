@@ -40,7 +40,7 @@ fn parts(name: &str, options: &str) -> Parts {
     let pace = Pace {
         simulations: Some(20),
         time: None,
-        most_simulations: None,
+        max_simulations: None,
         overhead: Duration::from_millis(100),
         ponder: Ponder::Never,
     };

@@ -1,6 +1,6 @@
 //! `vecaz bench-scaling`: throughput of self-play over the number of games, leaves per pass and threads.
 
-use super::output::check_target;
+use super::output::{check_distinct, check_target};
 use super::threads::start_threads;
 use super::{Base, ConfigArgs, JsonTarget};
 use crate::config::{Config, Layers, MAX_GAMES};
@@ -158,6 +158,8 @@ pub fn execute(args: BenchScalingArgs, registry: &Registry) -> Result<()> {
         scaling_svg(&[])?; // an error in a build that draws no charts
         check_target(path, &inputs)?;
     }
+    let [json, csv] = [&args.json, &args.csv].map(|target| target.as_ref().map(JsonTarget::path));
+    check_distinct(&[("--json", json), ("--csv", csv), ("--plot", args.plot.as_deref())])?;
     let quiet = [&args.json, &args.csv].into_iter().any(|t| *t == Some(JsonTarget::Stdout));
     let source = args.run.as_deref().map(|run| Source::open(Some(run), registry, &[])).transpose()?;
     let subjects: Vec<Subject<'_>> = match &source {

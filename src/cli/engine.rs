@@ -71,7 +71,7 @@ pub struct EngineArgs {
     /// Search on the opponent's time too, in protocols that do not say when
     #[arg(long)]
     pub ponder: bool,
-    /// Milliseconds of a move's time that are kept back for the way of the reply
+    /// Milliseconds of a move's time that are reserved for the transfer of the reply
     #[arg(long, value_name = "MS", default_value_t = 100, value_parser = value_parser!(u64).range(..=60_000))]
     pub overhead: u64,
     /// Threads, 0 for all cores
@@ -88,7 +88,7 @@ pub struct EngineArgs {
 /// Speaks a protocol on stdin and stdout until the client quits or closes them.
 ///
 /// # Errors
-/// Those of reading the run; [`Error::Config`] for a time that is none; [`Error::Unsupported`] for a protocol that does not have the
+/// Those of reading the run; [`Error::Config`] for an invalid time; [`Error::Unsupported`] for a protocol that does not have the
 /// network's game; [`Error::Io`] if stdout cannot be written.
 pub fn execute(args: EngineArgs, registry: &Registry) -> Result<()> {
     let time = args.seconds.map(seconds).transpose()?;
@@ -99,7 +99,7 @@ pub fn execute(args: EngineArgs, registry: &Registry) -> Result<()> {
     let pace = Pace {
         simulations: Some(settings.params.simulations.into()),
         time,
-        most_simulations: args.sims.map(u64::from),
+        max_simulations: args.sims.map(u64::from),
         overhead: Duration::from_millis(args.overhead),
         ponder: if args.ponder { Ponder::Always } else { Ponder::Never },
     };

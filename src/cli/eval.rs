@@ -5,7 +5,7 @@ mod ladder; // matches between the networks of one run
 
 use super::JsonTarget;
 use super::opponents::OpponentArgs;
-use super::output::check_target;
+use super::output::{check_distinct, check_target};
 use super::threads::start_threads;
 use crate::error::{Error, Result};
 use crate::eval::arena::{Contestant, ROWS};
@@ -47,14 +47,14 @@ A match alternates the seats and prints the fraction of games won and the Elo di
 raw score per game for games with points (backgammon's, Blob's, discs in Othello, the area in Go). Ctrl-C ends it with the result of the games that
 are over; a JSON file is written for whole matches only. It names the networks: {\"network\", \"against\", \"opponent_network\", ..};
 \"opponent_network\" is null for an opponent without a network. \"by_seat\" has [wins, draws, losses] as the first and as the second of two players. Games that
-repeat others ply by ply count once: \"games\" are those that count, \"repeated_games\" the others.
+repeat others ply by ply count once, if no opening is ever played in two ways: \"games\" are those that count, \"repeated_games\" the others.
 
 solver plays perfectly where the game has an exact solver: an action with the best exact score, each of them with the same probability.
 In Connect Four its first moves take up to some minutes, the later ones seconds and less.
 
 exec:COMMAND starts one process of an external program per thread, without a shell. For each move it reads one line of
-JSON from stdin, {\"game\", \"options\", \"player\", \"actions\": all so far, \"names\": their names, \"legal\",
-\"legal_names\"}, and writes one line to stdout, {\"action\": number or name}.
+JSON from stdin, {\"game\", \"options\", \"player\", \"actions\": all so far, null for those that the player does not see, \"names\": likewise,
+\"legal\", \"legal_names\", \"view\": the position as the player sees it}, and writes one line to stdout, {\"action\": number or name}.
 
 gtp:COMMAND and uci:COMMAND start programs in the same way that speak GTP (Go, Hex, Gomoku) or UCI (chess). A program that resigns has
 lost; in Go all stones on the board count as alive at the end.
@@ -92,14 +92,14 @@ pub struct EvalArgs {
     /// Play matches between the networks of the run and write their strengths into its folder
     #[arg(long, group = "task")]
     pub ladder: bool,
-    /// Epochs between two networks of the ladder, the first and the last besides
+    /// Epochs between two networks of the ladder; the first and the last are always among them
     #[arg(long, value_name = "E", default_value_t = 10, conflicts_with_all = ["against", "positions"])]
     #[arg(value_parser = value_parser!(u64).range(1..=1_000_000))]
     pub every: u64,
     /// Time limit of the ladder: fewer networks and games, as many as fit
     #[arg(long, value_name = "M", conflicts_with_all = ["against", "positions"])]
     pub minutes: Option<f64>,
-    /// Games of the match, or of each match of a ladder (there at least two from every seat); at most so many with --sprt
+    /// Games of the match, or of each match of a ladder (there at least two from every seat); an upper bound with --sprt
     /// [default: 100; 10000 with --sprt; with --openings those that play each opening once from every seat]
     #[arg(long, value_name = "N", conflicts_with = "positions")]
     #[arg(value_parser = value_parser!(u64).range(1..=1_000_000))]
@@ -127,14 +127,15 @@ pub struct EvalArgs {
     /// How an external program plays.
     #[command(flatten)]
     pub opponent: OpponentArgs,
-    /// Write the games of the match: as SGF for Go, Hex, Gomoku and Othello, as PGN for chess, as match text (.mat) for backgammon
+    /// Write the games of the match: as SGF for Go, Hex, Gomoku and Othello, as PGN for chess, as match text (.mat) for backgammon; for
+    /// other games, and in a FILE.jsonl, as vecaz's JSON, a game a line
     #[arg(long, value_name = "FILE", conflicts_with_all = ["positions", "ladder"])]
     pub record: Option<PathBuf>,
     /// Threads, 0 for all cores
     #[arg(long, value_name = "T", default_value_t = 0, value_parser = value_parser!(u64).range(..=4096))]
     pub threads: u64,
     /// The seed of openings and of tie breaks
-    #[arg(long, value_name = "X", default_value_t = 1)]
+    #[arg(long, value_name = "X", default_value_t = 1, conflicts_with = "positions")]
     pub seed: u64,
     /// Override one configuration key of the run, e.g. search.leaves=4, or game.n=8 for an edge network; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -157,6 +158,7 @@ pub fn execute(args: EvalArgs, registry: &Registry, verbosity: Verbosity, stop: 
         return ladder::execute(&args, registry, threads, stop, &mut Progress::new(verbosity));
     }
     let source = Source::open(Some(&args.run), registry, &args.set)?;
+    check_sims(&args, &source)?;
     check_search(source.game.as_ref(), source.settings(args.sims, threads), ROWS)?;
     let mut progress = Progress::new(verbosity);
     match (&args.positions, &args.against) {
@@ -168,6 +170,19 @@ pub fn execute(args: EvalArgs, registry: &Registry, verbosity: Verbosity, stop: 
     }
 }
 
+/// Refuses simulations where nobody searches a tree. Another network may.
+fn check_sims(args: &EvalArgs, source: &Source) -> Result<()> {
+    let other = args.against.as_deref().is_some_and(|opponent| Path::new(opponent).exists());
+    match args.sims {
+        Some(sims) if !other && !source.searches_a_tree() => {
+            let expected = "none: this network compares whole turns and searches no tree; \
+                            --set eval.turns=2 looks a turn further";
+            Err(Error::config("--sims", sims, expected))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Checks that the results can be written, and that none would overwrite an input or another result.
 fn check_targets(args: &EvalArgs) -> Result<()> {
     let against = args.against.as_deref().map(Path::new);
@@ -176,13 +191,11 @@ fn check_targets(args: &EvalArgs) -> Result<()> {
     if let Some(target) = &args.json {
         target.check(&inputs)?;
     }
-    match (&args.record, &args.json) {
-        (Some(record), Some(JsonTarget::File(json))) if record == json => {
-            Err(Error::config("--record", record.display(), "another file than that of --json"))
-        }
-        (Some(record), _) => check_target(record, &inputs),
-        (None, _) => Ok(()),
+    if let Some(record) = &args.record {
+        check_target(record, &inputs)?;
     }
+    let json = args.json.as_ref().map(JsonTarget::path);
+    check_distinct(&[("--json", json), ("--record", args.record.as_deref())])
 }
 
 /// The last line of the JSON on solved positions.

@@ -12,12 +12,15 @@ use crate::protocol::uci::UciOpponent;
 use clap::{Args, value_parser};
 use std::time::Duration;
 
+/// The time limit of a reply, in seconds, where none is given.
+const REPLY_TIMEOUT: f64 = 60.0;
+
 /// How an external program plays.
 #[derive(Clone, Debug, Args)]
 pub struct OpponentArgs {
-    /// Time limit of an external program's reply, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, conflicts_with = "positions")]
-    pub reply_timeout: f64,
+    /// Time limit of an external program's reply, in seconds [default: 60]
+    #[arg(long, value_name = "SECONDS", conflicts_with = "positions")]
+    pub reply_timeout: Option<f64>,
     /// Seconds of a move that a program of `gtp:` (whole ones) or `uci:` is told to take [default: 0.1 with uci:, its own
     /// with gtp:]
     #[arg(long, value_name = "SECONDS", conflicts_with = "positions")]
@@ -36,11 +39,15 @@ pub fn is_program(opponent: &str) -> bool {
 }
 
 impl OpponentArgs {
-    /// Refuses time, nodes and options unless `opponent` is a program that can be told about them.
+    /// Refuses a time limit unless `opponent` is a program, and time, nodes and options unless it can be told about them.
     ///
     /// # Errors
     /// [`Error::Config`].
     pub fn check_opponent(&self, opponent: &str) -> Result<()> {
+        if self.reply_timeout.is_some() && !is_program(opponent) {
+            let expected = "exec:COMMAND, gtp:COMMAND or uci:COMMAND with --reply-timeout";
+            return Err(Error::config("--against", opponent, expected));
+        }
         let is_listener = ["gtp:", "uci:"].iter().any(|kind| opponent.starts_with(kind));
         let has_settings = self.opponent_seconds.is_some()
             || self.opponent_nodes.is_some()
@@ -52,28 +59,33 @@ impl OpponentArgs {
             "gtp:COMMAND or uci:COMMAND with --opponent-seconds, --opponent-nodes and --opponent-option";
         Err(Error::config("--against", opponent, expected))
     }
+
+    /// The time limit of a reply.
+    fn timeout(&self) -> Result<Duration> {
+        seconds("--reply-timeout", self.reply_timeout.unwrap_or(REPLY_TIMEOUT))
+    }
 }
 
 /// The program of `exec:`, a process for each thread.
 ///
 /// # Errors
-/// Those of [`Contestant::external`]; [`Error::Config`] for a time that is none.
+/// Those of [`Contestant::external`]; [`Error::Config`] for an invalid time.
 pub fn external(args: &OpponentArgs, command: &str, threads: usize) -> Result<Contestant> {
-    let timeout = seconds("--reply-timeout", args.reply_timeout)?;
+    let timeout = args.timeout()?;
     Contestant::external(command, timeout, threads, &variables_to_withhold())
 }
 
 /// The program of `gtp:` or `uci:`, a process for each thread.
 ///
 /// # Errors
-/// [`Error::Config`] for a time that is none or an option without a value; those of the programs.
+/// [`Error::Config`] for an invalid time or an option without a value; those of the programs.
 pub fn by_protocol(
     args: &OpponentArgs,
     game: &dyn ErasedRules,
     opponent: &str,
     threads: usize,
 ) -> Result<Contestant> {
-    let timeout = seconds("--reply-timeout", args.reply_timeout)?;
+    let timeout = args.timeout()?;
     let option = |text: &String| match text.split_once('=') {
         Some((name, value)) => Ok((name.trim().to_string(), value.trim().to_string())),
         None => Err(Error::config("--opponent-option", text, "NAME=VALUE")),

@@ -155,7 +155,7 @@ impl Session {
             }
             Algorithm::Afterstate => {
                 let turns = count(self.source.config.eval.turns, "turn");
-                format!(", decided by a look of {turns} by {label}")
+                format!(", decided by a lookahead of {turns} by {label}")
             }
         };
         text = fill(&text, sentence_width(), [0, 2]);

@@ -46,17 +46,17 @@ pub struct ReportArgs {
     /// Games of self-play on a board, of each run's last epoch
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u64).range(..=100))]
     pub samples: u64,
-    /// Play a match of so many games between the best networks of each two runs
+    /// Play a match of N games between the best networks of every two runs
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1_000_000))]
     pub games: Option<u64>,
     /// Simulations per ply of these matches [default: the first run's eval.simulations]
-    #[arg(long, value_name = "S", value_parser = value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "S", requires = "games", value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub sims: Option<u32>,
     /// Random plies at the start of each pair of games, so that the pairs differ
-    #[arg(long, value_name = "K", default_value_t = 4, value_parser = value_parser!(u32).range(..=1000))]
+    #[arg(long, value_name = "K", default_value_t = 4, requires = "games", value_parser = value_parser!(u32).range(..=1000))]
     pub opening_plies: u32,
     /// The seed of openings and chance
-    #[arg(long, value_name = "X", default_value_t = 1)]
+    #[arg(long, value_name = "X", default_value_t = 1, requires = "games")]
     pub seed: u64,
     /// Threads, 0 for all cores
     #[arg(long, value_name = "T", default_value_t = 0, value_parser = value_parser!(u64).range(..=4096))]

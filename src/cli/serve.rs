@@ -31,7 +31,7 @@ const STOP_INTERVAL: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ServeArgs {
-    /// Folders of runs, or of their checkpoints, or weights files [default: all runs in the folder runs]
+    /// Folders of runs, or of their checkpoints, or weights files [default: all runs in the folder runs]; the embedded network is offered in any case
     #[arg(value_name = "RUN")]
     pub runs: Vec<PathBuf>,
     /// The port [default: a free one]

@@ -14,7 +14,7 @@ use crate::report::progress::print;
 use crate::run::check_trained;
 use crate::run::epoch_size::sized;
 use crate::run::memory::MemoryPlan;
-use crate::scaling::tuning::{Axis, Meter, Tried, Tuning};
+use crate::scaling::tuning::{Axis, Measurement, Meter, Tuning};
 use crate::scaling::{BenchNetwork, check_memory, simulation_rate};
 use crate::source::Source;
 use crate::stop::Stop;
@@ -132,7 +132,7 @@ pub fn execute(args: TuneArgs, registry: &Registry, stop: &Stop) -> Result<()> {
         MemoryPlan::new(&sized, game.as_ref())?.check(&sized)?;
         return Err(Error::unsupported("tuning", "no combination could be measured in the time"));
     }
-    let own = tried.iter().find(|tried| tried.at == start).map_or(0.0, Tried::rate);
+    let own = tried.iter().find(|tried| tried.at == start).map_or(0.0, Measurement::rate);
     let values = Tuning::values(&axes, &best.at);
     let mut found = with_values(&config, &values);
     if found.run.threads == default_threads() {
@@ -267,7 +267,7 @@ impl Meter for SelfPlayMeter<'_> {
 }
 
 /// What was found, in sentences.
-fn summary(axes: &[Axis], tried: &[Tried], own: f64, out: &Path) -> String {
+fn summary(axes: &[Axis], tried: &[Measurement], own: f64, out: &Path) -> String {
     let best = &tried[0];
     let values = Tuning::values(axes, &best.at);
     let keys: Vec<String> =

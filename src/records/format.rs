@@ -90,7 +90,7 @@ impl Format {
     /// As [`Format::write`].
     pub fn write_game(self, play: &Playthrough, players: &Players) -> Result<String> {
         match self {
-            Self::Vecaz => json::write(play),
+            Self::Vecaz => json::write(play, players),
             Self::Sgf => sgf::write(play, players),
             Self::Pgn => Ok(pgn::write(play, players)),
             Self::Fen => pgn::fen(play),

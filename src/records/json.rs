@@ -1,5 +1,6 @@
-//! vecaz's own format of a game: one object of JSON.
+//! vecaz's own format of a game: one object of JSON. Several games are a line each.
 
+use super::players::Players;
 use crate::batch::Playthrough;
 use crate::error::{Error, Result};
 use crate::game::set_up::PlacedPieces;
@@ -24,20 +25,28 @@ struct GameFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     placed: Option<PlacedPieces>,
     actions: Vec<u16>,
-    /// For people; not read.
+    /// The names of the actions, for people; not read.
     #[serde(default)]
     names: Vec<String>,
-    /// Not read.
+    /// The names of the players; not read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    players: Vec<String>,
+    /// The player who resigned; not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    resigned: Option<u8>,
+    /// The result, also of a game that was resigned, or that an exact solver has ended; not read.
     #[serde(default)]
     returns: Option<Vec<f32>>,
 }
 
-/// The game as a file.
+/// The game as a line.
 ///
 /// # Errors
 /// [`Error::Unsupported`] if it cannot be written as JSON.
-pub fn write(play: &Playthrough) -> Result<String> {
+pub fn write(play: &Playthrough, players: &Players) -> Result<String> {
     let game = play.game();
+    let by_rules = || (play.turn() == Turn::Over).then(|| game.returns(play.state()));
+    let returns = players.returns.clone().or_else(by_rules);
     let file = GameFile {
         format: FORMAT.into(),
         version: VERSION,
@@ -46,19 +55,24 @@ pub fn write(play: &Playthrough) -> Result<String> {
         placed: play.placed(),
         actions: play.actions().to_vec(),
         names: play.names(),
-        returns: (play.turn() == Turn::Over).then(|| without_minus_zero(game.returns(play.state()))),
+        players: players.names.clone(),
+        resigned: players.resigned,
+        returns: returns.map(without_minus_zero),
     };
     let text = serde_json::to_string(&file);
     text.map(|text| text + "\n").map_err(|e| Error::unsupported("writing a game as JSON", e.to_string()))
 }
 
-/// Reads a file.
+/// Reads the first game of a file.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for any other text; [`Error::UnknownGame`], wrong options, [`Error::IllegalAction`].
 pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
     const WHAT: &str = "reading this file as a game of vecaz";
-    let file: GameFile = serde_json::from_str(text).map_err(|e| Error::unsupported(WHAT, e.to_string()))?;
+    let games: std::result::Result<Vec<GameFile>, _> =
+        serde_json::Deserializer::from_str(text).into_iter().collect();
+    let games = games.map_err(|e| Error::unsupported(WHAT, e.to_string()))?;
+    let file = games.into_iter().next().ok_or_else(|| Error::unsupported(WHAT, "it is empty"))?;
     if (file.format.as_str(), file.version) != (FORMAT, VERSION) {
         let found = format!("{:?} version {}", file.format, file.version);
         return Err(Error::unsupported(
@@ -85,7 +99,7 @@ mod tests {
         let hex = registry.game("hex", &toml::toml! { size = 3 }).expect("valid");
         let mut play = Playthrough::new(hex);
         ["b2", "a1", "c3"].iter().for_each(|name| play.step_text(name).expect("legal"));
-        let again = read(&write(&play).expect("JSON"), &registry).expect("legal");
+        let again = read(&write(&play, &Players::default()).expect("JSON"), &registry).expect("legal");
         assert_eq!((again.actions(), again.state()), (play.actions(), play.state()));
         assert_eq!(again.game().options(), play.game().options());
     }
@@ -97,7 +111,7 @@ mod tests {
         let placed = PlacedPieces { cells: format!("0.1{}", ".".repeat(22)), player: 1 };
         let mut play = Playthrough::set_up(go, &placed).expect("a position");
         ["C3", "D4"].iter().for_each(|name| play.step_text(name).expect("legal"));
-        let text = write(&play).expect("JSON");
+        let text = write(&play, &Players::default()).expect("JSON");
         let again = read(&text, &registry).expect("legal");
         assert_eq!(
             (again.actions(), again.state(), again.placed()),

@@ -189,7 +189,7 @@ fn move_names(words: &[String]) -> Vec<&str> {
     names.filter(|name| !name.chars().all(|c| "!?".contains(c)) && *name != "e.p.").collect()
 }
 
-/// The start of a game of `plies` so far, or more: no file tells after how many its game is drawn.
+/// The start of a game of `plies` so far, or more: the file does not say after how many plies its game is drawn.
 fn begun(fen: Option<&str>, plies: usize, registry: &Registry) -> Result<Playthrough> {
     let mut options = toml::Table::new();
     if let Some(fen) = fen {

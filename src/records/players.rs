@@ -1,4 +1,4 @@
-//! What a record says of the players, beside their moves.
+//! What a record says of the players, besides their moves.
 
 /// The players of a game.
 #[derive(Clone, Debug, Default)]
@@ -7,6 +7,8 @@ pub struct Players {
     pub names: Vec<String>,
     /// The player who resigned.
     pub resigned: Option<u8>,
+    /// The result of a game that did not reach its end by the rules; None where it did or goes on. `[P]`
+    pub returns: Option<Vec<f32>>,
     /// The number of the game in a match, from 1.
     pub round: Option<usize>,
 }

@@ -60,6 +60,8 @@ pub fn write(play: &Playthrough, players: &Players) -> Result<String> {
     }
     if let Some(player) = players.resigned {
         let _ = write!(text, "RE[{}+R]", ["W", "B"][usize::from(player.min(1))]);
+    } else if let Some(returns) = &players.returns {
+        let _ = write!(text, "RE[{}]", result(returns, returns));
     } else if play.turn() == Turn::Over {
         let returns = game.returns(play.state());
         let _ = write!(text, "RE[{}]", result(&returns, &game.scores(play.state())));
@@ -428,7 +430,7 @@ mod tests {
     fn a_game_of_go_that_is_longer_than_usual_is_read() {
         let options = "size = 5\nmax_plies = 160".parse().expect("TOML");
         let mut play = Playthrough::new(Registry::built_in().game("go", &options).expect("registered"));
-        // Whoever passes only where nothing else is legal fills his own eyes, is taken, and begins anew.
+        // Whoever passes only where nothing else is legal fills their own eyes, is captured, and begins anew.
         let mut rng = Key::new(5, Purpose::Evaluation).stream();
         while play.turn() != Turn::Over {
             let legal: Vec<u16> = play.legal().into_iter().filter(|&action| action != 25).collect();

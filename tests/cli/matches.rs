@@ -114,6 +114,10 @@ fn repeated_games_and_options_without_a_program_are_refused() {
             vec!["--against", "random", "--opponent-nodes", "7"],
             "--against: got random, expected gtp:COMMAND or uci:",
         ),
+        (
+            vec!["--against", "random", "--reply-timeout", "2"],
+            "--against: got random, expected exec:COMMAND, ",
+        ),
         (vec!["--against", &run(), "--opponent-seconds", "2"], ", expected gtp:COMMAND or uci:COMMAND with"),
     ] {
         let (code, line) = refusal(vecaz(&["eval", &run(), "--sims", "8"]).args(&more));

@@ -14,7 +14,7 @@ fn num_lines() -> usize {
 /// Parts of a game with one simulation a move.
 fn quick(name: &str, options: &str) -> Parts {
     let mut parts = parts(name, options);
-    (parts.pace.simulations, parts.pace.most_simulations) = (Some(1), Some(1));
+    (parts.pace.simulations, parts.pace.max_simulations) = (Some(1), Some(1));
     parts
 }
 

@@ -164,14 +164,17 @@ fn a_program_that_resigns_has_lost() {
 }
 
 #[test]
-fn a_game_without_records_is_refused() {
+fn records_that_a_game_has_not_are_refused() {
     let file = RUNS.path().join("none.sgf").display().to_string();
     let mut command = Command::new(PROGRAM);
     let network = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/connect_four.safetensors");
     let output =
         command.args(["eval", network, "--against", "random", "--record", &file]).output().expect("runs");
     let line = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(line.contains("--record: got connect_four, expected a game with records"), "{line}");
+    assert!(
+        line.contains("none.sgf, expected a file that ends in .jsonl: connect_four has no other"),
+        "{line}"
+    );
     assert!(!Path::new(&file).exists());
 }
 
@@ -247,6 +250,9 @@ fn records_over_other_files_of_the_match_are_refused() {
     let both = RUNS.path().join("both");
     let both = both.to_str().expect("UTF-8");
     let line = refused(&["--games", "2", "--record", both, "--json", both]);
+    assert!(line.contains("expected another file than that of --json"), "{line}");
+    let same = RUNS.path().join(".").join("both");
+    let line = refused(&["--games", "2", "--record", both, "--json", same.to_str().expect("UTF-8")]);
     assert!(line.contains("expected another file than that of --json"), "{line}");
     assert_eq!(std::fs::read(&opponent).expect("read"), b"a network");
 }

@@ -1,7 +1,7 @@
 //! The matches of `vecaz eval --ladder`, between the networks of one run.
 
 use super::super::JsonTarget;
-use super::{EvalArgs, publish, searcher};
+use super::{EvalArgs, check_sims, publish, searcher};
 use crate::error::{Error, Result};
 use crate::eval::arena::ROWS;
 use crate::eval::ladder::{Conditions, FILE_NAME, Ladder, LadderRung, Measure, choose, pairings, thin};
@@ -27,7 +27,7 @@ const OPENING_PLIES: u32 = 4;
 /// Groups of games between two looks at the clock.
 const GROUPS_AT_ONCE: usize = 8;
 /// The least rounds of such groups in a match of a ladder with a time limit.
-const LEAST_ROUNDS: f64 = 2.0;
+const MIN_ROUNDS: f64 = 2.0;
 
 /// Measures the strengths of a run's networks and writes them into its folder.
 pub fn execute(
@@ -56,6 +56,7 @@ pub fn execute(
         let why = "the file of a ladder is its run's, whose games are without them";
         return Err(Error::unsupported("a ladder with these settings of the game", why));
     }
+    check_sims(args, &run)?;
     check_search(run.game.as_ref(), run.settings(args.sims, threads), 2 * ROWS)?;
     let mut matches = Matches::new(args, run, (&networks, &chosen), threads)?;
     if let Some(limit) = limit {
@@ -143,7 +144,7 @@ impl<'a> Matches<'a> {
         let left = (limit.saturating_sub(started.elapsed())).as_secs_f64();
         let cost = |networks: usize| {
             let matches = pairings(networks, self.conditions.measure).len() as f64;
-            networks as f64 * positions + matches * LEAST_ROUNDS * round
+            networks as f64 * positions + matches * MIN_ROUNDS * round
         };
         let max_networks =
             (2..=self.networks.len()).rev().find(|&networks| cost(networks) <= left).unwrap_or(2);

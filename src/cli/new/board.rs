@@ -46,7 +46,7 @@ impl Rules {
 impl Game for Rules {
     type State = State;
     const NAME: &'static str = "NAME";
-    // Settings with which the laws are checked, beside the defaults.
+    // Settings with which the laws are checked, besides the defaults.
     const VARIANTS: &'static [&'static str] = &["size = 3\nconnect = 3", "size = 8"];
 
     options_by_section!();

@@ -49,7 +49,7 @@ impl Rules {
 impl Game for Rules {
     type State = State;
     const NAME: &'static str = "NAME";
-    // Settings with which the laws are checked, beside the defaults.
+    // Settings with which the laws are checked, besides the defaults.
     const VARIANTS: &'static [&'static str] = &["hand = 1", "hand = 6"];
 
     options_by_section!();

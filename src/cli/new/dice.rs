@@ -1,4 +1,4 @@
-//! Your game. Now it is Pig for two: the player to move rolls a die as often as he likes and adds the points, or holds and scores them; a 1
+//! Your game. Now it is Pig for two: the player to move rolls a die as often as they like and adds the points, or holds and scores them; a 1
 //! loses them and the turn. Replace its rules by your own, function by function; `cargo test` says which law a change broke, and with
 //! which actions.
 
@@ -37,7 +37,7 @@ pub struct State {
 impl Game for Rules {
     type State = State;
     const NAME: &'static str = "NAME";
-    // Settings with which the laws are checked, beside the defaults.
+    // Settings with which the laws are checked, besides the defaults.
     const VARIANTS: &'static [&'static str] = &["goal = 10"];
 
     options_by_section!();

@@ -1,4 +1,4 @@
-//! Pig for one player: in each round the player rolls a die as often as he likes and adds the points, or scores them; a 1 loses them.
+//! Pig for one player: in each round the player rolls a die as often as they like and adds the points, or scores them; a 1 loses them.
 
 use bytemuck::{Pod, Zeroable};
 use vecaz::config::keys::section;
