@@ -4,7 +4,7 @@
 
 use super::options::{game_options, json_options};
 use super::refusal::{Refusal, Served};
-use super::run_folder::{RunState, ServedRun};
+use super::run_folder::{ManifestStamp, ServedRun};
 use super::seat::Seat;
 use super::table::Table;
 use crate::backend::AnyGame;
@@ -57,13 +57,13 @@ pub struct NetworkInfo {
     path: Option<PathBuf>,
     /// The state of the run whose network it is, which changes while the run goes on; None for other networks.
     #[serde(skip)]
-    state: Option<RunState>,
+    state: Option<ManifestStamp>,
 }
 
 /// A network in memory, for one game with its options.
 struct Prepared {
     id: String,
-    state: Option<RunState>,
+    state: Option<ManifestStamp>,
     rules: (String, toml::Table),
     game: Arc<dyn AnyGame>,
     network: Box<dyn Network>,

@@ -38,7 +38,7 @@ pub struct ServedRun {
 
 /// What of a run changes with every epoch: its manifest on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunState {
+pub struct ManifestStamp {
     modified: SystemTime,
     bytes: u64,
 }
@@ -74,9 +74,9 @@ impl ServedRun {
     }
 
     /// What changes with every epoch; None where the run has no manifest.
-    pub fn state(&self) -> Option<RunState> {
+    pub fn state(&self) -> Option<ManifestStamp> {
         let found = std::fs::metadata(self.dir.join(MANIFEST)).ok()?;
-        Some(RunState { modified: found.modified().ok()?, bytes: found.len() })
+        Some(ManifestStamp { modified: found.modified().ok()?, bytes: found.len() })
     }
 
     /// True if the run has a network yet.

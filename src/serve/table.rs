@@ -165,7 +165,8 @@ impl Table {
         }
     }
 
-    /// Lets `claim` change what all at the table share: with hidden hands, only who sits there. Without people nobody does, and all may.
+    /// Checks that `claim` may change what the whole table shares. With hidden hands it must come from a seat of the table; at a table without
+    /// people every claim may.
     ///
     /// # Errors
     /// 403, while something is hidden from people at the table, without a seat; those of [`Table::viewer`].

@@ -98,9 +98,10 @@ export class Replay {
     this.leave();
     const { run, epoch } = this;
     const { slot, game } = this.list[index];
+    const turn = (this.turn = (this.turn ?? 0) + 1);
     const table = await attempt(() => createTable({ stored: { run: run.id, epoch, slot, game } }));
     if (!table) return;
-    if (this.closed || run !== this.run) {
+    if (this.closed || run !== this.run || turn !== this.turn) {
       removeTable(table).catch(() => {});
       return;
     }

@@ -160,11 +160,13 @@ export class WatchScreen {
     const turn = (this.turn = (this.turn ?? 0) + 1);
     if (!document.hidden) {
       for (const id of this.chosen) {
-        const rows = this.rows.get(id) ?? [];
+        const known = this.rows.get(id) ?? [];
+        // The row of an epoch that was cut is replaced once the run is resumed.
+        const rows = known.filter((row) => !row.cut);
         const after = rows[rows.length - 1]?.epoch ?? 0;
         const reply = await attempt(() => request("GET", `/api/runs/${encodeURIComponent(id)}/metrics?after=${after}`));
         if (this.closed || turn !== this.turn) return;
-        this.rows.set(id, [...rows, ...(reply?.rows ?? [])]);
+        this.rows.set(id, reply ? [...rows, ...reply.rows] : known);
       }
       this.drawList();
       this.drawCharts();
