@@ -22,7 +22,8 @@ pub use playthrough::{PastPly, Playthrough};
 use crate::game::{Game, History, Sizes, Turn};
 use crate::rng::{Key, Purpose};
 
-/// Games that end in their deal, one after the other, before no further one is begun. Of a game that reaches it nothing can be learned.
+/// Maximum number of consecutive games that end in their deal; after them no further game begins. Nothing can be learned from a game that
+/// reaches it.
 pub const MAX_UNDECIDED_GAMES: u64 = 10_000;
 
 /// N games of one kind, stepped together. Finished games stay put until [`GameBatch::refill`].

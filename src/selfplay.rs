@@ -405,8 +405,8 @@ fn ply_nodes(config: &Config, sizes: &Sizes) -> usize {
     BackendPlan::nodes_for(config.search.simulations, sizes)
 }
 
-/// Refuses decisions on whole turns in a game whose positions after a turn depend on what the player does not know, or that is one turn, and a
-/// look of several turns in one whose legal moves depend on earlier positions.
+/// Refuses decisions on whole turns in games with hidden information, in games that are a single turn, and with a lookahead of several turns in
+/// games whose legal moves depend on earlier positions.
 ///
 /// # Errors
 /// [`Error::Config`].

@@ -155,7 +155,7 @@ VZ_DEVICE void advance(State& s, int source, u8 die) {
     }
 }
 
-// The checkers on a index from the view of the mover, or of the other player.
+// The checkers on an index from the view of the mover, or of the other player.
 VZ_DEVICE int seen(const State& s, View view, int index) {
     return view == View::MOVER ? s.board[index] : -s.board[BOARD_LEN - 1 - index];
 }

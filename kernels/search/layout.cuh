@@ -28,7 +28,7 @@ constexpr f32 MIN_SCORE = -1e30f; // The least score, that of a node without a l
 
 // Random openings that are tried until one does not end the game; a game then starts without one.
 constexpr u64 MAX_OPENING_ATTEMPTS = 100ull;
-// Games of a slot that end in their deal, one after the other, before no further one is begun.
+// Maximum number of consecutive games of a slot that end in their deal; after them the slot begins no further game.
 constexpr u64 MAX_UNDECIDED_GAMES = 10000ull;
 
 constexpr i32 NO_SLOT = -1; // The absent evaluation slot: the leaf needs no evaluation.

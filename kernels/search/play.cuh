@@ -1,4 +1,4 @@
-// Twin of src/selfplay/shard.rs and slot.rs: what follows in a game when its search is over, for all N games at once and without
+// Twin of src/selfplay/shard.rs and src/play/slot.rs: what follows in a game when its search is over, for all N games at once and without
 // the host. Game slot i has the rows i D to (i + 1) D - 1.
 //
 // The host reads what was decided (`Decision`) once a poll and applies it to its own copy of the slot: everything else follows

@@ -1,6 +1,6 @@
 //! Which rows one selection visits.
 
-/// The rows that a selection starts with and goes through.
+/// Where a selection starts, and how many rows and leaves it visits at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowBudget {
     /// The first row; after the last row follows row 0.

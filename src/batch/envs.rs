@@ -102,8 +102,7 @@ impl Envs {
         Ok(())
     }
 
-    /// Plays `actions [N]`, of which those of games that are over are not read. Writes the returns of the games that ended, otherwise 0, to
-    /// `rewards [N, P]`, and to `ended [N]` whether the game ended, or without reset whether it is over.
+    /// Plays `actions [N]`; entries of games that are over are not read. Writes to `rewards [N, P]` the returns of games that ended and 0 elsewhere, and to `ended [N]` whether the game ended, or without reset whether it is over.
     ///
     /// # Errors
     /// [`Error::Mismatch`] for another number of actions, and for the first action that is not legal. No game is then stepped.

@@ -81,7 +81,7 @@ impl ChunkLimits {
     /// # Errors
     /// [`Error::Unsupported`] if a single game may be larger than 64 MiB.
     pub fn of(game: &dyn AnyGame) -> Result<Self> {
-        Self::with(game, GameRecord::most_bytes(game), "a game")
+        Self::with(game, GameRecord::max_bytes(game), "a game")
     }
 
     /// The bounds of chunks that have up to `max` bytes of `what` in addition to [`FULL_CHUNK`].

@@ -33,8 +33,8 @@ pub struct Overview {
 }
 
 impl Overview {
-    /// Without the workers that have sent nothing for `time`, but for those that prepare: of statuses that lie on the server a first reading
-    /// cannot tell how old they are.
+    /// Without the workers that have sent nothing for `time`. Workers that still prepare stay, since a first reading cannot tell how old their
+    /// statuses are.
     #[must_use]
     pub fn without_silent(mut self, time: Duration) -> Self {
         let seen = std::mem::take(&mut self.workers).into_iter().zip(std::mem::take(&mut self.ages));

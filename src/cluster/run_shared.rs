@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Time since its last look into the empty queue for which the run counts as waiting: it looks several times a second.
+/// Time after its last read of the empty queue for which the run counts as waiting; it reads several times a second.
 const MAX_LOOK_AGE: Duration = Duration::from_secs(1);
 
 /// Data of one version that the run publishes.

@@ -1,4 +1,4 @@
-//! Warnings about one server. What goes on for long is said once a minute, and when it is over.
+//! Warnings about one server. A lasting failure is repeated once a minute, and its end is reported.
 
 use super::address::Address;
 use std::collections::BTreeMap;

@@ -21,7 +21,7 @@ pub enum DeviceName {
 impl DeviceName {
     /// Whether this build can execute networks on a Mac's GPU.
     const HAS_METAL: bool = cfg!(all(feature = "candle-metal", target_os = "macos"));
-    /// What a build that cannot says.
+    /// The error of a build that cannot.
     pub(crate) const WITHOUT_METAL: &str = "this program was built without the feature candle-metal, which macOS has; \
          `cargo build --release --features candle-metal` builds one with it there";
 

@@ -132,7 +132,7 @@ section! {
         /// Gumbel: maximum number of actions considered at the root.
         max_num_considered_actions: u32 [1..=65_536] = 16,
         /// Gumbel: visits from which a node below the root selects by PUCT (`c_init`, `c_base`, `fpu`), for deep searches; before them by
-        /// the improved policy, with which the error of deep searches stands still. Connect Four, 800 simulations: 1.5 % in place of 2.5
+        /// the improved policy, with which the error of deep searches stops falling. Connect Four, 800 simulations: 1.5 % in place of 2.5
         /// (2026-11-29-below-root.md). For returns that differ little, and for comparisons with mctx: a large number.
         puct_visits: u32 [0..=1_000_000_000] = 32,
         /// Gumbel: c_visit of sigma(Q) = (c_visit + largest number of visits) x c_scale x Q, for Q to count early; the paper's
@@ -259,14 +259,14 @@ section! {
     RunConfig {
         /// The seed of all random numbers. An equal seed repeats a run (docs/determinism.md); others show what is chance.
         seed: u64 = 1,
-        /// The weights file of a trained network of the same game and sizes from which training starts: `vecaz run --start`. Empty: random
+        /// The weights file of a trained network of the same game and sizes (of an edge network, for any number of vertices) from which training starts: `vecaz run --start`. Empty: random
         /// weights.
         start: String = String::new(),
         /// Epochs in total; 0 = no limit.
         epochs: u64 = 0,
         /// Time limit of the whole run in minutes; 0 = no limit. A run without either limit takes at most 10 minutes.
         minutes: f64 [0.0..=1e7] = 0.0,
-        /// CPU threads; 0 = all cores.
+        /// CPU threads; 0 = all cores, on Apple's processors all performance cores.
         threads: usize [0..=4096] = 0,
         /// Device of games and trees in self-play and evaluation: `cpu`, `cuda` or `cuda:N`; also of the network and of training
         /// unless `net.device` is given. Self-play splits its games over several GPUs, `cuda:0,cuda:1`; evaluation, matches,

@@ -4,7 +4,7 @@ use super::analysis::{Analysis, Move};
 use super::limit::{Clock, EndCause, Limit};
 use super::position_batch::determinised;
 use super::settings::Settings;
-use super::shard::Standing;
+use super::shard::PassBlocker;
 use super::trees::Trees;
 use crate::backend::AnyGame;
 use crate::batch::Playthrough;
@@ -222,17 +222,17 @@ impl Engine {
             let made = self.trees.search(clock, Instant::now().checked_add(interval))?;
             counts.simulations += made.simulations;
             counts.evaluations += made.evaluations;
-            if made.is_proven && (clock.stops_at_proof() || made.standing != Standing::Open) {
+            if made.is_proven && (clock.stops_at_proof() || made.blocker != PassBlocker::Open) {
                 return Ok(EndCause::Proven);
             }
             if let Some(end) = clock.end() {
                 return Ok(end);
             }
-            match made.standing {
-                Standing::Open => report(&self.found(clock, counts, EndCause::Running)?),
-                Standing::Done | Standing::Limit => return Ok(EndCause::Simulations),
-                Standing::Memory => return Ok(EndCause::Memory),
-                Standing::Time => return Ok(EndCause::Time),
+            match made.blocker {
+                PassBlocker::Open => report(&self.found(clock, counts, EndCause::Running)?),
+                PassBlocker::Done | PassBlocker::Limit => return Ok(EndCause::Simulations),
+                PassBlocker::Memory => return Ok(EndCause::Memory),
+                PassBlocker::Time => return Ok(EndCause::Time),
             }
         }
     }

@@ -15,7 +15,7 @@ pub struct Settings {
     pub leaves: u32,
     /// D: deals that are searched of a position with hidden information.
     pub determinisations: usize,
-    /// Threads on a CPU; 0 for all cores.
+    /// Threads on a CPU; 0 for all cores, on Apple's processors all performance cores.
     pub threads: usize,
     /// How threads share the search of one position.
     pub sharing: Sharing,

@@ -45,20 +45,20 @@ pub(super) struct Shard {
     /// Visits of the roots.
     visits: u64,
     /// Where the trees stand in their simulations.
-    ply: Ply,
+    budget: BudgetState,
     /// Bytes a second of the last trees that were made in place of smaller ones.
     grown_per_second: f64,
 }
 
 /// Where trees stand in the simulations that are begun at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ply {
+enum BudgetState {
     /// Their roots are new.
     New,
     /// Some that were begun are left.
-    Begun,
+    Running,
     /// None is left.
-    Ended,
+    Spent,
 }
 
 /// How the passes of one call are made.
@@ -88,9 +88,9 @@ impl PassPlan<'_> {
     }
 }
 
-/// What keeps a shard, or all shards, from another pass. Of two shards the greater counts.
+/// Why a shard, or all shards, make no further pass. Of two shards the greater counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Standing {
+pub(super) enum PassBlocker {
     /// All that the algorithm looks at is evaluated, or a root is proven.
     #[default]
     Done,
@@ -106,23 +106,23 @@ pub(super) enum Standing {
 
 /// What the passes of one call did.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Made {
+pub(super) struct PassCounts {
     pub simulations: u64,
     pub evaluations: u64,
     /// True if the root of a tree is proven.
     pub is_proven: bool,
     /// That of the shard that is farthest from its end.
-    pub standing: Standing,
+    pub blocker: PassBlocker,
 }
 
-impl Made {
+impl PassCounts {
     /// Of two shards.
     pub fn and(self, other: Self) -> Self {
         Self {
             simulations: self.simulations + other.simulations,
             evaluations: self.evaluations + other.evaluations,
             is_proven: self.is_proven || other.is_proven,
-            standing: self.standing.max(other.standing),
+            blocker: self.blocker.max(other.blocker),
         }
     }
 }
@@ -142,8 +142,8 @@ impl Shard {
             carried: vec![0.0; game.sizes().num_players],
         };
         let rows = vec![row; rows];
-        let (ply, grown_per_second) = (Ply::New, GROWN_PER_SECOND);
-        Self { searcher, game: game.clone(), placement, plan, rows, visits: 0, ply, grown_per_second }
+        let (budget, grown_per_second) = (BudgetState::New, GROWN_PER_SECOND);
+        Self { searcher, game: game.clone(), placement, plan, rows, visits: 0, budget, grown_per_second }
     }
 
     /// Begins a new tree.
@@ -178,7 +178,7 @@ impl Shard {
         let of = &mut self.rows[row];
         (of.key, of.exploration) = (key, exploration);
         of.carried.fill(0.0);
-        self.ply = Ply::New;
+        self.budget = BudgetState::New;
     }
 
     /// Makes passes until something keeps it from more; the first of a tree without visits in any case. What it does depends on its own
@@ -186,10 +186,10 @@ impl Shard {
     ///
     /// # Errors
     /// Those of the network and the device.
-    pub fn search(&mut self, plan: PassPlan<'_>) -> Result<Made> {
-        let mut made = Made::default();
+    pub fn search(&mut self, plan: PassPlan<'_>) -> Result<PassCounts> {
+        let mut made = PassCounts::default();
         let mut is_first = true;
-        if self.visits > 0 && matches!(self.ply, Ply::New) && !self.is_by_turns() {
+        if self.visits > 0 && matches!(self.budget, BudgetState::New) && !self.is_by_turns() {
             // Where no pass follows, the value and the inherited visits are those of the kept tree's root all the same.
             self.begin(0)?;
         }
@@ -197,22 +197,24 @@ impl Shard {
             if self.visits > 0 || !is_first {
                 // A turn is decided as a whole.
                 if !self.is_by_turns() && plan.clock.reaches(self.mean_visits()) {
-                    return Ok(Made { standing: Standing::Limit, ..made });
+                    return Ok(PassCounts { blocker: PassBlocker::Limit, ..made });
                 }
                 if plan.is_over() || (!is_first && plan.is_late()) {
-                    return Ok(Made { standing: Standing::Open, ..made });
+                    return Ok(PassCounts { blocker: PassBlocker::Open, ..made });
                 }
             }
-            if let Some(standing) = self.make_room(&plan)? {
-                return Ok(Made { standing, ..made });
+            if let Some(blocker) = self.make_room(&plan)? {
+                return Ok(PassCounts { blocker, ..made });
             }
             let simulations = self.next_simulations(plan.clock);
-            match self.ply {
-                Ply::Begun => {}
-                Ply::Ended if self.loses_values() => self.carry_values(|shard| shard.begin(simulations))?,
-                Ply::New | Ply::Ended => self.begin(simulations)?,
+            match self.budget {
+                BudgetState::Running => {}
+                BudgetState::Spent if self.loses_values() => {
+                    self.carry_values(|shard| shard.begin(simulations))?
+                }
+                BudgetState::New | BudgetState::Spent => self.begin(simulations)?,
             }
-            self.ply = Ply::Begun;
+            self.budget = BudgetState::Running;
             let leaves = match plan.leaves {
                 0 => (self.mean_visits() / VISITS_PER_LEAF).max(1) as usize,
                 leaves => leaves as usize,
@@ -224,10 +226,10 @@ impl Shard {
             self.visits += stats.simulations as u64;
             if stats.rows < self.rows.len() && self.is_proven()? {
                 plan.proof.inspect(|proof| proof.store(true, Ordering::Relaxed));
-                return Ok(Made { is_proven: true, ..made });
+                return Ok(PassCounts { is_proven: true, ..made });
             }
             if stats.leaves == 0 {
-                self.ply = Ply::Ended;
+                self.budget = BudgetState::Spent;
                 if self.is_by_turns() {
                     return Ok(made);
                 }
@@ -279,8 +281,8 @@ impl Shard {
         Ok(false)
     }
 
-    /// Makes room for the next pass; returns what stands against it.
-    fn make_room(&mut self, plan: &PassPlan<'_>) -> Result<Option<Standing>> {
+    /// Makes room for the next pass, or returns why there is none.
+    fn make_room(&mut self, plan: &PassPlan<'_>) -> Result<Option<PassBlocker>> {
         let mut needed = 0;
         for row in 0..self.rows.len() {
             needed = needed.max(self.searcher.backend.num_nodes(row)?);
@@ -290,35 +292,35 @@ impl Shard {
             return Ok(None);
         }
         if needed > plan.max_nodes {
-            return Ok(Some(Standing::Memory));
+            return Ok(Some(PassBlocker::Memory));
         }
         let larger = sized(self.plan, needed.max(GROWTH * self.plan.nodes).min(plan.max_nodes), &*self.game);
         let bytes = larger.row_bytes(&self.game.sizes(), self.game.state_size()) * self.rows.len();
         if plan.clock.ends_within(Duration::from_secs_f64(bytes as f64 / self.grown_per_second)) {
-            return Ok(Some(Standing::Time));
+            return Ok(Some(PassBlocker::Time));
         }
         let started = Instant::now();
-        let standing = self.enlarge(larger, plan)?;
-        if standing.is_none() {
+        let blocker = self.enlarge(larger, plan)?;
+        if blocker.is_none() {
             self.grown_per_second = bytes as f64 / started.elapsed().as_secs_f64().max(1e-6);
         }
-        Ok(standing)
+        Ok(blocker)
     }
 
     /// Gives every tree the arrays of `larger`, or leaves all as they are if the search is over in between.
-    fn enlarge(&mut self, larger: BackendPlan, plan: &PassPlan<'_>) -> Result<Option<Standing>> {
+    fn enlarge(&mut self, larger: BackendPlan, plan: &PassPlan<'_>) -> Result<Option<PassBlocker>> {
         let rows = 0..self.rows.len();
         let mut snapshots = Vec::new();
         for row in rows.clone() {
             if plan.is_over() {
-                return Ok(Some(Standing::Open));
+                return Ok(Some(PassBlocker::Open));
             }
             snapshots.push(self.searcher.backend.snapshot(row, self.plan.nodes)?);
         }
         let mut backend = make(self.game.as_ref(), larger, self.placement, 1)?;
         for (row, snapshot) in rows.zip(&snapshots) {
             if plan.is_over() {
-                return Ok(Some(Standing::Open));
+                return Ok(Some(PassBlocker::Open));
             }
             backend.set_root_tree(row, snapshot)?;
         }
@@ -327,11 +329,13 @@ impl Shard {
             shard.plan = larger;
             shard.begin(0)
         };
-        match self.ply {
-            Ply::Begun | Ply::Ended if self.loses_values() => self.carry_values(exchange)?,
+        match self.budget {
+            BudgetState::Running | BudgetState::Spent if self.loses_values() => {
+                self.carry_values(exchange)?
+            }
             _ => exchange(self)?,
         }
-        self.ply = Ply::Ended;
+        self.budget = BudgetState::Spent;
         Ok(None)
     }
 

@@ -2,7 +2,7 @@
 
 use super::limit::Clock;
 use super::settings::{Settings, Sharing};
-use super::shard::{GROWTH, Made, PassPlan, Shard, sized};
+use super::shard::{GROWTH, PassCounts, PassPlan, Shard, sized};
 use crate::backend::AnyGame;
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::config::Algorithm;
@@ -177,7 +177,7 @@ impl Trees {
     ///
     /// # Errors
     /// Those of the network and the device.
-    pub fn search(&mut self, clock: &Clock<'_>, until: Option<Instant>) -> Result<Made> {
+    pub fn search(&mut self, clock: &Clock<'_>, until: Option<Instant>) -> Result<PassCounts> {
         let proof = AtomicBool::new(false);
         let plan = PassPlan {
             clock,
@@ -189,9 +189,9 @@ impl Trees {
         if let [shard] = self.shards.as_mut_slice() {
             return shard.search(plan);
         }
-        let made: Vec<Result<Made>> =
+        let made: Vec<Result<PassCounts>> =
             self.shards.par_iter_mut().with_max_len(1).map(|shard| shard.search(plan)).collect();
-        made.into_iter().try_fold(Made::default(), |all, made| Ok(all.and(made?)))
+        made.into_iter().try_fold(PassCounts::default(), |all, made| Ok(all.and(made?)))
     }
 
     /// Nodes of all trees.

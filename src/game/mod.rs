@@ -15,7 +15,7 @@ mod settings; // a game's settings
 mod sizes; // the sizes that fix every array, and targets of training
 mod solver; // exact solvers
 mod source; // texts that come with a game
-mod tally; // what people count beside points
+mod tally; // what people count besides points
 mod valuation; // values by what a network predicts of the end
 mod whole_turns; // the positions of whole turns
 pub mod view; // the look of a position as data

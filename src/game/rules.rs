@@ -278,7 +278,7 @@ pub trait Game: Clone + Send + Sync + 'static {
         None
     }
 
-    /// The table of what people count in games beside points, if they do.
+    /// The table of what people count in games besides points, if they do.
     fn tally_table(&self) -> Option<TallyTable> {
         None
     }

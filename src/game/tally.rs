@@ -1,4 +1,4 @@
-//! What people count in games beside points.
+//! What people count in games besides points.
 
 /// A table in which one player's part of a game, or of one round of it, counts in one cell: bids by how they ended, wins by their height.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@
 //! list alone come names, shapes and order of the parameters, first weights, BatchNorm folding, multiply-adds, the memory
 //! plan, the description in exported files, and the layers that the executors in [`crate::net`] run.
 //!
-//! In: sizes. Out: layers and their parameters. Knows no executor and no file, and of a game only the shape of its
-//! observations and which of its actions are points of the board.
+//! In: sizes. Out: layers and their parameters. Knows no executor and no file, and of a game only its sizes, which
+//! of its actions are points of the board, and its targets.
 
 mod architectures; // the networks: one function each
 mod builder; // adds layers to a list

@@ -1,4 +1,4 @@
-//! What takes candle's place in a build without the feature `candle`: there is no network of it.
+//! The stand-in for candle's networks in a build without the feature `candle`: none can be made.
 
 use super::{IoShape, Network, Weights};
 use crate::config::DeviceName;

@@ -12,7 +12,7 @@ pub struct SplitBatch {
 
 impl SplitBatch {
     /// The least observations of a part: below, waking another thread costs more than it saves.
-    const LEAST: usize = 4;
+    const MIN_ROWS: usize = 4;
 
     /// `network` on `threads` threads.
     pub fn new(network: &dyn Network, threads: usize) -> Self {
@@ -21,7 +21,7 @@ impl SplitBatch {
 
     /// The observations of one part of a batch of `m`: equal parts, of whole tiles where they are large enough.
     fn share(&self, m: usize) -> usize {
-        let share = m.div_ceil(self.parts.len()).max(Self::LEAST);
+        let share = m.div_ceil(self.parts.len()).max(Self::MIN_ROWS);
         match self.parts[0].batch_multiple() {
             Some(tile) if share > tile => share.next_multiple_of(tile),
             _ => share,

@@ -8,7 +8,7 @@ device_constants! {
     fn device_constants;
     /// Random openings that are tried until one does not end the game; a game then starts without one.
     pub const MAX_OPENING_ATTEMPTS: u64 = 100;
-    /// Games of a slot that end in their deal, one after the other, before no further one is begun.
+    /// Maximum number of consecutive games of a slot that end in their deal; after them the slot begins no further game.
     pub const MAX_UNDECIDED_GAMES: u64 = crate::batch::MAX_UNDECIDED_GAMES;
 }
 

@@ -73,7 +73,7 @@ impl GameRecord {
     }
 
     /// The most bytes of a record, as postcard writes it, in a game with these sizes.
-    pub fn most_bytes(game: &dyn ErasedRules) -> usize {
+    pub fn max_bytes(game: &dyn ErasedRules) -> usize {
         /// The longest varint of a u64.
         const NUMBER: usize = 10;
         let sizes = game.sizes();
@@ -289,7 +289,7 @@ mod tests {
                 let record = GameRecord::of(&played);
                 assert_eq!(record.replay(game, &plan).as_ref(), Ok(&played), "{name}");
                 let bytes = postcard::to_stdvec(&record).expect("in memory");
-                assert!(bytes.len() <= GameRecord::most_bytes(game), "{name}");
+                assert!(bytes.len() <= GameRecord::max_bytes(game), "{name}");
                 assert!(record.valued.len() < played.samples.len(), "{name}");
             }
         }

@@ -30,7 +30,7 @@ pub struct Pace {
     /// The longest time of a move.
     pub time: Option<Duration>,
     /// The most simulations of a move even if a clock runs.
-    pub most_simulations: Option<u64>,
+    pub max_simulations: Option<u64>,
     /// The longest delay between the end of a search and the moment in which the client's clock stops.
     pub overhead: Duration,
     /// Whether the opponent's time is used too, where the protocol does not say it.
@@ -380,9 +380,9 @@ impl Dialogue {
 
     /// The goal of a move without a clock.
     pub fn own_goal(&self) -> Goal {
-        let Pace { simulations, time, most_simulations, .. } = self.pace;
+        let Pace { simulations, time, max_simulations, .. } = self.pace;
         // Without any limit given, the run's own number of simulations.
-        let simulations = most_simulations.or(if time.is_some() { None } else { simulations });
+        let simulations = max_simulations.or(if time.is_some() { None } else { simulations });
         Goal { simulations, time, ..Goal::default() }
     }
 
@@ -391,7 +391,7 @@ impl Dialogue {
         self.delays.see_clock(player, clock);
         let budget = clock.budget(self.overhead());
         let time = self.pace.time.map_or(budget, |time| time.min(budget));
-        let (simulations, clock) = (self.pace.most_simulations, Some((player, clock)));
+        let (simulations, clock) = (self.pace.max_simulations, Some((player, clock)));
         Goal { simulations, time: Some(time), clock, ..Goal::default() }
     }
 
@@ -399,7 +399,7 @@ impl Dialogue {
     pub fn goal_within(&self, time: Duration) -> Goal {
         let time = time.saturating_sub(self.overhead());
         let time = self.pace.time.map_or(time, |own| own.min(time));
-        Goal { simulations: self.pace.most_simulations, time: Some(time), ..Goal::default() }
+        Goal { simulations: self.pace.max_simulations, time: Some(time), ..Goal::default() }
     }
 
     /// The overhead of a move: that of the pace, or what was measured, if that is more.

@@ -34,7 +34,7 @@ enum Owner {
 pub struct Gomocup {
     size: u32,
     /// The memory for trees without a limit of the manager, in MiB.
-    most_mib: usize,
+    max_mib: usize,
     limits: Limits,
     /// True after `START`.
     has_board: bool,
@@ -61,8 +61,8 @@ impl Gomocup {
             return Err(Error::unsupported("Gomocup's protocol with the opening swap2", why));
         }
         let size = options.get("size").and_then(toml::Value::as_integer).unwrap_or_default() as u32;
-        let most_mib = dialogue.settings.memory_mib;
-        Ok(Self { size, most_mib, limits: Limits::default(), has_board: false, board: None })
+        let max_mib = dialogue.settings.memory_mib;
+        Ok(Self { size, max_mib, limits: Limits::default(), has_board: false, board: None })
     }
 
     /// The cell of `x,y`: column and row from 0.
@@ -195,8 +195,8 @@ impl Gomocup {
     /// The memory for trees, in MiB, where a manager allows so many bytes in all, or any number by 0.
     fn memory_mib(&self, bytes: usize) -> usize {
         match bytes {
-            0 => self.most_mib,
-            bytes => ((bytes >> 20) / SHARE_OF_MEMORY).clamp(MIN_MIB, self.most_mib.max(MIN_MIB)),
+            0 => self.max_mib,
+            bytes => ((bytes >> 20) / SHARE_OF_MEMORY).clamp(MIN_MIB, self.max_mib.max(MIN_MIB)),
         }
     }
 
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn a_later_limit_of_memory_may_be_higher() {
         let gomocup =
-            Gomocup { size: 15, most_mib: 256, limits: Limits::default(), has_board: false, board: None };
+            Gomocup { size: 15, max_mib: 256, limits: Limits::default(), has_board: false, board: None };
         let mib = [80_usize, 1, 300, 4096, 0].map(|mib| gomocup.memory_mib(mib << 20));
         assert_eq!(mib, [40, MIN_MIB, 150, 256, 256]);
     }

@@ -30,7 +30,7 @@ pub struct ComparedRun {
     pub ladder: Option<Ladder>,
     /// Games for the page.
     pub games: Vec<ReportGame>,
-    /// What players count in beside points, if the game has a table of it.
+    /// What players count in besides points, if the game has a table of it.
     pub tallies: Option<Tallies>,
 }
 

@@ -58,7 +58,7 @@ pub struct Report<'a> {
     pub ladder: Option<&'a Ladder>,
     /// Games to step through.
     pub games: &'a [ReportGame],
-    /// What players count in beside points, if the game has a table of it.
+    /// What players count in besides points, if the game has a table of it.
     pub tallies: Option<&'a Tallies>,
 }
 

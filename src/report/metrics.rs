@@ -41,7 +41,7 @@ pub struct EpochRecord {
     pub eval_seconds: f64,
     /// Games per second of self-play; of the whole epoch if the run has workers.
     pub games_per_second: f64,
-    /// These plies per second of self-play; of the whole epoch if the run has workers.
+    /// Plies of the finished games per second of self-play; of the whole epoch if the run has workers.
     pub positions_per_second: f64,
     /// New simulations per second of self-play.
     pub simulations_per_second: f64,

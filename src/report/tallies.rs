@@ -1,4 +1,4 @@
-//! The table of what people count in a game beside points, over many games.
+//! The table of what people count in a game besides points, over many games.
 
 use crate::batch::ErasedRules;
 use crate::game::{TallyCell, TallyTable};

@@ -310,7 +310,7 @@ fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<SavedProgress> {
     let names = progress.files.iter().map(|(name, _)| name.as_str());
     let others: Vec<&str> = names.filter(|name| Segment::of_file_name(name).is_none()).collect();
     if others != [WEIGHTS, TRAINER] {
-        let what = format!("lists {others:?} beside the replay buffer, expected {:?}", [WEIGHTS, TRAINER]);
+        let what = format!("lists {others:?} besides the replay buffer, expected {:?}", [WEIGHTS, TRAINER]);
         return Err(Error::format(path, what));
     }
     Ok(progress)
@@ -426,11 +426,11 @@ mod tests {
         listing(&[WEIGHTS, TRAINER, &segment]).expect("read");
         for other in ["../config.toml", "replay-3-5.safetensors", "replay.safetensors", "", WEIGHTS] {
             let error = listing(&[WEIGHTS, TRAINER, &segment, other]).expect_err("refused").to_string();
-            assert!(error.contains(&format!("{other:?}] beside the replay buffer")), "{error}");
+            assert!(error.contains(&format!("{other:?}] besides the replay buffer")), "{error}");
         }
         for missing in [&[WEIGHTS][..], &[TRAINER], &[]] {
             let error = listing(missing).expect_err("refused").to_string();
-            assert!(error.contains("beside the replay buffer, expected"), "{error}");
+            assert!(error.contains("besides the replay buffer, expected"), "{error}");
         }
     }
 

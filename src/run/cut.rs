@@ -9,7 +9,7 @@ use super::files::FINAL;
 use super::training_run::Run;
 use crate::error::Result;
 use crate::report::metrics::EpochRecord;
-use crate::run::pace::Moment;
+use crate::run::pace::MeasurementTime;
 use crate::stop::Stop;
 use std::time::{Duration, Instant};
 
@@ -29,9 +29,9 @@ impl Run {
     }
 
     /// Whether another epoch follows `epoch`, which ends now.
-    pub(super) fn moment_after(&self, epoch: u64) -> Moment {
+    pub(super) fn moment_after(&self, epoch: u64) -> MeasurementTime {
         let is_last = self.config.run.epochs > 0 && epoch >= self.config.run.epochs;
-        if is_last || self.is_late() { Moment::Last } else { Moment::Within }
+        if is_last || self.is_late() { MeasurementTime::Last } else { MeasurementTime::Within }
     }
 
     /// True if no time is left for a part of another epoch.

@@ -32,7 +32,7 @@ const FIRST_SHARE: usize = 8;
 /// Part of the replay buffer that an epoch fills at most.
 const REPLAY_SHARE: usize = 8;
 /// Least samples of an epoch.
-const LEAST: usize = 64;
+const MIN_SAMPLES: usize = 64;
 
 /// The configuration with the size of its epochs, which its game and network decide where it is 0.
 ///
@@ -43,8 +43,8 @@ pub fn sized(config: &Config, sizes: &Sizes) -> Result<Config> {
     let SelfPlayConfig { samples_per_epoch, first_epoch, .. } = &mut sized.selfplay;
     if *samples_per_epoch == 0 {
         let samples = EPOCH_SECONDS / sample_seconds(config, sizes)?;
-        let max = (config.replay.capacity / REPLAY_SHARE).max(LEAST);
-        *samples_per_epoch = rounded(samples as usize).clamp(LEAST, max);
+        let max = (config.replay.capacity / REPLAY_SHARE).max(MIN_SAMPLES);
+        *samples_per_epoch = rounded(samples as usize).clamp(MIN_SAMPLES, max);
         if *first_epoch == 0 {
             *first_epoch = (*samples_per_epoch / FIRST_SHARE).max(1);
         }
@@ -123,11 +123,11 @@ mod tests {
         let plain = of(&[]);
         assert!((5_000..30_000).contains(&plain), "{plain} in Connect Four");
         let with_800 = of(&["search.simulations=800"]);
-        assert!(with_800 < plain / 8 && with_800 >= LEAST, "{with_800} with 800 simulations");
+        assert!(with_800 < plain / 8 && with_800 >= MIN_SAMPLES, "{with_800} with 800 simulations");
         assert!(of(&["net.precision=f32"]) < plain && of(&["net.channels=128"]) < plain / 2);
         assert!(of(&["game.name=gomoku"]) < plain / 5);
         assert_eq!(of(&["replay.capacity=1600"]), 200, "an eighth of the buffer");
-        assert_eq!(of(&["search.simulations=1000000", "net.channels=512"]), LEAST);
+        assert_eq!(of(&["search.simulations=1000000", "net.channels=512"]), MIN_SAMPLES);
     }
 
     #[test]

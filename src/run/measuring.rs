@@ -3,7 +3,7 @@
 use super::epoch_network::EpochNetwork;
 use super::evaluation;
 use super::files::opponent_name;
-use super::pace::{Moment, Wanted};
+use super::pace::{MeasurementTime, Wanted};
 use super::strength::{MatchSetup, match_games};
 use super::training_run::Run;
 use crate::error::{Error, Result, StopCause};
@@ -17,15 +17,15 @@ use crate::stop::Stop;
 use crate::weights::NetFile;
 use std::time::Instant;
 
-/// The least number of rounds of a match, in each of which the network takes every seat once.
-const LEAST_ROUNDS: usize = 4;
+/// The smallest number of rounds of a match, in each of which the network takes every seat once.
+const MIN_ROUNDS: usize = 4;
 
 impl Run {
     /// The strength of the network after `epoch`; None for an epoch without a measurement.
     pub(super) fn evaluate(
         &mut self,
         epoch: u64,
-        moment: Moment,
+        moment: MeasurementTime,
         progress: &mut Progress,
         stop: &Stop,
     ) -> Result<Option<Strength>> {
@@ -42,7 +42,7 @@ impl Run {
         let (meter, network) = (&self.strength_meter, network.as_ref());
         // An earlier network is not published.
         let is_shared = !matches!(opponent, Some(Opponent::Epoch(_)));
-        let stop = &if moment == Moment::Last { stop.clone() } else { stop.at(deadline) };
+        let stop = &if moment == MeasurementTime::Last { stop.clone() } else { stop.at(deadline) };
         let strength = match self.workers.as_mut().filter(|_| is_shared) {
             None => evaluation::alone(meter, network, stop, progress),
             Some(workers) => {
@@ -91,12 +91,12 @@ impl Run {
         let players = self.game.sizes().num_players;
         if self.strength_meter.match_setup().is_none() {
             let items = self.strength_meter.items();
-            return Ok((Wanted { opponent: None, items, least: items, group: 1 }, first));
+            return Ok((Wanted { opponent: None, items, min_items: items, group: 1 }, first));
         }
         let is_ladder = self.config.eval.opponent == LADDER;
         let group = group_size(self.game.as_ref());
-        let least = LEAST_ROUNDS * group;
-        let is_too_slow = |opponent| self.pace.is_too_slow(opponent, least);
+        let min_items = MIN_ROUNDS * group;
+        let is_too_slow = |opponent| self.pace.is_too_slow(opponent, min_items);
         let rung = match is_ladder {
             true => {
                 next_rung(first, players, self.metrics.records(), &is_too_slow, &|rung| self.has_kept(rung))
@@ -104,7 +104,7 @@ impl Run {
             false => first,
         };
         let items = match_games(&self.config, self.game.as_ref());
-        let wanted = Wanted { opponent: Some(rung.opponent), items, least, group };
+        let wanted = Wanted { opponent: Some(rung.opponent), items, min_items, group };
         Ok((wanted, rung))
     }
 
@@ -138,8 +138,8 @@ impl Run {
         self.config.eval.opponent == LADDER && record.strength.is_some_and(is_clear)
     }
 
-    /// The network of an earlier epoch that was kept as an opponent.
-    /// False for an own network that is not in the folder: what a fixed opponent of earlier epochs was beaten by, or somebody removed.
+    /// True for an opponent without a network, and for an own network whose file is in the folder. It may be missing if an earlier match had a
+    /// fixed opponent, or if the file was removed.
     fn has_kept(&self, rung: Rung) -> bool {
         match rung.opponent {
             Opponent::Epoch(epoch) => {
@@ -149,6 +149,7 @@ impl Run {
         }
     }
 
+    /// The network of an earlier epoch that was kept as an opponent.
     fn kept_network(&self, epoch: u64) -> Result<Box<dyn Network>> {
         let name = opponent_name(epoch);
         let file = NetFile::from_bytes(&self.dir().join(&name), &self.manifest.read(&name)?)?;

@@ -15,7 +15,7 @@ const LAST: f64 = 30.0;
 
 /// Whether a measurement is the last one of its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum MeasurementTime {
     /// Epochs follow.
     Within,
     /// The run ends.
@@ -29,8 +29,8 @@ pub struct Wanted {
     pub opponent: Option<Opponent>,
     /// The full number of items.
     pub items: usize,
-    /// The least number of items that shows anything.
-    pub least: usize,
+    /// The smallest number of items that shows anything.
+    pub min_items: usize,
     /// A measurement has a multiple of this number of items, unless it is full.
     pub group: usize,
 }
@@ -61,25 +61,25 @@ impl EvaluationPace {
     }
 
     /// The number of items to measure after `epoch`, `now` in working seconds of the run; None where nothing is measured.
-    pub fn items(&self, epoch: u64, now: f64, wanted: Wanted, moment: Moment) -> Option<usize> {
-        let Wanted { items, least, group, .. } = wanted;
-        let least = least.min(items);
-        if self.every == 0 || (moment == Moment::Within && !epoch.is_multiple_of(self.every)) {
+    pub fn items(&self, epoch: u64, now: f64, wanted: Wanted, moment: MeasurementTime) -> Option<usize> {
+        let Wanted { items, min_items, group, .. } = wanted;
+        let min_items = min_items.min(items);
+        if self.every == 0 || (moment == MeasurementTime::Within && !epoch.is_multiple_of(self.every)) {
             return None;
         }
         if self.share == 0.0 {
             return Some(items);
         }
         let since = now - self.ended.unwrap_or(0.0);
-        let budget = self.share * if moment == Moment::Last { since.max(LAST) } else { since };
+        let budget = self.share * if moment == MeasurementTime::Last { since.max(LAST) } else { since };
         let affordable = match self.cost(wanted.opponent) {
-            None => least,
+            None => min_items,
             Some(cost) => ((budget / cost) as usize).min(items),
         };
         let affordable = if affordable < items { affordable / group * group } else { items };
-        let is_worth_it = affordable == items || (affordable >= least && since >= PATIENCE);
-        match self.ended.is_none() || moment == Moment::Last {
-            true => Some(affordable.max(least)),
+        let is_worth_it = affordable == items || (affordable >= min_items && since >= PATIENCE);
+        match self.ended.is_none() || moment == MeasurementTime::Last {
+            true => Some(affordable.max(min_items)),
             false => is_worth_it.then_some(affordable),
         }
     }
@@ -130,14 +130,14 @@ fn kind(opponent: Option<Opponent>) -> Option<Opponent> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Moment::{Last, Within};
+    use MeasurementTime::{Last, Within};
 
     fn pace(share: f64) -> EvaluationPace {
         EvaluationPace::new(&EvalConfig { share, ..EvalConfig::default() }, &[])
     }
 
     fn against(opponent: Opponent) -> Wanted {
-        Wanted { opponent: Some(opponent), items: 64, least: 8, group: 2 }
+        Wanted { opponent: Some(opponent), items: 64, min_items: 8, group: 2 }
     }
 
     #[test]

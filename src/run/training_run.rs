@@ -11,7 +11,7 @@ use super::folder::{self, RunFolder};
 use super::learner::Learner;
 use super::local_selfplay::{LocalSelfPlay, NewWeights, finished_in, take_weights};
 use super::manifest::Manifest;
-use super::pace::{EvaluationPace, Moment};
+use super::pace::{EvaluationPace, MeasurementTime};
 use super::setup::{self, RunSetup, RunState};
 use super::strength::StrengthMeter;
 use super::workers::{Workers, WorkersSetup};
@@ -320,7 +320,7 @@ impl Run {
         let (pass_metrics, trained_at) =
             (self.local_selfplay.take_metrics(), started.elapsed().as_secs_f64());
         let epoch = self.counters.epoch + 1;
-        let moment = if extent == Extent::Cut { Moment::Last } else { self.moment_after(epoch) };
+        let moment = if extent == Extent::Cut { MeasurementTime::Last } else { self.moment_after(epoch) };
         let strength = self.evaluate(epoch, moment, progress, stop)?;
         let share = |n: u64| (played.games > 0).then(|| n as f64 / played.games as f64);
         let record = EpochRecord {

@@ -27,14 +27,14 @@ pub struct Axis {
 
 /// A combination that was measured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tried {
+pub struct Measurement {
     /// The index of each setting's value. `[axes]`
     pub at: Vec<usize>,
     /// The rates that were measured, in simulations/s; empty if the combination is not possible.
     pub rates: Vec<f64>,
 }
 
-impl Tried {
+impl Measurement {
     /// The median rate in simulations/s; 0 if the combination is not possible.
     pub fn rate(&self) -> f64 {
         let mut rates = self.rates.clone();
@@ -61,7 +61,7 @@ pub struct Tuning<'a> {
     meter: &'a mut dyn Meter,
     /// The combination that was there before. `[axes]`
     start: Vec<usize>,
-    tried: Vec<Tried>,
+    tried: Vec<Measurement>,
 }
 
 impl<'a> Tuning<'a> {
@@ -80,7 +80,7 @@ impl<'a> Tuning<'a> {
     ///
     /// # Errors
     /// Those of the measurements.
-    pub fn climb(mut self) -> Result<Vec<Tried>> {
+    pub fn climb(mut self) -> Result<Vec<Measurement>> {
         let mut best = self.start.clone();
         self.rate(&best)?;
         loop {
@@ -147,7 +147,7 @@ impl<'a> Tuning<'a> {
     ///
     /// # Errors
     /// Those of the measurements.
-    pub fn exhaust(mut self) -> Result<Vec<Tried>> {
+    pub fn exhaust(mut self) -> Result<Vec<Measurement>> {
         self.rate(&self.start.clone())?;
         let count: usize = self.axes.iter().map(|axis| axis.values.len()).product();
         for number in 0..count {
@@ -195,12 +195,12 @@ impl<'a> Tuning<'a> {
             return Ok(known.rate());
         }
         let rate = self.meter.measure(&Self::values(self.axes, at))?;
-        self.tried.push(Tried { at: at.to_vec(), rates: rate.into_iter().collect() });
+        self.tried.push(Measurement { at: at.to_vec(), rates: rate.into_iter().collect() });
         Ok(rate.unwrap_or(0.0))
     }
 
     /// Measures the start and the best combinations by turns, so that a machine that becomes slower does so for all of them.
-    fn finish(mut self) -> Result<Vec<Tried>> {
+    fn finish(mut self) -> Result<Vec<Measurement>> {
         self.sort();
         let finalists = self.tried.len().min(FINALISTS);
         let is_repeated = |index: &usize| {
@@ -216,9 +216,9 @@ impl<'a> Tuning<'a> {
             let rate = self.meter.measure(&values)?;
             self.tried[*index].rates.extend(rate);
         }
-        let fastest = self.tried[..finalists].iter().map(Tried::rate).fold(0.0, f64::max);
+        let fastest = self.tried[..finalists].iter().map(Measurement::rate).fold(0.0, f64::max);
         // Of equal ones that with the lowest values: fewer games and threads, and less memory.
-        let is_equal = |tried: &&Tried| tried.rate() >= EQUAL * fastest;
+        let is_equal = |tried: &&Measurement| tried.rate() >= EQUAL * fastest;
         let lowest = self.tried[..finalists].iter().filter(is_equal).map(|tried| tried.at.clone()).min();
         self.sort();
         if let Some(at) = self.tried.iter().position(|tried| Some(&tried.at) == lowest.as_ref()) {
@@ -268,7 +268,11 @@ mod tests {
             .then(|| 1000.0 / (1.0 + (threads / 4.0).log2().powi(2) + (games / 256.0).log2().powi(2)))
     }
 
-    fn run(of: fn(&[u64]) -> Option<f64>, left: usize, start: [usize; 2]) -> (Vec<Tried>, Vec<Vec<u64>>) {
+    fn run(
+        of: fn(&[u64]) -> Option<f64>,
+        left: usize,
+        start: [usize; 2],
+    ) -> (Vec<Measurement>, Vec<Vec<u64>>) {
         let axes = axes();
         let mut meter = Formula { of, left, made: Vec::new() };
         let found = Tuning::new(&axes, start.to_vec(), &mut meter).climb().unwrap();

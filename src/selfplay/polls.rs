@@ -30,14 +30,14 @@ pub enum PollPasses {
 }
 
 /// The polls of one searcher's game slots.
-pub(super) struct Polls {
+pub(super) struct PollQueue {
     /// Those that were started and not finished, the oldest first: the passes that the device makes by itself.
     in_flight: VecDeque<u32>,
     /// Since when the device has been at work on the oldest of them.
     since: Instant,
 }
 
-impl Polls {
+impl PollQueue {
     /// No poll started.
     pub fn new() -> Self {
         Self { in_flight: VecDeque::new(), since: Instant::now() }

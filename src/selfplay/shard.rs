@@ -1,7 +1,7 @@
 //! One shard: some game slots and the searcher of their rows; one thread at a time makes its passes.
 
 use super::decisions::{apply_decisions, threads_for};
-use super::polls::{PollPasses, Polls};
+use super::polls::{PollPasses, PollQueue};
 use crate::backend::AnyGame;
 use crate::backend::decisions::Decision;
 use crate::backend::device_selfplay::PassDriver;
@@ -24,7 +24,7 @@ pub(super) struct Shard {
     pub(super) game: Arc<dyn AnyGame>,
     plan: PlayPlan,
     pub(super) searcher: Searcher,
-    polls: Polls,
+    polls: PollQueue,
     pub(super) slots: Vec<GameSlot>,
     pub(super) driver: PassDriver,
     /// The pass after which the slots were attached to the backend.
@@ -51,7 +51,7 @@ impl Shard {
             game,
             plan,
             searcher,
-            polls: Polls::new(),
+            polls: PollQueue::new(),
             slots,
             driver: PassDriver::Caller,
             attached_at: 0,

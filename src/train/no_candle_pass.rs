@@ -1,4 +1,4 @@
-//! What takes candle's place in training in a build without the feature `candle`: there is no device for it.
+//! The stand-in for candle in training in a build without the feature `candle`: it has no device.
 
 use crate::error::Result;
 use crate::model::Model;

@@ -1,6 +1,6 @@
 //! Rows without trees: a decision is a whole turn. All positions after it, the afterstates, are evaluated in one batch over all rows, and
-//! the turn to the best one is played (TD-Gammon, Tesauro 1995). The network sees an afterstate as the player who moved sees it. With a look
-//! of two turns, the best turns are then evaluated by the replies to them ([`super::replies`]), as many of all rows in a pass as fit.
+//! the turn to the best one is played (TD-Gammon, Tesauro 1995). The network sees an afterstate as the player who moved sees it. With a
+//! lookahead of two turns, the best turns are then evaluated by the replies to them ([`super::replies`]), as many of all rows in a pass as fit.
 
 use super::replies::Replies;
 use crate::backend::plan::{AFTERSTATES, BackendPlan, Reuse, TURN_POSITIONS};
@@ -87,7 +87,7 @@ impl<G: Game> AfterstateBackend<G> {
     /// Inactive rows of `game`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a game with hidden information, and for a look of two turns in one whose rules look at earlier positions.
+    /// [`Error::Unsupported`] for a game with hidden information, and for a lookahead of two turns in one whose rules depend on earlier positions.
     pub fn new(game: G, plan: BackendPlan) -> Result<Self> {
         let sizes = game.sizes();
         if sizes.hidden_information {
@@ -98,7 +98,7 @@ impl<G: Game> AfterstateBackend<G> {
         }
         if sizes.uses_history && plan.params.turns > 1 {
             return Err(Error::unsupported(
-                format!("a look of {} turns in {}", plan.params.turns, G::NAME),
+                format!("a lookahead of {} turns in {}", plan.params.turns, G::NAME),
                 "its legal moves depend on the positions before them; eval.turns = 1 looks at the turn alone",
             ));
         }

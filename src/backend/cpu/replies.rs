@@ -4,7 +4,7 @@
 use crate::backend::plan::CANDIDATES;
 use crate::game::{Game, MAX_PLAYERS, Turn};
 
-/// Only turns whose value by themselves is within this of the best one's are looked at further. gnubg's filter for the same look is 0.16 points
+/// Only turns whose value by themselves is within this of the best one's are looked at further. gnubg's filter for the same lookahead is 0.16 points
 /// of 3, about 0.05, and eight turns besides the best.
 const MARGIN: f32 = 0.06;
 

@@ -107,7 +107,7 @@ fn tray(player: u8) -> usize {
     usize::from(1 - player) * ROW + ROW_TRAY
 }
 
-/// The slot of a index of [`State::board`] that is a point, seen by `mover`.
+/// The slot of an index of [`State::board`] that is a point, seen by `mover`.
 fn slot_of(mover: u8, index: usize) -> usize {
     let point = if mover == 0 { 26 - index } else { index - 1 };
     let column = if point > 12 { point - 13 } else { 12 - point };

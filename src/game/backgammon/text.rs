@@ -3,7 +3,7 @@
 use super::cube::{PHASE_DOUBLE, PHASE_TAKE, ROLL_OR_TAKE};
 use super::{BAR, OTHER_BAR, PHASE_MOVE, PHASE_OPENING_ROLL, PHASE_ROLL, PHASE_STARTER, ROLLS, State};
 
-/// The point of a index, counted by the player to move: 24 down to 1, 25 for the bar, 0 and below for off.
+/// The point of an index, counted by the player to move: 24 down to 1, 25 for the bar, 0 and below for off.
 fn point(index: u16) -> i32 {
     26 - i32::from(index)
 }

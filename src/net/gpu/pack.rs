@@ -1,4 +1,4 @@
-//! A folded network's weights as the kernels read them: in the order of [`ForwardLayer::offsets`], all in one array.
+//! A folded network's weights as the kernels read them: in the order of [`ForwardLayer::word_offset`], all in one array.
 //!
 //! `net/cpu/pack.rs` does the same for the CPU.
 

@@ -1,5 +1,5 @@
 //! Message passing of an edge network: sums over shared vertices and over triangles, forward and backward, and the mean over edges
-//! that the value layers read. The kernels are `kernels/train/graph.cuh`; [`crate::net::edges`] is the truth.
+//! that the value layers read. The kernels are `kernels/train/graph.cuh`; [`crate::net::edge_messages`] is the reference.
 
 use super::arrays::GraphArrays;
 use super::blocks::{MessageBlock, TriangleTerms};

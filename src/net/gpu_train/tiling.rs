@@ -1,4 +1,4 @@
-//! How products of matrices are cut into tiles, a block of threads each. Twin of `Tiling`, `Step` and `Panel` in kernels/train,
+//! How products of matrices are cut into tiles, a block of threads each. Twin of `Tiling`, `StageTiles` and `SmemPanel` in kernels/train,
 //! where linear.cuh counts what each tile costs.
 
 use super::constants::{COPIES_PER_STEP, COPY_BYTES, STAGES, TILE_THREADS};

@@ -246,7 +246,7 @@ impl Gtp {
     fn handicap(&mut self, dialogue: &mut Dialogue, command: &str, arguments: &[&str]) -> Answer {
         let [stones] = arguments else { return syntax_error() };
         let stones: usize = stones.parse().map_err(|_| "syntax error".to_string())?;
-        let max = self.board.most_handicap();
+        let max = self.board.max_handicap();
         let stones = if command == "place_free_handicap" && stones >= 2 { stones.min(max) } else { stones };
         let points = self.board.handicap(stones).ok_or("invalid number of stones")?;
         self.place(dialogue, &points)?;

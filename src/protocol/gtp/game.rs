@@ -151,7 +151,7 @@ impl Board {
 
     /// The points of a fixed handicap of `stones` in Go, in the order of the specification; None where there are none.
     pub fn handicap(&self, stones: usize) -> Option<Vec<u16>> {
-        if !(2..=self.most_handicap()).contains(&stones) {
+        if !(2..=self.max_handicap()).contains(&stones) {
             return None;
         }
         let line = if self.size < 13 { 3 } else { 4 };
@@ -167,7 +167,7 @@ impl Board {
     }
 
     /// The most stones of a fixed handicap.
-    pub fn most_handicap(&self) -> usize {
+    pub fn max_handicap(&self) -> usize {
         match self.size {
             ..7 => 0,
             7 => 4,

@@ -45,7 +45,7 @@ pub enum Viewpoint {
 
 /// What is to be reported about each turn.
 #[derive(Clone, Debug)]
-pub struct Wishes {
+pub struct ReportOptions {
     /// The identifier of the client.
     pub id: Value,
     /// The most visits; None for those of the command line.
@@ -87,7 +87,7 @@ pub struct WantedTurn {
 /// A query: positions by the number of moves before them.
 pub struct Query {
     /// What is to be reported.
-    pub wishes: Wishes,
+    pub report: ReportOptions,
     /// The turns, in the order in which they are analysed.
     pub turns: Vec<WantedTurn>,
     /// The turns in which the game is over, by the number of moves before them.
@@ -129,13 +129,13 @@ impl Query {
             }
         }
         let (turns, ended) = parted(&numbers, &found, &restrictions)?;
-        let wishes = wishes(id, fields, &position)?;
+        let report = report(id, fields, &position)?;
         let sizes = dialogue.position.game().sizes();
-        if wishes.viewpoint != Viewpoint::ToMove && !sizes.is_zero_sum_pair() {
+        if report.viewpoint != Viewpoint::ToMove && !sizes.is_zero_sum_pair() {
             let expected = "reportAnalysisWinratesAs SIDETOMOVE in a game other than of two opponents; values has all players";
             return defect("overrideSettings", format!("expected {expected}"));
         }
-        Ok(Self { wishes, turns, ended, warnings: warnings(id, fields) })
+        Ok(Self { report, turns, ended, warnings: warnings(id, fields) })
     }
 }
 
@@ -205,7 +205,7 @@ fn wanted_turns(fields: &Map<String, Value>, moves: usize) -> Result<Vec<usize>,
     numbers.map_or_else(|| defect("analyzeTurns", format!("expected numbers from 0 to {moves}")), Ok)
 }
 
-fn wishes(id: &Value, fields: &Map<String, Value>, position: &Position) -> Result<Wishes, Defect> {
+fn report(id: &Value, fields: &Map<String, Value>, position: &Position) -> Result<ReportOptions, Defect> {
     let number = |field: &'static str| match fields.get(field) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => match value.as_f64().filter(|number| *number >= 0.0) {
@@ -234,7 +234,7 @@ fn wishes(id: &Value, fields: &Map<String, Value>, position: &Position) -> Resul
     if visits.is_some_and(|visits| visits < 1.0) {
         return defect("maxVisits", "expected a whole number, 1 or more");
     }
-    Ok(Wishes {
+    Ok(ReportOptions {
         id: id.clone(),
         visits: visits.map(|visits| visits as u64),
         time: seconds("maxTime")?,

@@ -1,7 +1,7 @@
 //! Replies: what a search found -> a line of JSON.
 
 use super::field::player_name;
-use super::query::{IncludePolicy, Viewpoint, Wishes};
+use super::query::{IncludePolicy, ReportOptions, Viewpoint};
 use crate::engine::Analysis;
 use crate::protocol::position::Position;
 use serde_json::{Value, json};
@@ -16,9 +16,15 @@ pub enum State {
 }
 
 /// The result of a turn.
-pub fn result(wishes: &Wishes, turn: usize, position: &Position, found: &Analysis, state: State) -> Value {
+pub fn result(
+    report: &ReportOptions,
+    turn: usize,
+    position: &Position,
+    found: &Analysis,
+    state: State,
+) -> Value {
     // With two players the viewpoint of a value for the player to move is a sign.
-    let sign = match wishes.viewpoint {
+    let sign = match report.viewpoint {
         Viewpoint::Player(player) if found.player != player => -1.0,
         _ => 1.0,
     };
@@ -28,7 +34,7 @@ pub fn result(wishes: &Wishes, turn: usize, position: &Position, found: &Analysi
     let moves: Vec<Value> = found
         .moves
         .iter()
-        .take(wishes.max_moves)
+        .take(report.max_moves)
         .enumerate()
         .map(|(order, shown)| {
             let value = sign * shown.value.unwrap_or(own);
@@ -40,7 +46,7 @@ pub fn result(wishes: &Wishes, turn: usize, position: &Position, found: &Analysi
         })
         .collect();
     let mut reply = json!({
-        "id": wishes.id, "turnNumber": turn, "isDuringSearch": state == State::During,
+        "id": report.id, "turnNumber": turn, "isDuringSearch": state == State::During,
         "moveInfos": moves,
         "rootInfo": {
             "currentPlayer": player_name(position, found.player), "visits": found.visits,
@@ -49,7 +55,7 @@ pub fn result(wishes: &Wishes, turn: usize, position: &Position, found: &Analysi
             "simulations": found.simulations, "seconds": found.seconds,
         },
     });
-    if wishes.policy == IncludePolicy::Yes {
+    if report.policy == IncludePolicy::Yes {
         let mut policy = vec![-1.0; position.game().sizes().num_actions];
         found.moves.iter().for_each(|shown| policy[usize::from(shown.action)] = shown.prior);
         reply["policy"] = json!(policy);

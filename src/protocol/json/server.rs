@@ -1,6 +1,6 @@
 //! The queries of a client, analysed one after another by their priority.
 
-use super::query::{Query, WantedTurn, Wishes};
+use super::query::{Query, ReportOptions, WantedTurn};
 use super::reply::{State, result};
 use crate::engine::Analysis;
 use crate::error::Result;
@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 const MAX_WAITING: usize = 100_000;
 
 /// A turn that is to be analysed.
-struct Turn {
-    wishes: Wishes,
+struct QueryTurn {
+    report: ReportOptions,
     wanted: WantedTurn,
 }
 
@@ -20,9 +20,9 @@ struct Turn {
 #[derive(Default)]
 pub struct Json {
     /// Turns in the order in which they came.
-    waiting: Vec<Turn>,
+    waiting: Vec<QueryTurn>,
     /// The turn that is analysed.
-    current: Option<Turn>,
+    current: Option<QueryTurn>,
 }
 
 impl Json {
@@ -31,19 +31,19 @@ impl Json {
         if self.current.is_some() {
             return;
         }
-        let highest = self.waiting.iter().map(|turn| turn.wishes.priority).max();
-        let Some(index) = self.waiting.iter().position(|turn| Some(turn.wishes.priority) == highest) else {
+        let highest = self.waiting.iter().map(|turn| turn.report.priority).max();
+        let Some(index) = self.waiting.iter().position(|turn| Some(turn.report.priority) == highest) else {
             return;
         };
         let turn = self.waiting.remove(index);
         let own = dialogue.own_goal();
-        let wishes = &turn.wishes;
+        let report = &turn.report;
         // A limit of the query replaces those of the command line.
-        let (simulations, time) = match (wishes.visits, wishes.time) {
+        let (simulations, time) = match (report.visits, report.time) {
             (None, None) => (own.simulations, own.time),
             limits => limits,
         };
-        let goal = Goal { simulations, time, interval: wishes.interval, clock: None };
+        let goal = Goal { simulations, time, interval: report.interval, clock: None };
         let WantedTurn { position, moves, .. } = turn.wanted.clone();
         dialogue.search_from_now(position, goal, moves);
         self.current = Some(turn);
@@ -61,9 +61,9 @@ impl Json {
             return say(dialogue, &json!({"id": id, "error": what}));
         }
         query.warnings.iter().try_for_each(|warning| say(dialogue, warning))?;
-        let Query { wishes, turns, ended, .. } = query;
-        ended.into_iter().try_for_each(|number| say(dialogue, &no_results(&wishes, number)))?;
-        self.waiting.extend(turns.into_iter().map(|wanted| Turn { wishes: wishes.clone(), wanted }));
+        let Query { report, turns, ended, .. } = query;
+        ended.into_iter().try_for_each(|number| say(dialogue, &no_results(&report, number)))?;
+        self.waiting.extend(turns.into_iter().map(|wanted| QueryTurn { report: report.clone(), wanted }));
         self.next(dialogue);
         Ok(())
     }
@@ -83,8 +83,8 @@ impl Json {
                     return say(dialogue, &json!({"id": id, "field": "terminateId", "error": what}));
                 };
                 let turns = fields.get("turnNumbers").and_then(Value::as_array);
-                let is_meant = |turn: &Turn| {
-                    turn.wishes.id == *wanted
+                let is_meant = |turn: &QueryTurn| {
+                    turn.report.id == *wanted
                         && turns.is_none_or(|turns| turns.contains(&json!(turn.wanted.number)))
                 };
                 self.terminate(dialogue, is_meant)?;
@@ -105,20 +105,20 @@ impl Json {
     }
 
     /// Ends turns. One that waits has no results, and the one that is analysed those so far.
-    fn terminate(&mut self, dialogue: &mut Dialogue, is_meant: impl Fn(&Turn) -> bool) -> Result<()> {
+    fn terminate(&mut self, dialogue: &mut Dialogue, is_meant: impl Fn(&QueryTurn) -> bool) -> Result<()> {
         if self.current.as_ref().is_some_and(&is_meant) {
             dialogue.stop();
         }
         for turn in self.waiting.extract_if(.., |turn| is_meant(turn)) {
-            say(dialogue, &no_results(&turn.wishes, turn.wanted.number))?;
+            say(dialogue, &no_results(&turn.report, turn.wanted.number))?;
         }
         Ok(())
     }
 }
 
 /// The reply for a turn that was not analysed: the query was ended before it, or the game.
-fn no_results(wishes: &Wishes, number: usize) -> Value {
-    json!({"id": wishes.id, "turnNumber": number, "isDuringSearch": false, "noResults": true})
+fn no_results(report: &ReportOptions, number: usize) -> Value {
+    json!({"id": report.id, "turnNumber": number, "isDuringSearch": false, "noResults": true})
 }
 
 fn say(dialogue: &mut Dialogue, value: &Value) -> Result<()> {
@@ -152,7 +152,7 @@ impl Protocol for Json {
         match &self.current {
             Some(turn) => say(
                 dialogue,
-                &result(&turn.wishes, turn.wanted.number, &turn.wanted.position, found, State::During),
+                &result(&turn.report, turn.wanted.number, &turn.wanted.position, found, State::During),
             ),
             None => Ok(()),
         }
@@ -162,9 +162,9 @@ impl Protocol for Json {
         if let Some(turn) = self.current.take() {
             let reply = match found {
                 Ok(found) => {
-                    result(&turn.wishes, turn.wanted.number, &turn.wanted.position, &found, State::Final)
+                    result(&turn.report, turn.wanted.number, &turn.wanted.position, &found, State::Final)
                 }
-                Err(error) => json!({"id": turn.wishes.id, "error": error.to_string()}),
+                Err(error) => json!({"id": turn.report.id, "error": error.to_string()}),
             };
             say(dialogue, &reply)?;
         }

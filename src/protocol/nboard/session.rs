@@ -101,7 +101,7 @@ impl NBoard {
 
     fn goal(&self, dialogue: &Dialogue) -> Goal {
         let own = dialogue.own_goal();
-        let simulations = match (self.simulations, dialogue.pace.most_simulations) {
+        let simulations = match (self.simulations, dialogue.pace.max_simulations) {
             (Some(depth), Some(max)) => Some(depth.min(max)),
             (depth, max) => depth.or(max).or(own.simulations),
         };

@@ -184,7 +184,7 @@ mod tests {
         let pace = Pace {
             simulations: Some(20),
             time: longest,
-            most_simulations: None,
+            max_simulations: None,
             overhead,
             ponder: Ponder::Never,
         };
