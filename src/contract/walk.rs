@@ -3,7 +3,7 @@
 use super::trail::Trail;
 use crate::game::{Game, History, Turn};
 use crate::rng::{Key, Purpose, RngStream};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 /// Entries of a legal list beyond the limit that the game gives.
 const MARGIN: usize = 4096;
@@ -146,7 +146,7 @@ pub(super) fn some_symmetries(count: u64, rng: &mut RngStream) -> Vec<u64> {
         return (0..count).collect();
     }
     let others = (1..SYMMETRIES).map(|_| 1 + rng.next_u64() % (count - 1));
-    let set: HashSet<u64> = std::iter::once(0).chain(others).collect();
+    let set: BTreeSet<u64> = std::iter::once(0).chain(others).collect();
     set.into_iter().collect()
 }
 

@@ -40,6 +40,18 @@ pub(crate) use rules_as_inside;
 /// The same without the returns.
 macro_rules! play_as_inside {
     ($inside:ty) => {
+        $crate::as_inside::unobserved_as_inside!($inside);
+
+        fn observe(&self, state: &Self::State, player: u8, out: &mut [f32]) {
+            self.0.observe(state, player, out);
+        }
+    };
+}
+pub(crate) use play_as_inside;
+
+/// The same without the observation.
+macro_rules! unobserved_as_inside {
+    ($inside:ty) => {
         fn from_options(options: &toml::Table) -> vecaz::Result<Self> {
             <$inside>::from_options(options).map(Self)
         }
@@ -72,13 +84,9 @@ macro_rules! play_as_inside {
             self.0.step(state, action, history);
         }
 
-        fn observe(&self, state: &Self::State, player: u8, out: &mut [f32]) {
-            self.0.observe(state, player, out);
-        }
-
         fn action_name(&self, state: &Self::State, action: u16) -> String {
             self.0.action_name(state, action)
         }
     };
 }
-pub(crate) use play_as_inside;
+pub(crate) use unobserved_as_inside;
