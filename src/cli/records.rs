@@ -177,6 +177,12 @@ mod tests {
     }
 
     #[test]
+    fn sgf_has_the_result_that_a_judge_gave() {
+        let text = lines("othello", &[game_of("othello", 0, &[])]);
+        assert!(text.starts_with("(;FF[4]") && text.contains("RE[0]"), "{text}");
+    }
+
+    #[test]
     fn every_seat_has_the_name_of_its_contestant() {
         for (name, number, players) in [
             ("blob", 2, r#"["other","other","own","other"]"#),

@@ -154,8 +154,8 @@ impl ExhaustiveSolver {
         child
     }
 
-    /// What perfect play brings player 0 in `state`: AT_END less the plies until he has won, the negative of it where he loses, 0 for a draw. It
-    /// depends on the state alone, however many plies led to it.
+    /// The result of perfect play from `state` for player 0: AT_END less the plies to the end for a win, the negative of it for a loss, 0 for a
+    /// draw. It depends on the state alone, however many plies led to it.
     fn outlook(&mut self, state: Vec<u8>) -> i32 {
         if let Some(&known) = self.known.get(&state) {
             return known;
