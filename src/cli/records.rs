@@ -178,8 +178,9 @@ mod tests {
 
     #[test]
     fn sgf_has_the_result_that_a_judge_gave() {
-        let text = lines("othello", &[game_of("othello", 0, &[])]);
-        assert!(text.starts_with("(;FF[4]") && text.contains("RE[0]"), "{text}");
+        let won = PlayedGame { returns: vec![1.0, -1.0], ..game_of("othello", 0, &[]) };
+        let text = lines("othello", &[won]);
+        assert!(text.starts_with("(;FF[4]") && text.contains("RE[B+]"), "{text}");
     }
 
     #[test]
