@@ -129,13 +129,13 @@ impl Layers {
     /// The checked configuration.
     ///
     /// # Errors
-    /// [`Error::ConfigKey`] for unknown keys, [`Error::Config`] or [`Error::ConfigKey`] for wrong values, each with the place
+    /// [`Error::ConfigKey`] for unknown keys, [`Error::Config`] or [`Error::ConfigKey`] for wrong values, each with the file or option
     /// where the key was set.
     pub fn resolve(self) -> Result<Config> {
         self.read().map_err(|error| self.locate(error))
     }
 
-    /// `error` with the place where its key was set.
+    /// `error` with the file or option in which its key was set.
     pub fn locate(&self, error: Error) -> Error {
         error.located(|key| self.origins.get(key).cloned())
     }

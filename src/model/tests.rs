@@ -127,8 +127,8 @@ fn pooling_layers_that_no_network_has_are_refused() {
 fn logits_at_points_that_no_network_has_are_refused() {
     let at_points = |planes| Some(PointActions { planes, order: PointOrder::Rows });
     let refused = |spec: NetSpec| spec.model().expect_err("must be refused").to_string();
-    let few = refused(NetSpec { point_actions: at_points(1), ..spec(Arch::Resnet) });
-    assert!(few.contains("net.policy_head: got points, expected dense: the game has fewer"), "{few}");
+    let error = refused(NetSpec { point_actions: at_points(1), ..spec(Arch::Resnet) });
+    assert!(error.contains("net.policy_head: got points, expected dense: the game has fewer"), "{error}");
     let spec = |arch| NetSpec { num_actions: 90, ..spec(arch) };
     for planes in [0, 3, usize::MAX] {
         let refused = refused(NetSpec { point_actions: at_points(planes), ..spec(Arch::Resnet) });

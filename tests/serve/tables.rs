@@ -280,8 +280,8 @@ fn the_oldest_idle_table_goes() {
     let server = Server::start(&["--threads", "1"]);
     let tables: Vec<String> =
         (0..64).map(|_| path(&server.post("/api/tables", &json!({ "game": "tic_tac_toe" })))).collect();
-    let mut watched = server.events(&format!("{}/events", tables[0]));
-    watched.next().expect("a state");
+    let mut events = server.events(&format!("{}/events", tables[0]));
+    events.next().expect("a state");
     server.post("/api/tables", &json!({ "game": "tic_tac_toe" }));
     server.get(&tables[0]);
     assert_eq!(server.refused("GET", &tables[1], &Value::Null).0, 404);

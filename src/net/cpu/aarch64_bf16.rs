@@ -99,7 +99,7 @@ impl DotProduct for NeonBf16 {
 
 impl Format for NeonBf16 {
     const WRITES: Activations = Activations::Bf16;
-    const WEIGHTS: WeightFormat = WeightFormat::Halves;
+    const WEIGHTS: WeightFormat = WeightFormat::HighLow;
 
     /// # Safety
     /// The kernel contract of [`crate::isa`].

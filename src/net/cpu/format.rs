@@ -11,8 +11,8 @@ pub(super) enum WeightFormat {
     Units,
     /// f32 rounded to bf16, as activations of [`Activations::RoundedF32`].
     Rounded,
-    /// The halves of a unit of two bf16 as f32: for each vector of units the high halves, then the low ones.
-    Halves,
+    /// The two bf16 of a unit as f32: for each vector of units the high ones, then the low ones.
+    HighLow,
     /// Bytes, and after the units of each tap 128 times their sums: for instructions that multiply signed bytes alone, for which 128 is
     /// subtracted from every activation.
     SignedBytes,
@@ -24,7 +24,7 @@ impl WeightFormat {
     /// Units of first sums after those of each tap.
     pub(super) const fn first_sums(self) -> usize {
         match self {
-            Self::Units | Self::Rounded | Self::Halves | Self::Pairs => 0,
+            Self::Units | Self::Rounded | Self::HighLow | Self::Pairs => 0,
             Self::SignedBytes => 1,
         }
     }

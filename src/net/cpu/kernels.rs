@@ -101,7 +101,7 @@ impl Kernels {
 
     /// Words of one tap's weights for a vector of output channels, where it has `depth` units.
     pub(super) fn tap_words(&self, depth: usize) -> usize {
-        let words = if self.weights == WeightFormat::Halves { 2 } else { 1 };
+        let words = if self.weights == WeightFormat::HighLow { 2 } else { 1 };
         words * (depth + self.weights.first_sums()) * self.lanes
     }
 

@@ -243,7 +243,7 @@ fn pack(kernels: &Kernels, unpacked: &UnpackedLayer<'_>, steps: &[f32], depth: u
                         WeightFormat::Rounded => units.for_each(|k| {
                             write(lanes.clone(), &|output| bf16_rounded(weights.unit(output, tap, k)));
                         }),
-                        WeightFormat::Halves => units.for_each(|k| {
+                        WeightFormat::HighLow => units.for_each(|k| {
                             write(lanes.clone(), &|output| bf16_high(weights.unit(output, tap, k)));
                             write(lanes.clone(), &|output| bf16_low(weights.unit(output, tap, k)));
                         }),

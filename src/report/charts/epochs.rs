@@ -51,7 +51,7 @@ fn strength_charts(random_outcome_error: Option<f64>) -> Vec<ChartSpec> {
     vec![ChartSpec { reference: random, ..errors }]
 }
 
-/// The place on the ladder of opponents, and the lead in points where there is one, else the score against each of them.
+/// The index on the ladder of opponents, and the lead in points where there is one, else the score against each of them.
 fn match_charts(records: &[EpochRecord]) -> Vec<ChartSpec> {
     let strengths = || records.iter().filter_map(|record| record.strength);
     // Records of earlier versions have no opponent.

@@ -113,7 +113,7 @@ export class WatchScreen {
     note("watch", "", { runs: [...this.chosen].join(","), axis: this.axis === "epoch" ? null : this.axis });
   }
 
-  /** The number of a run's colour: its place among the chosen. */
+  /** The number of a run's colour: its index among the chosen. */
   colour(id) {
     return [...this.chosen].indexOf(id);
   }
