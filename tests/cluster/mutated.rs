@@ -272,7 +272,8 @@ fn a_worker_refuses_a_changed_configuration_in_one_sentence_or_can_play_it() {
         }
     }
     assert!(refused > 300 && taken > 100, "{refused} refused, {taken} taken");
-    let grown = peak_bytes().zip(before).map_or(0, |(now, before)| now - before);
+    // Linux counts pages by CPU and adds them up now and then, so that a later peak may be some KiB lower.
+    let grown = peak_bytes().zip(before).map_or(0, |(now, before)| now.saturating_sub(before));
     assert!(grown < GIB, "{grown} bytes");
 
     // A text that is too long, one that is not UTF-8, and a wrong checksum.
