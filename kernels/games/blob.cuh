@@ -37,7 +37,7 @@ VZ_DEVICE int trump_in(int round) { return (TRUMP + round) % 5; }
 
 VZ_DEVICE int dealer_in(int round) { return (VZ_OPT_DEALER + round) % PLAYERS; }
 
-// The most points one player can make in the rounds after `round`.
+// Maximum number of points one player can make in the rounds after `round`.
 VZ_DEVICE int max_points_after(int round) {
     int sum = 0;
     for (int later = round + 1; later < NUM_ROUNDS; later++) sum += 10 + cards_in(later);

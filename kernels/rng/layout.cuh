@@ -6,7 +6,7 @@
 namespace rng {
 
 constexpr u64 GOLDEN = 0x9E3779B97F4A7C15ull; // 2^64 divided by the golden ratio, odd: the increment of SplitMix64.
-constexpr f32 MIN_GAMMA = 1e-30f; // The least entry of a Dirichlet vector before it is normalised.
+constexpr f32 MIN_GAMMA = 1e-30f; // The smallest entry of a Dirichlet vector before it is normalised.
 
 // The purpose of a random number. Two purposes never share a draw.
 enum class Purpose : u64 {

@@ -111,7 +111,7 @@ VZ_DEVICE RootView root_view(const Rows& rows, u32 b, const RootRow& root, int n
     RootView view{rows.noise + first, rows.base_visits + first, root.dirichlet_epsilon, 0};
     if (rows.params.algorithm == Algorithm::Gumbel) {
         const u32 num_considered = minimum((u32)num_edges, rows.params.max_num_considered_actions), simulation = root.budget - root.left;
-        const u16* schedule = rows.tables + root.schedule + (u64)num_considered * root.schedule_len;
+        const u32* schedule = rows.tables + root.schedule + (u64)num_considered * root.schedule_len;
         view.considered_visits = simulation < root.schedule_len ? (i32)schedule[simulation] : 0x7FFFFFFF;
     }
     return view;

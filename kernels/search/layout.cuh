@@ -22,9 +22,9 @@ enum class VirtualLoss : u32 {
     Applied = 1, // Yes: the row has several leaves in this pass.
 };
 
-// The least scale of completed Q values. Never 0: the value sum -inf of a refuted edge stays -inf.
+// Minimum scale of completed Q values. Never 0: the value sum -inf of a refuted edge stays -inf.
 constexpr f32 MIN_SCALE = 1e-30f;
-constexpr f32 MIN_SCORE = -1e30f; // The least score, that of a node without a legal edge.
+constexpr f32 MIN_SCORE = -1e30f; // Minimum score, that of a node without a legal edge.
 
 // Random openings that are tried until one does not end the game; a game then starts without one.
 constexpr u64 MAX_OPENING_ATTEMPTS = 100ull;
@@ -37,7 +37,7 @@ constexpr int LANES = 8; // Lanes of the row loops: partial sums of a sum over e
 
 constexpr int ROW_BLOCK = 128; // Threads of a block whose warps work each on its own row.
 
-constexpr int COUNTING_THREADS = 512; // The most threads of the one block that counts rows or numbers leaves.
+constexpr int COUNTING_THREADS = 512; // Maximum number of threads of the one block that counts rows or numbers leaves.
 
 // The search algorithm: the selection rule and the policy target.
 enum class Algorithm : u32 {
@@ -79,7 +79,7 @@ struct SearchParams {
     f32 fpu_reduction; // The reduction of first-play urgency from the parent's value.
     f32 dirichlet_epsilon; // Share of Dirichlet noise in the root's priors.
     f32 dirichlet_alpha; // Dirichlet alpha; 0 stands for 10 / legal actions.
-    u32 max_num_considered_actions; // The most actions that sequential halving considers.
+    u32 max_num_considered_actions; // Maximum number of actions that sequential halving considers.
     u32 puct_visits; // Visits from which a node below the root of a Gumbel search selects by PUCT.
     f32 c_visit; // c_visit of Gumbel.
     f32 c_scale; // c_scale of Gumbel, for Q mapped to [0, 1].
@@ -190,11 +190,11 @@ struct ParameterBlock {
     Leaf* leaves; // `[B, L]`
     i32* targets; // New indices of nodes in a compaction. `[B, T]`
     RowCounts* done; // `[B]`
-    const u16* tables; // Schedules of sequential halving, `[considered actions + 1, simulations]` each.
+    const u32* tables; // Schedules of sequential halving, `[considered actions + 1, simulations]` each.
     u32 num_rows; // B.
     u32 num_nodes; // T.
-    u32 history_len; // The most history keys of a row.
-    u32 keep_limit; // The most nodes of a kept subtree; 0 if none is kept.
+    u32 history_len; // Maximum number of history keys of a row.
+    u32 keep_limit; // Maximum number of nodes of a kept subtree; 0 if none is kept.
     SearchParams params; // The search's parameters.
 };
 static_assert(sizeof(ParameterBlock) == 216, "must equal the Rust struct");
@@ -297,7 +297,7 @@ struct PlayNumbers {
     u32 schedule; // Where the schedule of `simulations` begins.
     u32 fast_schedule; // Where the schedule of `fast_simulations` begins.
     u32 determinisations; // D.
-    u32 opening_plies; // The most random plies of an opening.
+    u32 opening_plies; // Maximum number of random plies of an opening.
     f32 opening_none; // Fraction of games without random opening plies.
     u32 temperature_plies; // Plies whose action is sampled from the policy.
     f32 playout_cap_prob; // Probability of the smaller budget; 0: off.

@@ -275,14 +275,14 @@ VZ_DEVICE int start_of(
 // Gives row `b` a copy of a tree.
 VZ_DEVICE void clone_start(const Rows& rows, const GameSlots& slots, u32 b, const TreeParts& start) {
     const Row row = rows.row(b);
-    const int count = (int)start.count;
+    const u64 count = start.count;
     const u8* from = slots.trees;
     move_items(row.nodes, (const Node*)(from + start.nodes), count);
     move_items(row.edges, (const Word*)(from + start.edges), count * 4 * PADDED);
     move_items(row.actions_, (const u16*)(from + start.actions), count * PADDED);
     move_items(row.values, (const f32*)(from + start.values), count * VZ_PLAYERS);
     move_items(row.states, (const State*)(from + start.states), count);
-    move_items(rows.history(b), (const u64*)(from + start.history), (int)start.num_history);
+    move_items(rows.history(b), (const u64*)(from + start.history), start.num_history);
     if (lane() == 0) *row.count = start.count;
     deactivate(rows, b, start.num_history);
 }

@@ -93,8 +93,8 @@ constexpr int STATE_UNIT = sizeof(State) % 8 == 0 && alignof(State) % 8 == 0   ?
 
 // Copies `size` items, lane by lane.
 template <class T>
-VZ_DEVICE void move_items(T* to, const T* from, int size) {
-    for (int i = lane(); i < size; i += WARP) to[i] = from[i];
+VZ_DEVICE void move_items(T* to, const T* from, u64 size) {
+    for (u64 i = (u64)lane(); i < size; i += WARP) to[i] = from[i];
 }
 
 // The index that a child or parent gets.

@@ -27,7 +27,7 @@ device_struct! {
         pub dirichlet_epsilon: f32,
         /// Dirichlet alpha; 0 stands for 10 / legal actions.
         pub dirichlet_alpha: f32,
-        /// The most actions that sequential halving considers.
+        /// Maximum number of actions that sequential halving considers.
         pub max_num_considered_actions: u32,
         /// Visits from which a node below the root of a Gumbel search selects by PUCT.
         pub puct_visits: u32,

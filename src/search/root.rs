@@ -53,7 +53,7 @@ pub enum Exploration {
 pub struct SequentialHalvingSchedule {
     budget: u32,
     /// `[num_considered][budget]`
-    tables: Vec<Vec<u16>>,
+    tables: Vec<Vec<u32>>,
 }
 
 impl SequentialHalvingSchedule {
@@ -63,18 +63,18 @@ impl SequentialHalvingSchedule {
         Self { budget, tables }
     }
 
-    fn table(budget: usize, num_considered: usize) -> Vec<u16> {
+    fn table(budget: usize, num_considered: usize) -> Vec<u32> {
         if num_considered <= 1 {
-            return (0..budget).map(|i| i.min(usize::from(u16::MAX)) as u16).collect();
+            return (0..budget as u32).collect();
         }
         let rounds = num_considered.next_power_of_two().trailing_zeros() as usize;
         let mut sequence = Vec::with_capacity(budget + num_considered);
-        let mut visits = vec![0u16; num_considered];
+        let mut visits = vec![0u32; num_considered];
         let mut left = num_considered;
         while sequence.len() < budget {
             for _ in 0..(budget / (rounds * left)).max(1) {
                 sequence.extend_from_slice(&visits[..left]);
-                visits[..left].iter_mut().for_each(|v| *v = v.saturating_add(1));
+                visits[..left].iter_mut().for_each(|v| *v += 1);
             }
             left = (left / 2).max(2);
         }
@@ -83,7 +83,7 @@ impl SequentialHalvingSchedule {
     }
 
     /// The table for each number of considered actions. `[num_considered + 1][budget]`
-    pub fn tables(&self) -> &[Vec<u16>] {
+    pub fn tables(&self) -> &[Vec<u32>] {
         &self.tables
     }
 
@@ -91,7 +91,7 @@ impl SequentialHalvingSchedule {
     #[inline(always)]
     pub fn visits(&self, num_considered: usize, simulation: u32) -> i32 {
         let table = &self.tables[num_considered.min(self.tables.len() - 1)];
-        table.get(simulation as usize).copied().map_or(i32::MAX, i32::from)
+        table.get(simulation as usize).map_or(i32::MAX, |&visits| visits as i32)
     }
 }
 
@@ -435,4 +435,17 @@ pub fn normalise(weights: &mut [f32]) -> Option<()> {
 /// The index of the largest entry, the lowest on ties; 0 for an empty slice.
 pub fn argmax(scores: &[f32]) -> usize {
     (0..scores.len()).fold(0, |best, i| if scores[i] > scores[best] { i } else { best })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedules_count_beyond_65_536_visits() {
+        let schedule = SequentialHalvingSchedule::new(200_000, 2);
+        assert_eq!(schedule.visits(1, 199_999), 199_999);
+        assert_eq!([199_997, 199_998, 199_999].map(|i| schedule.visits(2, i)), [99_998, 99_999, 99_999]);
+        assert_eq!(schedule.visits(2, 200_000), i32::MAX, "beyond the budget");
+    }
 }

@@ -117,7 +117,7 @@ pub fn exploration(params: &SearchParams, visits: i32) -> f32 {
 pub struct PuctTable(Vec<f32>);
 
 impl PuctTable {
-    /// The most entries: 16 KiB.
+    /// Maximum number of entries: 16 KiB.
     const MAX_ENTRIES: usize = 4096;
 
     /// The table for trees of T = `nodes`; empty if no edge is selected by PUCT.
@@ -204,9 +204,9 @@ pub struct CompletedQ {
 
 device_constants! {
     fn device_constants;
-    /// The least scale of completed Q values. Never 0: the value sum -inf of a refuted edge stays -inf.
+    /// Minimum scale of completed Q values. Never 0: the value sum -inf of a refuted edge stays -inf.
     pub(super) const MIN_SCALE: f32 = 1e-30;
-    /// The least score, that of a node without a legal edge.
+    /// Minimum score, that of a node without a legal edge.
     pub(super) const MIN_SCORE: f32 = -1e30;
 }
 

@@ -110,7 +110,7 @@ impl<D: Device> SearchArrays<D> {
     ///
     /// # Errors
     /// Those of the device.
-    pub fn set_schedules(&mut self, schedules: &[u16]) -> Result<()> {
+    pub fn set_schedules(&mut self, schedules: &[u32]) -> Result<()> {
         let bytes = bytemuck::cast_slice(schedules);
         self.tables = self.device.alloc(bytes.len().max(4))?;
         self.block.tables = self.device.address(&self.tables);

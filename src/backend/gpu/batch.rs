@@ -11,7 +11,7 @@ use bytemuck::{NoUninit, Pod};
 /// Threads of a block.
 const BLOCK: u32 = 128;
 
-/// The most games of a batch: their threads are numbered by 32 bits.
+/// Maximum number of games of a batch: their threads are numbered by 32 bits.
 pub const MAX_GAMES: usize = 1 << 26;
 
 device_struct! {

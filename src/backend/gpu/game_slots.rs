@@ -15,7 +15,7 @@ use bytemuck::{Pod, Zeroable};
 /// one pass each. A poll of 65,536 games of Connect Four with 800 simulations then has up to 37 passes, one of 16,384 games of Hex
 /// 11 has 11.
 const DECISIONS_BYTES: [usize; 2] = [64 << 20, 1 << 30];
-/// The most passes of a poll.
+/// Maximum number of passes of a poll.
 const MAX_PASSES: usize = 4096;
 
 device_enum! {
@@ -66,7 +66,7 @@ device_struct! {
         fast_schedule: u32,
         /// D.
         determinisations: u32,
-        /// The most random plies of an opening.
+        /// Maximum number of random plies of an opening.
         opening_plies: u32,
         /// Fraction of games without random opening plies.
         opening_none: f32,
@@ -126,7 +126,7 @@ pub struct DeviceGameSlots<D: Device> {
     pub num: usize,
     /// D.
     pub determinisations: usize,
-    /// The most passes of a poll.
+    /// Maximum number of passes of a poll.
     pub max_passes: u32,
     /// Bytes of the trees that new games are cloned from.
     pub starts_bytes: u64,
@@ -224,13 +224,13 @@ impl<D: Device> DeviceGameSlots<D> {
     }
 }
 
-/// The most bytes that the game slots of `rows` rows take, without the trees that new games are cloned from. It grows with `rows`.
+/// Maximum number of bytes that the game slots of `rows` rows take, without the trees that new games are cloned from. It grows with `rows`.
 pub fn max_game_slot_bytes(layout: &SearchLayout, rows: usize) -> usize {
     let slot = size_of::<SlotRow>() + layout.state_size + layout.summary_bytes();
     rows * slot + max_decision_bytes(layout, rows.max(1))
 }
 
-/// The most passes of a poll of `n` game slots.
+/// Maximum number of passes of a poll of `n` game slots.
 fn max_passes(layout: &SearchLayout, n: usize) -> usize {
     max_decision_bytes(layout, n) / (2 * n * decision_bytes(layout))
 }
@@ -309,7 +309,7 @@ mod tests {
     use crate::registry::any_game;
     use crate::selfplay::backend_plan;
 
-    /// The most passes of a poll in self-play with this configuration.
+    /// Maximum number of passes of a poll in self-play with this configuration.
     fn passes(config: &str) -> usize {
         let config = Layers::default().text(config, "test").and_then(Layers::resolve).expect("valid");
         let game = any_game(config.game_name(), &config.game_options()).expect("registered");

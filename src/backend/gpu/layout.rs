@@ -218,14 +218,14 @@ device_struct! {
         /// `[B]`
         pub done: u64 as "RowCounts*",
         /// Schedules of sequential halving, `[considered actions + 1, simulations]` each.
-        pub tables: u64 as "const u16*",
+        pub tables: u64 as "const u32*",
         /// B.
         pub num_rows: u32,
         /// T.
         pub num_nodes: u32,
-        /// The most history keys of a row.
+        /// Maximum number of history keys of a row.
         pub history_len: u32,
-        /// The most nodes of a kept subtree; 0 if none is kept.
+        /// Maximum number of nodes of a kept subtree; 0 if none is kept.
         pub keep_limit: u32,
         /// The search's parameters.
         pub params: SearchParams,
@@ -305,7 +305,7 @@ pub struct SearchLayout {
     pub leaves: usize,
     /// Bytes of a state.
     pub state_size: usize,
-    /// The most history keys of a row.
+    /// Maximum number of history keys of a row.
     pub history_len: usize,
     /// F.
     pub obs_len: usize,
@@ -363,7 +363,7 @@ impl SearchLayout {
         self.summary_format().bytes()
     }
 
-    /// The most bytes of commands that one launch takes for `rows` rows: new trees in all of them.
+    /// Maximum number of bytes of commands that one launch takes for `rows` rows: new trees in all of them.
     pub fn max_staged_bytes(&self, rows: usize) -> usize {
         (rows * (size_of::<SetRootCommand>() + self.state_size + 8 * self.history_len)).next_power_of_two()
     }
@@ -398,7 +398,7 @@ impl RowBytes {
     }
 }
 
-/// The most nodes of a kept subtree, 0 where none is kept: the nodes that a ply of `plan` adds must fit next to it.
+/// Maximum number of nodes of a kept subtree, 0 where none is kept: the nodes that a ply of `plan` adds must fit next to it.
 pub fn keep_limit(plan: &BackendPlan, sizes: &Sizes) -> u32 {
     let ply = BackendPlan::nodes_for(plan.params.simulations, sizes) - 1;
     match plan.reuse {

@@ -11,7 +11,7 @@ use crate::device_struct::device_struct;
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
 
-/// The most polls that have ended on the device and were not collected.
+/// Maximum number of polls that have ended on the device and were not collected.
 const MAX_POLLS_IN_FLIGHT: u64 = 2;
 
 device_struct! {

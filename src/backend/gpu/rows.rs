@@ -42,7 +42,7 @@ struct HostView {
 struct Schedules {
     /// Simulations and index of each.
     indices: Vec<(u32, u32)>,
-    numbers: Vec<u16>,
+    numbers: Vec<u32>,
 }
 
 /// B rows.
