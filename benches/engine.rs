@@ -1,7 +1,7 @@
-//! One position on the whole machine: evaluations/s of an engine against those of 128 games, errors on solved positions of Connect Four
-//! at equal time, and a match of both ways to share one search between threads at equal time.
+//! One position on the whole machine: evaluations/s of an engine against those of 128 games, a match of both ways to share one search
+//! between threads at equal time, and with the embedded network errors on solved positions of Connect Four at equal time.
 //!
-//! `cargo bench --bench engine -- [SECONDS] [THREADS] [MS_PER_POSITION] [POSITIONS] [GAMES]`
+//! `cargo bench --bench engine -- [NETWORK.safetensors] [SECONDS] [THREADS] [MS_PER_POSITION] [POSITIONS] [GAMES]`
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,7 +28,11 @@ fn main() -> vecaz::Result<()> {
     let (seconds, threads) = (value(0, 3.0), value(1, 2.0) as usize);
     let (time, limit) = (Duration::from_secs_f64(value(2, 5.0) / 1000.0), value(3, 1e9) as usize);
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let file = NetFile::load(&root.join("assets/connect_four.safetensors"))?;
+    let named = std::env::args().skip(1).find(|a| a.ends_with(".safetensors"));
+    let file = match &named {
+        Some(path) => NetFile::load(Path::new(path))?,
+        None => NetFile::load(&root.join("assets/connect_four.safetensors"))?,
+    };
     let game = any_game(&file.header.game, &file.header.options)?;
     let mut config = Layers::default().resolve()?;
     config.net.precision = Precision::Bf16;
@@ -37,13 +41,16 @@ fn main() -> vecaz::Result<()> {
     let large = NetSpec { blocks: 6, channels: 64, ..spec.clone() };
     let weights = large.model()?.random_weights(Key::new(1, Purpose::Weights));
     for (spec, weights) in [(&spec, &file.weights), (&large, &weights)] {
-        println!("network {}x{} bf16, {} threads", spec.blocks, spec.channels, threads);
+        println!("{}, network {}x{} bf16, {threads} threads", file.header.game, spec.blocks, spec.channels);
         speed(&game, &config, &pack(game.as_ref(), spec, weights, &config.net)?, seconds, threads)?;
+    }
+    let settings = Settings { threads, ..Settings::new(&config, &game.sizes()) };
+    play_match(&game, &network, settings, time, value(4, 200.0) as usize)?;
+    if named.is_some() {
+        return Ok(());
     }
     let mut positions = read(&root.join("tests/fixtures/connect_four_solved.jsonl"), &game)?;
     positions.truncate(limit);
-    let settings = Settings { threads, ..Settings::new(&config, &game.sizes()) };
-    play_match(&game, &network, settings, time, value(4, 200.0) as usize)?;
     for threads in [1, threads] {
         for (sharing, leaves) in
             [(Sharing::OneTree, [0, 1, 8, 32, 64].as_slice()), (Sharing::TreePerThread, &[0, 1, 8, 32])]

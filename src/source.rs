@@ -430,6 +430,16 @@ mod tests {
     use crate::config::DEFAULT_GAME;
 
     #[test]
+    fn leaves_of_a_pass_are_those_of_this_command_alone() {
+        let leaves = |assignments: &[String]| {
+            let source = Source::open(None, &Registry::built_in(), assignments).expect("embedded");
+            source.settings(None, 2).leaves
+        };
+        assert_eq!(leaves(&[]), 0, "the engine chooses");
+        assert_eq!(leaves(&["search.leaves=4".into()]), 4);
+    }
+
+    #[test]
     fn the_embedded_network_plays_the_default_game() {
         assert_eq!(
             Source::open(None, &Registry::built_in(), &[]).expect("embedded").game.name(),

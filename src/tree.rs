@@ -138,7 +138,7 @@ impl Node {
         if player == self.player { (self.lower, self.upper) } else { (-self.upper, -self.lower) }
     }
 
-    /// Mean value backed up, for `player`; 0 before the first visit.
+    /// Mean value backed up, for `player`; 0 before the first visit. Visits that are not backed up yet count as 0.
     #[inline(always)]
     pub fn mean(&self) -> f32 {
         if self.visits > 0 { self.value_sum / self.visits as f32 } else { 0.0 }

@@ -4,7 +4,7 @@ use crate::error::StopCause;
 use crate::stop::Stop;
 use std::time::{Duration, Instant};
 
-/// When an analysis ends: at whichever of these comes first. The default has no end but a proof, a full memory and its stop.
+/// When an analysis ends: at whichever of these comes first. The default has no end but a proof, full trees and its stop.
 #[derive(Clone, Debug, Default)]
 pub struct Limit {
     /// Visits of the position in each tree, those of earlier analyses and of the kept tree included. Passes are whole: up to L - 1 more
@@ -58,7 +58,7 @@ pub enum EndCause {
     Stopped,
     /// The value is proven: more simulations change nothing.
     Proven,
-    /// The trees have as many nodes as the memory limit allows.
+    /// The trees have as many nodes as the memory limit allows, or as many visits as their sums of values can count.
     Memory,
 }
 

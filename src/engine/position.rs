@@ -177,10 +177,15 @@ impl Engine {
             let end = self.search(&clock, &mut counts, interval, report)?;
             self.found(&clock, &counts, end)
         };
-        match pool {
+        let found = match pool {
             Some(pool) => pool.install(search),
             None => search(),
+        };
+        if found.is_err() {
+            // A pass that failed leaves nodes without an evaluation, and virtual losses.
+            self.root = Root::Unset;
         }
+        found
     }
 
     /// Makes the position the root of all trees.

@@ -17,10 +17,14 @@ const VISITS_PER_LEAF: u64 = 16;
 const UNLIMITED: u32 = 1 << 30;
 /// Simulations of the first sequential halving, if the end is not known. Each further one has as many as all before it.
 const FIRST_HALVING: u64 = 64;
-/// The most simulations of one sequential halving.
+/// Maximum number of simulations of one sequential halving.
 const LARGEST_HALVING: u64 = 1 << 14;
 /// How much larger a full tree becomes.
-pub(super) const GROWTH: usize = 4;
+const GROWTH: usize = 4;
+/// Maximum number of nodes of a tree.
+const MAX_NODES: usize = 1 << 28;
+/// Maximum number of visits of a root, beyond which f32 sums of values lose what a visit adds.
+const MAX_VISITS: u64 = 1 << 24;
 /// Bytes a second of larger trees that are made, before the first ones are.
 const GROWN_PER_SECOND: f64 = 5e8;
 
@@ -69,7 +73,7 @@ pub(super) struct PassPlan<'a> {
     pub until: Option<Instant>,
     /// L, 0 for as many as the visits allow.
     pub leaves: u32,
-    /// The most nodes that the memory limit allows a tree.
+    /// Nodes that the memory limit allows a tree, with those of the old arrays and of their copy while it grows.
     pub max_nodes: usize,
     /// Set by a shard with a proven root: the others make no further pass. None where they make theirs to the end, so that their number
     /// does not depend on time.
@@ -96,7 +100,7 @@ pub(super) enum PassBlocker {
     Done,
     /// The visits of the limit are reached.
     Limit,
-    /// A tree has as many nodes as the memory limit allows.
+    /// A tree has as many nodes as the memory limit allows, or [`MAX_VISITS`].
     Memory,
     /// The time would be over before a tree has become larger.
     Time,
@@ -202,6 +206,9 @@ impl Shard {
                 if plan.is_over() || (!is_first && plan.is_late()) {
                     return Ok(PassCounts { blocker: PassBlocker::Open, ..made });
                 }
+                if self.mean_visits() >= MAX_VISITS {
+                    return Ok(PassCounts { blocker: PassBlocker::Memory, ..made });
+                }
             }
             if let Some(blocker) = self.make_room(&plan)? {
                 return Ok(PassCounts { blocker, ..made });
@@ -291,15 +298,23 @@ impl Shard {
         if needed <= self.plan.nodes {
             return Ok(None);
         }
-        if needed > plan.max_nodes {
+        // While trees grow, the old ones and a copy of them exist besides the new ones.
+        let room = plan.max_nodes.saturating_sub(2 * self.plan.nodes).min(MAX_NODES);
+        if needed > room {
             return Ok(Some(PassBlocker::Memory));
         }
-        let larger = sized(self.plan, needed.max(GROWTH * self.plan.nodes).min(plan.max_nodes), &*self.game);
-        let bytes = larger.row_bytes(&self.game.sizes(), self.game.state_size()) * self.rows.len();
-        if plan.clock.ends_within(Duration::from_secs_f64(bytes as f64 / self.grown_per_second)) {
-            return Ok(Some(PassBlocker::Time));
-        }
-        let started = Instant::now();
+        let next = (GROWTH * self.plan.nodes).min(room);
+        // Where the step after the next one would be cut short, a tree takes all the room at once.
+        let sizes = if (GROWTH + 2) * next > plan.max_nodes { [room, next] } else { [next; 2] };
+        let growths = sizes.map(|nodes| sized(self.plan, needed.max(nodes), &*self.game));
+        let bytes_of =
+            |plan: &BackendPlan| plan.row_bytes(&self.game.sizes(), self.game.state_size()) * self.rows.len();
+        let is_in_time = |growth: &BackendPlan| {
+            let seconds = bytes_of(growth) as f64 / self.grown_per_second;
+            !plan.clock.ends_within(Duration::from_secs_f64(seconds))
+        };
+        let Some(larger) = growths.into_iter().find(is_in_time) else { return Ok(Some(PassBlocker::Time)) };
+        let (bytes, started) = (bytes_of(&larger), Instant::now());
         let blocker = self.enlarge(larger, plan)?;
         if blocker.is_none() {
             self.grown_per_second = bytes as f64 / started.elapsed().as_secs_f64().max(1e-6);

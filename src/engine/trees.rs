@@ -2,7 +2,7 @@
 
 use super::limit::Clock;
 use super::settings::{Settings, Sharing};
-use super::shard::{GROWTH, PassCounts, PassPlan, Shard, sized};
+use super::shard::{PassCounts, PassPlan, Shard, sized};
 use crate::backend::AnyGame;
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::config::Algorithm;
@@ -34,7 +34,7 @@ pub(super) struct Trees {
     rows_per_shard: usize,
     /// Trees of all shards.
     count: usize,
-    /// The most nodes that the memory limit allows a tree.
+    /// Nodes that the memory limit allows a tree, with those of the old arrays and of their copy while it grows.
     max_nodes: usize,
 }
 
@@ -55,6 +55,8 @@ impl Trees {
         let reuse = if sizes.hidden_information { Reuse::Drop } else { Reuse::Keep };
         let mut params = settings.params;
         params.min_simulations = 0;
+        // A tree counts whole, however often its arrays grow.
+        params.inherit_cap = params.inherit_cap.max(1.0);
         params.leaves = match (settings.leaves, settings.placement.devices.is_cpu()) {
             (0, true) => LEAVES_PER_THREAD * (threads / shards) as u32,
             (0, false) => LEAVES_ON_DEVICE,
@@ -63,19 +65,17 @@ impl Trees {
         let mut plan = BackendPlan { rows: count.div_ceil(shards), nodes: FIRST_NODES, params, reuse };
         let shards = count.div_ceil(plan.rows);
         let node = plan.row_bytes(&sizes, game.state_size()).div_ceil(FIRST_NODES);
-        // While trees grow, the old ones exist beside the new ones.
-        let max_nodes = (settings.memory_mib * MIB / (node * count)) * GROWTH / (GROWTH + 1);
+        let max_nodes = settings.memory_mib * MIB / (node * count);
         let least_for = |leaves| BackendPlan::nodes_for(8 * leaves, &sizes);
         while settings.leaves == 0 && plan.params.leaves > 1 && max_nodes < least_for(plan.params.leaves) {
             plan.params.leaves /= 2;
         }
         let least = least_for(plan.params.leaves);
         if max_nodes < least {
-            let expected = format!("at least {}", (2 * least * node * count).div_ceil(MIB));
+            let expected = format!("at least {}", (least * node * count).div_ceil(MIB));
             return Err(Error::config("memory_mib", settings.memory_mib, expected));
         }
-        let max_nodes = max_nodes.min(1 << 28);
-        plan = sized(plan, FIRST_NODES.clamp(least, max_nodes), game.as_ref());
+        plan = sized(plan, FIRST_NODES.min(max_nodes / 6).max(least), game.as_ref());
         let shard = |index: usize| {
             let network: Box<dyn Network> = match threads / shards {
                 parts @ 2.. if network.gains_by_threads() => Box::new(SplitBatch::new(network, parts)),

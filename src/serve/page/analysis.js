@@ -202,7 +202,7 @@ export class AnalysisPanel {
 
   draw() {
     const { result } = this;
-    const ends = { proven: "proven", memory: "memory is full", time: "time is up", simulations: "done" };
+    const ends = { proven: "proven", memory: "the trees are full", time: "time is up", simulations: "done" };
     const parts = [`${short(result.visits)} visits`, `${short(result.simulations_per_second)}/s`];
     if (result.wdl)
       parts.push(`win ${percent(result.wdl[0])}, draw ${percent(result.wdl[1])}, loss ${percent(result.wdl[2])}`);
