@@ -29,7 +29,7 @@ pub struct Pace {
     pub simulations: Option<u64>,
     /// The longest time of a move.
     pub time: Option<Duration>,
-    /// The most simulations of a move even if a clock runs.
+    /// Maximum number of simulations of a move even if a clock runs.
     pub max_simulations: Option<u64>,
     /// The longest delay between the end of a search and the moment in which the client's clock stops.
     pub overhead: Duration,

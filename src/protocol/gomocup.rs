@@ -7,7 +7,7 @@ use crate::engine::Analysis;
 use crate::error::{Error, Result};
 use std::time::Duration;
 
-/// The least memory for trees that `INFO max_memory` sets, in MiB.
+/// Minimum memory for trees that `INFO max_memory` sets, in MiB.
 const MIN_MIB: usize = 32;
 /// The share of `max_memory` that trees have, as one in so many.
 const SHARE_OF_MEMORY: usize = 2;
@@ -200,14 +200,14 @@ impl Gomocup {
         }
     }
 
-    /// Bit 0 is the rule of exactly five.
+    /// Bit 0 is the rule of exactly five, bit 1 a continuous game, in which the rules of a game are the same.
     fn set_rule(&self, dialogue: &mut Dialogue, rule: i64) -> Result<()> {
-        let name = match rule {
+        let name = match rule & !2 {
             0 => "freestyle",
             1 => "exact",
             _ => {
                 return dialogue.say(&format!(
-                    "MESSAGE rule {rule} is not known, expected 0 (freestyle) or 1 (exactly five)"
+                    "MESSAGE rule {rule} is not known, expected 0 (freestyle) or 1 (exactly five), 2 more in a continuous game"
                 ));
             }
         };

@@ -168,11 +168,12 @@ impl Worker {
     }
 
     fn search(&mut self, search: &Search, number: u64, stop: &Stop) -> Result<Analysis> {
-        let time = search.until.map(|until| until.saturating_duration_since(Instant::now()));
-        let limit = Limit { simulations: search.simulations, time, stop: stop.clone() };
         let events = self.events.clone();
         let engine = self.engine_at(&search.position)?;
         engine.restrict(&search.moves)?;
+        // A new engine takes its time from the search.
+        let time = search.until.map(|until| until.saturating_duration_since(Instant::now()));
+        let limit = Limit { simulations: search.simulations, time, stop: stop.clone() };
         engine.analyse_with(&limit, search.interval, &mut |found| {
             // Fails only if the dialogue is over.
             let _ = events.send(Event::Progress(number, Box::new(found.clone())));

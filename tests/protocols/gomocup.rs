@@ -66,7 +66,8 @@ fn facts_of_the_manager_are_taken_over() {
         "START 15\nINFO rule 1\nINFO rule 4\nINFO max_memory 83886080\nINFO time_left 5000\nINFO timeout_match 0\n\
          INFO timeout_turn 50\nINFO evaluate 1,1\nINFO\nINFO timeout_turn x\nTURN 7,7\nTAKEBACK 7,7\n",
     );
-    assert_eq!(lines[..2], ["OK", "MESSAGE rule 4 is not known, expected 0 (freestyle) or 1 (exactly five)"]);
+    let refused = "MESSAGE rule 4 is not known, expected 0 (freestyle) or 1 (exactly five), 2 more in a continuous game";
+    assert_eq!(lines[..2], ["OK", refused]);
     assert!(is_point(&lines[2], 15), "{lines:?}");
     assert_eq!(lines[3], "ERROR 7,7 is not the last move");
     // A row of six wins by one rule and not by the other.
@@ -74,6 +75,8 @@ fn facts_of_the_manager_are_taken_over() {
     let of_rule = |rule: &str| say("size = 15", &format!("START 15\nINFO rule {rule}\nBOARD\n{row}\nDONE\n"));
     assert!(of_rule("0")[1].starts_with("ERROR"), "{:?}", of_rule("0"));
     assert!(is_point(&of_rule("1")[1], 15), "{:?}", of_rule("1"));
+    assert!(of_rule("2")[1].starts_with("ERROR"), "a continuous game: {:?}", of_rule("2"));
+    assert!(is_point(&of_rule("3")[1], 15), "{:?}", of_rule("3"));
 }
 
 /// c-gomoku-cli: an opening by `BOARD`, then moves, the clock before each, and a second game by another `START` without a clock.

@@ -32,6 +32,16 @@ fn the_engine_introduces_itself() {
     assert_eq!(lines[at + 1..], ["readyok", "readyok"], "unknown words are passed over");
 }
 
+/// As `--sims` and `--seconds` say.
+#[test]
+fn a_search_by_nodes_keeps_the_limits_of_the_command_line() {
+    let mut own = parts("chess", "");
+    own.pace.max_simulations = Some(30);
+    let lines: Vec<String> = talk(Uci, own, "go nodes 5000\n").lines().map(str::to_string).collect();
+    let last = lines.iter().rfind(|line| line.starts_with("info depth ")).expect("a line");
+    assert_eq!(number(last, "nodes"), 30, "{last}");
+}
+
 #[test]
 fn a_search_tells_its_lines_and_a_legal_move() {
     let lines = say(

@@ -11,7 +11,7 @@ section! {
     // The settings of the game, which users give as `--set game.slots=5`.
     Rules {
         /// Digits of the number.
-        slots: usize [1..=8] = 4,
+        slots: usize [1..=7] = 4,
     }
 }
 
@@ -37,7 +37,7 @@ impl Game for Rules {
     type State = State;
     const NAME: &'static str = "NAME";
     // Settings with which the laws are checked, besides the defaults.
-    const VARIANTS: &'static [&'static str] = &["slots = 1", "slots = 8"];
+    const VARIANTS: &'static [&'static str] = &["slots = 1", "slots = 7"];
 
     options_by_section!();
 

@@ -25,9 +25,9 @@ pub struct Request {
     pub player: Option<u8>,
     /// Time between two lines; None for none.
     pub interval: Option<Duration>,
-    /// The fewest moves of a line, if so many are legal.
+    /// Minimum number of moves of a line, if so many are legal.
     pub min_moves: usize,
-    /// The most moves of a line.
+    /// Maximum number of moves of a line.
     pub max_moves: usize,
     /// Whether a line ends with the facts of the position.
     pub root_info: bool,
@@ -35,10 +35,11 @@ pub struct Request {
     pub restrictions: Vec<Restriction>,
 }
 
-/// A number of hundredths of a second.
+/// A number of hundredths of a second, at least one: a line after each pass would be more than anybody reads.
 fn centiseconds(text: &str) -> Option<Duration> {
     let value: f64 = text.parse().ok()?;
-    Duration::try_from_secs_f64(value / 100.0).ok()
+    let time = Duration::try_from_secs_f64(value / 100.0).ok()?;
+    Some(time.max(Duration::from_millis(10)))
 }
 
 impl Request {
@@ -167,6 +168,8 @@ mod tests {
         for wrong in [
             "interval",
             "interval x",
+            "interval -1",
+            "interval nan",
             "minmoves -1",
             "avoid x D4 1",
             "avoid b D4",

@@ -12,7 +12,7 @@ use crate::protocol::restriction::moves_left;
 use crate::view;
 
 /// The commands of all games.
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 25] = [
     "protocol_version",
     "name",
     "version",
@@ -37,6 +37,7 @@ const COMMANDS: [&str; 24] = [
     "analyze",
     "genmove_analyze",
     "stop",
+    "gogui-interrupt",
 ];
 
 /// The commands of Go alone.
@@ -114,7 +115,7 @@ impl Gtp {
             "protocol_version" => ok("2"),
             "name" => ok("vecaz"),
             "version" => ok(env!("CARGO_PKG_VERSION")),
-            "quit" | "stop" => ok(""),
+            "quit" | "stop" | "gogui-interrupt" => ok(""),
             "known_command" => match arguments {
                 [name] => ok(if self.is_known(name) { "true" } else { "false" }),
                 _ => Some(syntax_error()),

@@ -166,7 +166,7 @@ impl Board {
         Some(points.map(|(column, row)| ((self.size - 1 - row) * self.size + column) as u16).collect())
     }
 
-    /// The most stones of a fixed handicap.
+    /// Maximum number of stones of a fixed handicap.
     pub fn max_handicap(&self) -> usize {
         match self.size {
             ..7 => 0,

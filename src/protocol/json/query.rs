@@ -31,7 +31,7 @@ const KNOWN: [&str; 17] = [
     "avoidMoves",
 ];
 
-/// The most turns of one query.
+/// Maximum number of turns of one query.
 const MAX_TURNS: usize = 10_000;
 
 /// Whose winning chances are reported.
@@ -48,7 +48,7 @@ pub enum Viewpoint {
 pub struct ReportOptions {
     /// The identifier of the client.
     pub id: Value,
-    /// The most visits; None for those of the command line.
+    /// Maximum number of visits; None for those of the command line.
     pub visits: Option<u64>,
     /// The longest time.
     pub time: Option<Duration>,
@@ -56,7 +56,7 @@ pub struct ReportOptions {
     pub interval: Option<Duration>,
     /// Whether priors are reported.
     pub policy: IncludePolicy,
-    /// The most moves that are reported.
+    /// Maximum number of moves that are reported.
     pub max_moves: usize,
     /// Queries of a higher priority come first.
     pub priority: i64,

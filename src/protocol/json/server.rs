@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::protocol::dialogue::{Dialogue, Goal, LineOutcome, Protocol, Reading};
 use serde_json::{Map, Value, json};
 
-/// The most turns that may wait.
+/// Maximum number of turns that may wait.
 const MAX_WAITING: usize = 100_000;
 
 /// A turn that is to be analysed.

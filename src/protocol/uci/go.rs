@@ -102,11 +102,13 @@ impl Go {
         }
         let by_depth =
             self.depth.and_then(|depth| Some(own.simulations?.saturating_mul(depth.clamp(1, MAX_DEPTH))));
-        let counts = [self.nodes.map(|nodes| nodes.max(1)), by_depth, goal.simulations];
+        let max = dialogue.pace.max_simulations.unwrap_or(u64::MAX);
+        let counts = [self.nodes.map(|nodes| nodes.clamp(1, max)), by_depth, goal.simulations];
         goal.simulations = counts.into_iter().flatten().min();
         if goal.simulations.is_none() && goal.time.is_none() {
             goal = own;
         }
+        goal.time = [goal.time, dialogue.pace.time].into_iter().flatten().min();
         Goal { interval, ..goal }
     }
 

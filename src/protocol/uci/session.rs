@@ -28,11 +28,11 @@ const COMMANDS: [&str; 11] = [
 ];
 /// The answer to `go` where there is no move.
 const NO_MOVE: &str = "bestmove (none)";
-/// The fewest MiB of trees.
+/// Minimum MiB of trees.
 const MIN_HASH: usize = 64;
-/// The most.
+/// Maximum MiB of trees.
 const MAX_HASH: usize = 1 << 20;
-/// The most legal moves of a position.
+/// Maximum number of legal moves of a position.
 const MAX_LINES: usize = 218;
 
 /// The search of a `go`.

@@ -20,6 +20,12 @@ const THINKING_AFTER = 300;
 /** True if a board is turned by half for the second of two players. */
 const turnsFor = (kind) => kind === "slots" || kind === "checkered";
 
+/** The ply that an address names; null for the newest, also where it is no number. */
+const plyOf = (parameters) => {
+  const ply = Number.parseInt(parameters.get("ply"), 10);
+  return Number.isNaN(ply) ? null : ply;
+};
+
 /** A view of cards that lie face down. */
 function withoutHands(view) {
   if (view.board.kind !== "cards") return view;
@@ -35,7 +41,7 @@ export class TableScreen {
     this.seat = given !== null ? Number(given) : this.keys.findIndex(Boolean);
     if (this.seat < 0) this.seat = null;
     this.from = parameters.get("from");
-    this.ply = parameters.has("ply") ? Number(parameters.get("ply")) : null;
+    this.ply = plyOf(parameters);
     this.flipped = null;
     this.values = new Map();
     this.hint = null;
@@ -127,7 +133,7 @@ export class TableScreen {
   }
 
   reroute({ parameters }) {
-    const ply = parameters.has("ply") ? Number(parameters.get("ply")) : null;
+    const ply = plyOf(parameters);
     if (ply !== this.ply) this.show(ply ?? this.live?.plies ?? 0);
   }
 
