@@ -194,6 +194,8 @@ fn invalid_values_of_single_keys_and_games_are_refused() {
             vec!["--game", "hex", "--set", "eval.opponent=bob"],
             "eval.opponent (--set): got bob, expected ladder, random, or rollouts:S",
         ),
+        // Of a game with solved positions, which are measured instead of a match.
+        (vec!["--set", "eval.opponent=rollout:9"], "eval.opponent (--set): got rollout:9, expected ladder, "),
         (
             vec!["--game", "backgammon", "--set", "game.match_points=26"],
             "game.match_points (--set): got 26, expected a whole number from 0 to 25",

@@ -290,8 +290,7 @@ fn a_run_prints_a_table_and_leaves_what_the_help_says() {
     let [first, second, results, next @ ..] = &lines[table + 1..] else { panic!("{lines:?}") };
     assert_eq!([first, second].map(|line| line.split_whitespace().next()), [Some("1"), Some("2")]);
     assert!(results.starts_with("results are in "), "{lines:?}");
-    for command in
-        ["serve RUN", "play RUN", "eval RUN --against rollouts:800", "run --resume RUN --minutes M"]
+    for command in ["serve RUN", "play RUN", "eval RUN --against rollouts:800", "run --resume RUN --epochs E"]
     {
         let line = format!("  vecaz {}", command.replace("RUN", &run()));
         assert!(next.contains(&line.as_str()), "{line}: {next:?}");

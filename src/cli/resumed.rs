@@ -1,7 +1,7 @@
 //! The keys that a resumed run cannot change: those that its checkpoint's arrays, weights and games in progress depend on.
 
 use crate::config::keys::{Section, toml_text};
-use crate::config::{Config, IsaChoice, NetConfig};
+use crate::config::{ClusterOrder, Config, IsaChoice, NetConfig};
 use crate::error::{Error, Result};
 use crate::registry::Registry;
 use crate::weights::EvaluatedPositions;
@@ -14,12 +14,19 @@ use crate::weights::EvaluatedPositions;
 pub fn check_same_run(registry: &Registry, saved: &Config, config: &Config) -> Result<()> {
     let [was, is] = [saved, config].map(|config| fixed_keys(registry, config));
     let (was, is) = (was?, is?);
+    let (expected, found) = (saved.train.td_lambda, config.train.td_lambda);
+    if saved.cluster.order == ClusterOrder::Strict && found != expected && found != 1.0 {
+        let expected = format!(
+            "{expected}, that of the resumed run, whose games in progress have no values of the search (cluster.order)"
+        );
+        return Err(Error::config("train.td_lambda", found, expected));
+    }
     // The settings of another game have other names: its name comes first and differs.
     let changed = is.iter().zip(&was).find(|((_, got, _), (_, expected, _))| got != expected);
     let Some(((key, got, reason), (_, expected, _))) = changed else { return Ok(()) };
     let expected = format!(
         "{expected}, that of the resumed run: {reason}. Fixed are game, net (without net.device and net.isa), train.optimizer, train.mode, run.start, run.seed, whether search.algorithm is afterstate, \
-         selfplay.games and replay.capacity; all others can be changed, and `vecaz run --out` begins another run"
+         selfplay.games and replay.capacity, in strict order train.td_lambda; all others can be changed, and `vecaz run --out` begins another run"
     );
     Err(Error::config(key, got, expected))
 }
@@ -68,4 +75,25 @@ fn fixed_keys(registry: &Registry, config: &Config) -> Result<Vec<(String, Strin
     ];
     keys.extend(others.map(|(key, value, reason)| (key.to_string(), value, reason)));
     Ok(keys)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Layers;
+
+    #[test]
+    fn the_value_targets_of_a_strict_run_are_fixed() {
+        let of = |text: &str| Layers::default().text(text, "test").and_then(Layers::resolve).expect("valid");
+        let check =
+            |saved: &str, config: &str| check_same_run(&Registry::built_in(), &of(saved), &of(config));
+        let (strict, lambda) = ("[cluster]\norder = 'strict'", "[train]\ntd_lambda = 0.5");
+        let error = check(strict, lambda).expect_err("games in progress without values").to_string();
+        assert!(
+            error.starts_with("config key train.td_lambda: got 0.5, expected 1, that of the resumed run"),
+            "{error}"
+        );
+        check(strict, strict).expect("the same run");
+        check("", lambda).expect("games in progress with values");
+    }
 }

@@ -24,12 +24,12 @@ pub(super) struct ChunkBounds {
     pub order: ClusterOrder,
 }
 
-/// The most records of a poll of a partition with so many slots: one for each game that a pass ends, and the game in progress.
+/// Maximum number of records of a poll of a partition with so many slots: one for each game that a pass ends, and the game in progress.
 pub fn max_records(slots: usize, passes: u32) -> usize {
     slots.saturating_mul(passes as usize + 1)
 }
 
-/// The most bytes of a poll of so many slots, in memory and before compression.
+/// Maximum number of bytes of a poll of so many slots, in memory and before compression.
 pub(super) fn poll_bytes(game: &dyn AnyGame, slots: usize, passes: u32) -> usize {
     let sizes = game.sizes();
     // As many chance outcomes may follow a ply as a game has plies.
@@ -37,7 +37,7 @@ pub(super) fn poll_bytes(game: &dyn AnyGame, slots: usize, passes: u32) -> usize
     max_records(slots, passes).saturating_mul(ply)
 }
 
-/// The most bytes of polls that learner or worker keep in strict order: [`MAX_BUFFER_BYTES`] and one poll of all slots.
+/// Maximum number of bytes of polls that learner or worker keep in strict order: [`MAX_BUFFER_BYTES`] and one poll of all slots.
 pub(super) fn max_poll_buffer_bytes(config: &Config, game: &dyn AnyGame) -> u64 {
     let SelfPlayConfig { games, passes_per_poll, .. } = config.selfplay;
     MAX_BUFFER_BYTES.saturating_add(poll_bytes(game, games, passes_per_poll) as u64)
@@ -48,7 +48,7 @@ pub(super) fn max_window(config: &Config, game: &dyn AnyGame) -> u64 {
     max_window_bytes(epoch_bytes(config, game), &config.cluster)
 }
 
-/// The most bytes of chunks in a worker's memory: those without a mark (in strict order: that the learner has not taken), and the
+/// Maximum number of bytes of chunks in a worker's memory: those without a mark (in strict order: that the learner has not taken), and the
 /// chunk in progress.
 ///
 /// # Errors

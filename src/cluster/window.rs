@@ -20,7 +20,7 @@ const STALE_VERSIONS: u64 = 2;
 /// those of the epoch before.
 const MIN_EPOCHS: u64 = 2;
 
-/// The most bytes of an epoch's games, as records.
+/// Maximum number of bytes of an epoch's games, as records.
 pub(super) fn epoch_bytes(config: &Config, game: &dyn AnyGame) -> u64 {
     let ply = GameRecord::max_bytes(game) / game.sizes().max_plies.max(1);
     (config.selfplay.samples_per_epoch as u64).saturating_mul(ply as u64)

@@ -56,9 +56,12 @@ impl FoundRun {
     }
 }
 
-/// The run's configuration with the assignments of this machine.
-fn layers_of(text: &str, set: &Vec<(String, String)>) -> Result<Layers> {
-    let mut layers = Layers::default().text(text, "the run's configuration")?.on_cpu();
+/// The run's configuration with the assignments of this machine, whose devices have the run's number format if they can.
+fn layers_of(text: &str, set: &[(String, String)]) -> Result<Layers> {
+    let layers = Layers::default().text(text, "the run's configuration")?;
+    let device_in = |name: &str| set.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+    let network = device_in("net.device").or(device_in("run.device")).unwrap_or("cpu");
+    let mut layers = if network == "cpu" { layers.on_cpu() } else { layers.on_gpu() };
     for (key, value) in set {
         layers = layers.assign(key, value)?;
     }
@@ -171,7 +174,8 @@ impl Worker {
         set: &[(&str, Option<String>)],
     ) -> Result<Self> {
         let (FoundRun { state, text, .. }, keys) = (run, Keys::new(server.address().run()));
-        let set = set.iter().filter_map(|(key, value)| Some((key.to_string(), value.clone()?))).collect();
+        let set: Vec<_> =
+            set.iter().filter_map(|(key, value)| Some((key.to_string(), value.clone()?))).collect();
         let layers = layers_of(&text, &set)?;
         let config = on_this_machine(layers.clone().resolve()?);
         let game = registry.game_of(&config)?;

@@ -103,7 +103,7 @@ impl Default for Devices {
 
 impl Value for Devices {
     fn any() -> String {
-        "cpu, cuda or cuda:N, several GPUs, cuda:0,cuda:1, or metal".into()
+        "cpu, cuda, cuda:N, or several GPUs as cuda:0,cuda:1; metal for net.device only".into()
     }
 }
 

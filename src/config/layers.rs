@@ -107,20 +107,29 @@ impl Layers {
     }
 
     /// Removes the keys that need a GPU: devices, and GPU-only formats of training and of the network, which then have their defaults.
-    pub fn on_cpu(mut self) -> Self {
-        let gpu_only: [(&str, &str, &[&str]); 4] = [
-            ("run", "device", &[]),
-            ("net", "device", &[]),
-            ("train", "precision", &["f16"]),
-            ("net", "precision", &["f16", "tf32"]),
-        ];
-        for (section, key, values) in gpu_only {
-            let Some(table) = self.table.get_mut(section).and_then(toml::Value::as_table_mut) else {
+    pub fn on_cpu(self) -> Self {
+        self.without_devices()
+            .without(&[("train", "precision", &["f16"]), ("net", "precision", &["f16", "tf32"])])
+    }
+
+    /// Removes devices, and what a network on a GPU lacks: int8 and the instruction sets of CPUs.
+    pub fn on_gpu(self) -> Self {
+        self.without_devices().without(&[("net", "precision", &["int8"]), ("net", "isa", &[])])
+    }
+
+    fn without_devices(self) -> Self {
+        self.without(&[("run", "device", &[]), ("net", "device", &[])])
+    }
+
+    /// Removes each of `keys` (section, key, values) that has one of its values, or any if it names none.
+    fn without(mut self, keys: &[(&str, &str, &[&str])]) -> Self {
+        for (section, key, values) in keys {
+            let Some(table) = self.table.get_mut(*section).and_then(toml::Value::as_table_mut) else {
                 continue;
             };
-            let found = table.get(key).and_then(toml::Value::as_str).unwrap_or_default();
+            let found = table.get(*key).and_then(toml::Value::as_str).unwrap_or_default();
             if values.is_empty() || values.contains(&found) {
-                table.remove(key);
+                table.remove(*key);
             }
         }
         self
@@ -198,6 +207,20 @@ mod tests {
         let kept = "[net]\nprecision = 'bf16'\n[train]\nprecision = 'bf16'";
         let kept = Layers::default().text(kept, "test").expect("TOML").on_cpu().resolve().expect("valid");
         assert_eq!((kept.net.precision, kept.train.precision), (Precision::Bf16, TrainPrecision::Bf16));
+    }
+
+    #[test]
+    fn on_gpu_keeps_the_formats_of_gpus_and_removes_what_is_of_cpus() {
+        let of = |net: &str| {
+            let text = format!("[run]\ndevice = 'cpu'\n[net]\ndevice = 'cpu'\n{net}");
+            Layers::default().text(&text, "test").expect("TOML").on_gpu()
+        };
+        for net in ["precision = 'f16'", "precision = 'tf32'", "precision = 'bf16'"] {
+            let expected = net.split('\'').nth(1);
+            assert_eq!(of(net).table["net"].get("precision").and_then(toml::Value::as_str), expected);
+        }
+        let cleaned = of("precision = 'int8'\nisa = 'avx2'").resolve().expect("valid");
+        assert_eq!(cleaned, Config::default());
     }
 
     #[test]

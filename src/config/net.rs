@@ -113,12 +113,12 @@ section! {
         /// 5e-5 nats of policy and 0.002 of value, in int8 by 8e-4 nats and 0.011, and plays equally strong in both
         /// (2026-11-20-precision.md). `f16` is for Turing GPUs, which lack bf16; `tf32` keeps the range of f32 on tensor cores.
         precision: Precision = Precision::F32,
-        /// Instruction set of the forward on the CPU. All give the same bits in each number format, but for the last bits of `amx`
-        /// and of `bfmmla` in bf16: `avx512` and `neon` repeat another machine's results on one that has them. Training in bf16 uses AMX
+        /// Instruction set of the forward on the CPU. All give the same bits in each number format, except the last bits of `amx`
+        /// and of `bfmmla` in bf16: on machines that have them, `avx512` and `neon` repeat the results of machines that do not. Training in bf16 uses AMX
         /// with `native` and `amx` alone.
         isa: IsaChoice = IsaChoice::Native,
         /// Tensor-core instruction for bf16 and f16 on a GPU: `auto` takes `wgmma` on Hopper (compute capability 9.0) and `mma` on all
-        /// others, `mma` takes `mma.sync` everywhere. With `wgmma` 6x128 makes 1.28 times the simulations (2026-11-27-gpu.md); `mma`
+        /// others, `mma` takes `mma.sync` everywhere. With `wgmma` 6x128 makes 1.27 times the simulations (2026-11-27-gpu.md); `mma`
         /// is faster for up to some 64 positions at once, and on Hopper repeats runs made with it.
         tensor_cores: TensorCores = TensorCores::Auto,
         /// Device of the network in self-play and training; default: `run.device`. Several GPUs, `cuda:0,cuda:1`, each train on a

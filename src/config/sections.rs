@@ -6,7 +6,7 @@ use crate::device_struct::device_enum;
 use bytemuck::NoUninit;
 use serde::{Deserialize, Serialize};
 
-/// The most games of self-play at once: the bound of `selfplay.games`.
+/// Maximum number of games of self-play at once: the bound of `selfplay.games`.
 pub const MAX_GAMES: usize = 1 << 20;
 
 /// Defines an enum that kernels use too. Its values are typed by name.
@@ -127,12 +127,12 @@ section! {
         /// PUCT: weight of Dirichlet noise in the root priors of self-play.
         dirichlet_epsilon: f32 [0.0..=1.0] = 0.25,
         /// PUCT: Dirichlet alpha; 0 = 10 / (number of legal actions), close to AlphaZero's 0.3 (chess), 0.15 (shogi) and 0.03
-        /// (Go). Others are to compare with programs that fix it.
+        /// (Go). Other values are for comparisons with programs that fix it.
         dirichlet_alpha: f32 [0.0..=1000.0] = 0.0,
         /// Gumbel: maximum number of actions considered at the root.
         max_num_considered_actions: u32 [1..=65_536] = 16,
-        /// Gumbel: visits from which a node below the root selects by PUCT (`c_init`, `c_base`, `fpu`), for deep searches; before them by
-        /// the improved policy, with which the error of deep searches stops falling. Connect Four, 800 simulations: 1.5 % in place of 2.5
+        /// Gumbel: visits from which a node below the root selects by PUCT (`c_init`, `c_base`, `fpu`), for deep searches. With fewer
+        /// visits it selects by the improved policy, with which the error of deep searches stops falling. Connect Four, 800 simulations: 1.5 % in place of 2.5
         /// (2026-11-29-below-root.md). For returns that differ little, and for comparisons with mctx: a large number.
         puct_visits: u32 [0..=1_000_000_000] = 32,
         /// Gumbel: c_visit of sigma(Q) = (c_visit + largest number of visits) x c_scale x Q, for Q to count early; the paper's
@@ -257,7 +257,7 @@ section! {
 section! {
     /// `[run]`: seed, length, threads, devices, memory.
     RunConfig {
-        /// The seed of all random numbers. An equal seed repeats a run (docs/determinism.md); others show what is chance.
+        /// The seed of all random numbers. An equal seed repeats a run (docs/determinism.md); other seeds show how much of a result is chance.
         seed: u64 = 1,
         /// The weights file of a trained network of the same game and sizes (of an edge network, for any number of vertices) from which training starts: `vecaz run --start`. Empty: random
         /// weights.
@@ -288,10 +288,10 @@ section! {
         /// Epochs between measurements, within `share`; 0 = never. The last epoch before a limit is always measured.
         every: u64 = 1,
         /// Maximum share of the time that measurements take: a match has as many games as that allows, at least 4 a seat. They
-        /// follow the clock and do not influence games and training. 0 = no limit and no clock: every `every` epochs in full.
+        /// follow the clock and do not influence games and training. 0 = no limit: every `every` epochs in full.
         share: f64 [0.0..=1.0] = 0.1,
         /// Search algorithm of evaluation, matches and `vecaz play`; default: `afterstate` if `search.algorithm` is, else `gumbel`. PUCT gives all visits to an action whose prior is near 1,
-        /// right or wrong: with a sharp policy it erred in 4.0 % at 100 simulations of Connect Four, Gumbel in 1.6 %.
+        /// right or wrong: in Connect Four it erred in 5.9 % with 64 simulations, Gumbel in 5.3 % (2026-11-29-below-root.md).
         algorithm: Option<Algorithm> = None,
         /// Simulations per move.
         simulations: u32 [1..=1_000_000] = 64,
@@ -313,9 +313,9 @@ section! {
 section! {
     /// `[cluster]`: workers on other machines.
     ClusterConfig {
-        /// "free": games of workers are taken in the order of arrival, so that no worker waits for another. "strict": any number
-        /// of workers gives the weights and replay buffer of a run on one machine like the learner, to repeat it; in bf16 all of them
-        /// multiply by AMX, all by `bfmmla`, or none by either.
+        /// "free": games of workers are taken in the order of arrival, so that no worker waits for another. "strict": a run
+        /// repeats exactly, with the weights and replay buffer of a run on the learner's machine alone, whatever the number of workers; in
+        /// bf16 all machines use AMX, all use `bfmmla`, or none uses either.
         order: ClusterOrder = ClusterOrder::Free,
         /// Maximum age of the weights with which a worker has finished a game, in versions (epochs) before the newest; older
         /// games are refused. Games played during training are 1 version old; 2 allows one more.

@@ -28,7 +28,8 @@ pub struct GameSlot {
     pub actions: Vec<u16>,
     /// Plies at the front that were drawn at random.
     pub opening: u32,
-    /// Samples so far. Until the game is over their values are those of the search, of which the value targets are made.
+    /// Samples so far. Until the game is over their values are those of the search, of which the value targets are made, in strict order
+    /// 0 unless they are proven.
     pub samples: Vec<Sample>,
     /// Whether each sample's value is proven already. `[samples]`
     pub proven: Vec<Proof>,

@@ -89,6 +89,13 @@ impl Run {
         if cfg!(feature = "http") {
             progress.note(&format!("  vecaz serve {dir}"))?;
         }
-        progress.note(&format!("  vecaz play {dir}\n  vecaz eval {dir} --against rollouts:800\n  vecaz run --resume {dir}{rest} --minutes M"))
+        let more = if self.has_all_epochs() { "--epochs E" } else { "--minutes M" };
+        progress.note(&format!("  vecaz play {dir}\n  vecaz eval {dir} --against rollouts:800\n  vecaz run --resume {dir}{rest} {more}"))
+    }
+
+    /// True if the run has the epochs of its limit, which a higher limit of time does not change.
+    pub(super) fn has_all_epochs(&self) -> bool {
+        let limit = self.config.run.epochs;
+        limit > 0 && self.counters.epoch >= limit
     }
 }

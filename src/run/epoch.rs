@@ -110,7 +110,7 @@ pub struct Collector<'a> {
     pub findings: &'a mut FindingsLog,
     /// The run's folder; the epoch fails if it is removed.
     pub folder: &'a RunFolder,
-    /// The least number of samples.
+    /// Minimum number of samples.
     pub target: u64,
     /// Mean length of the games of the epoch before.
     pub length_before: Option<f64>,

@@ -52,7 +52,7 @@ pub fn sized(config: &Config, sizes: &Sizes) -> Result<Config> {
     Ok(sized)
 }
 
-/// The least number of samples of `epoch`, from 1: the first epochs are short, so that the first results come soon.
+/// Minimum number of samples of `epoch`, from 1: the first epochs are short, so that the first results come soon.
 pub fn samples_of(selfplay: &SelfPlayConfig, epoch: u64) -> u64 {
     let full = selfplay.samples_per_epoch.max(1) as u64;
     match selfplay.first_epoch as u64 {

@@ -2,7 +2,7 @@
 //! of a finished game that is of interest outside of training: [`crate::game::Game::finding`], a Ramsey colouring of the clique game.
 //!
 //! A line is written as soon as its game is over, and is never removed. A resumed run repeats an interrupted epoch and gets the same
-//! lines in the same order, so the file is equal to that of an uninterrupted run.
+//! lines, so the file has those of an uninterrupted run; in the same order, unless a time limit has cut an epoch.
 
 use crate::error::{Error, Result};
 use crate::files::{FileDigest, read_whole};

@@ -227,7 +227,7 @@ impl Manifest {
     /// # Errors
     /// [`Error::Format`] if the run has no checkpoint.
     pub fn network(&self) -> Result<String> {
-        if self.files.contains_key(FINAL) && self.is_cut_best() {
+        if self.files.contains_key(FINAL) && self.is_cut_best()? {
             return Ok(FINAL.to_string());
         }
         match (self.files.contains_key(BEST), self.checkpoints().last()) {
@@ -238,19 +238,27 @@ impl Manifest {
     }
 
     /// True if the network of the cut epoch is not measurably weaker than the best one before, or none was measured.
-    fn is_cut_best(&self) -> bool {
-        let bytes = self.read(metrics::FILE_NAME).unwrap_or_default();
+    fn is_cut_best(&self) -> Result<bool> {
+        // The log is written after the network.
+        let bytes = match self.lists(metrics::FILE_NAME) {
+            true => {
+                self.check(metrics::FILE_NAME, CheckDepth::Content)?;
+                let path = self.dir.join(metrics::FILE_NAME);
+                read_whole(&path).map_err(|e| Error::io("reading", &path, e))?
+            }
+            false => Vec::new(),
+        };
         let records = bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
         let (cut, before): (Vec<EpochRecord>, Vec<EpochRecord>) =
             records.partition(|record: &EpochRecord| record.cut);
         let mut before = before.iter().filter_map(|record| record.strength);
-        match cut.iter().find_map(|record| record.strength) {
+        Ok(match cut.iter().find_map(|record| record.strength) {
             None => before.next().is_none(),
             Some(cut) => {
                 let ranks = before.filter(|of| cut.is_comparable_to(of)).filter_map(|of| of.rank());
                 cut.succeeds(ranks.min_by(f64::total_cmp)).is_some()
             }
-        }
+        })
     }
 
     /// Drops the network and the record of a cut epoch, so that a resumed run plays it again. At every moment the manifest on disk lists

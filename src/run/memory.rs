@@ -193,7 +193,7 @@ impl MemoryPlan {
     }
 }
 
-/// The most shards of self-play.
+/// Maximum number of shards of self-play.
 fn shards(config: &Config) -> usize {
     (MAX_SHARDS_PER_THREAD * num_threads(config, rayon::current_num_threads())).min(config.selfplay.games)
 }

@@ -3,7 +3,7 @@
 //! An epoch plays until it has its samples, makes the updates that are due (with `overlapped`: those that were due when it began),
 //! measures strength and writes a checkpoint. A resumed run continues from the last checkpoint and gives the same bytes as an
 //! uninterrupted one: results depend only on the configuration, the seed and counters, unless workers on other machines play in free
-//! order. The clock has no effect except the time limit.
+//! order. The clock has no effect except the time limit and, with `eval.share`, which epochs are measured and how (docs/determinism.md).
 
 pub mod checkpoint;
 mod ending;

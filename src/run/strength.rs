@@ -80,10 +80,10 @@ impl StrengthMeter {
     /// memory.
     pub fn new(config: &Config, game: &Arc<dyn AnyGame>, threads: usize) -> Result<Self> {
         let settings = Settings { threads, ..Settings::new(config, &game.sizes()) };
+        let rung = Rung::first(&config.eval.opponent)?;
         let task = match known_positions(game, config.eval.positions)? {
             Some(positions) => Task::Positions(positions),
             None => {
-                let rung = Rung::first(&config.eval.opponent)?;
                 let setup = MatchSetup { rung, games: match_games(config, game.as_ref()) };
                 Task::Match(MatchTask { setup, network: None, seed: config.run.seed })
             }

@@ -295,8 +295,9 @@ impl Run {
         }
         if self.counters.epoch == first {
             self.finish_workers();
+            let key = if self.has_all_epochs() { "--epochs" } else { "--minutes" };
             return progress.note(&format!(
-                "the limit is reached after {}{}; set a higher limit with --epochs or --minutes",
+                "the limit is reached after {}{}; set a higher limit with {key}",
                 count(first, "epoch"),
                 self.last_epoch_seconds().map(|s| format!(" of about {s:.1} s")).unwrap_or_default()
             ));
