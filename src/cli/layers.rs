@@ -147,6 +147,9 @@ impl ConfigArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Algorithm;
+    use crate::model::NetSpec;
+    use crate::net::gpu_train::check_heads;
 
     #[test]
     fn every_game_has_a_built_in_configuration_that_resolves() {
@@ -169,6 +172,34 @@ mod tests {
                 false => drop(resolved.expect(name)),
             }
         }
+    }
+
+    /// As a user names it: over the configuration of its game, whose keys it must not inherit against what its comment says.
+    fn named(name: &str) -> Config {
+        let args = ConfigArgs { config: Some(name.into()), ..ConfigArgs::default() };
+        args.resolve(&Registry::built_in(), Base::BuiltIn, &[]).expect(name)
+    }
+
+    #[test]
+    fn configurations_with_trees_run_with_workers_and_on_gpus() {
+        let registry = Registry::built_in();
+        let names = registry.configs().into_iter().map(|config| config.name);
+        for name in names.filter(|name| !name.ends_with("_gpu") || cfg!(feature = "cuda")) {
+            let config = named(name);
+            if config.search.algorithm == Algorithm::Afterstate {
+                continue;
+            }
+            config.check_workers().expect(name);
+            let game = registry.game_of(&config).expect(name);
+            let spec = NetSpec::with_targets(&config.net, &game.sizes(), &game.targets()).expect(name);
+            check_heads(&spec.model().expect(name)).expect(name);
+        }
+    }
+
+    #[test]
+    fn hex13_has_as_many_simulations_in_all_plies() {
+        let config = named("hex13");
+        assert_eq!((config.search.simulations, config.selfplay.playout_cap_prob), (200, 0.0));
     }
 
     #[test]
