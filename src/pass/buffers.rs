@@ -5,7 +5,7 @@ use crate::game::Sizes;
 /// Arrays for the observations and the network's outputs of one pass, allocated once.
 #[derive(Clone, Debug, Default)]
 pub struct PassBuffers {
-    /// The most leaves they hold.
+    /// Maximum number of leaves they hold.
     max_leaves: usize,
     /// `[M, F]`
     pub(super) obs: Vec<f32>,
@@ -31,7 +31,7 @@ impl PassBuffers {
         4 * max_leaves * (sizes.obs.len() + sizes.num_actions + sizes.num_players)
     }
 
-    /// The most leaves of a pass.
+    /// Maximum number of leaves of a pass.
     pub fn max_leaves(&self) -> usize {
         self.max_leaves
     }
