@@ -27,7 +27,6 @@ impl Game for Chomp {
     const NAME: &'static str = "chomp";
     const VARIANTS: &'static [&'static str] = &["rows = 5\ncolumns = 5"];
     const CONFIGS: &'static [NamedText] = &[NamedText { name: "chomp", text: include_str!("../chomp.toml") }];
-
     options_by_section!();
 
     fn aim(&self, player: u8) -> String {
@@ -41,10 +40,8 @@ impl Game for Chomp {
     }
 
     fn init(&self) -> State {
-        State {
-            left: std::array::from_fn(|row| if row < self.rows { self.columns as u8 } else { 0 }),
-            to_play: 0,
-        }
+        let left = std::array::from_fn(|row| if row < self.rows { self.columns as u8 } else { 0 });
+        State { left, to_play: 0 }
     }
 
     fn is_valid(&self, s: &State) -> bool {
@@ -77,16 +74,9 @@ impl Game for Chomp {
     }
 
     fn view(&self, s: &State, _: Viewer) -> View {
-        let square = Piece { owner: None, mark: '#', shape: Shape::Disc, name: "chocolate".into() };
-        let is_left = |i: usize| i % self.columns < usize::from(s.left[i / self.columns]);
-        let grid = Grid {
-            style: GridStyle::Squares,
-            columns: (b'a'..).take(self.columns).map(|letter| char::from(letter).to_string()).collect(),
-            rows: (1..=self.rows).map(|row| row.to_string()).collect(),
-            borders: None,
-            pieces: vec![square],
-            cells: (0..self.rows * self.columns).map(|i| is_left(i).then_some(0)).collect(),
-        };
+        let chocolate = vec![Piece { owner: None, mark: '#', shape: Shape::Disc, name: "chocolate".into() }];
+        let piece = |row: usize, column| (column < usize::from(s.left[row])).then_some(0);
+        let grid = Grid::labelled(GridStyle::Squares, [self.rows, self.columns], |_| false, chocolate, piece);
         View::new(Board::Grid(grid), &[Colour::Blue, Colour::Red])
     }
 

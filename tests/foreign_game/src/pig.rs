@@ -84,17 +84,14 @@ impl Game for Pig {
     }
 
     fn view(&self, s: &State, _: Viewer) -> View {
-        View::text(format!(
-            "score {}, {} points in this round, {} rounds left",
-            s.score, s.points, s.rounds_left
-        ))
+        let State { score, points, rounds_left, .. } = s;
+        View::text(format!("score {score}, {points} points in this round, {rounds_left} rounds left"))
     }
 
     fn action_name(&self, s: &State, action: u16) -> String {
-        if s.is_rolling == 0 {
-            ["hold", "roll"][usize::from(action)].into()
-        } else {
-            format!("face {}", action + 1)
+        match s.is_rolling {
+            0 => ["hold", "roll"][usize::from(action)].into(),
+            _ => format!("face {}", action + 1),
         }
     }
 }

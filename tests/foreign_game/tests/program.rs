@@ -1,5 +1,19 @@
-//! The program with games of its own: every command works with them as with the built-in ones.
+//! The program with games of its own: every command works with them as with the built-in ones. And the laws hold for them and for the games that `vecaz new` writes.
 
+#[path = "../../../src/cli/new/board.rs"]
+mod board;
+#[path = "../../../src/cli/new/cards.rs"]
+mod cards;
+#[path = "../src/chomp.rs"]
+mod chomp;
+#[path = "../../../src/cli/new/dice.rs"]
+mod dice;
+#[path = "../src/pig.rs"]
+mod pig;
+#[path = "../../../src/cli/new/solo.rs"]
+mod solo;
+
+use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -38,6 +52,16 @@ fn bytes(run: &Path) -> Vec<(String, Vec<u8>)> {
     }
     files.sort();
     files
+}
+
+#[test]
+fn the_laws_hold() {
+    vecaz::contract::check::<chomp::Chomp>().unwrap();
+    vecaz::contract::check::<pig::Pig>().unwrap();
+    vecaz::contract::check::<board::Rules>().unwrap();
+    vecaz::contract::check::<dice::Rules>().unwrap();
+    vecaz::contract::check::<cards::Rules>().unwrap();
+    vecaz::contract::check::<solo::Rules>().unwrap();
 }
 
 const SHORT: &str = "--games 16 --sims 16 --threads 1 --seed 3 --quiet --set selfplay.samples_per_epoch=300 \
@@ -108,6 +132,17 @@ fn networks_are_evaluated_exported_and_played() {
     let won: u64 =
         result.split(" won").next().and_then(|text| text.split(' ').next_back()?.parse().ok()).expect("won");
     assert!(won >= 48, "search with 200 simulations wins most games against random play: {result}");
+    let mut play = Command::new(env!("CARGO_BIN_EXE_foreign_game"));
+    play.args(["play", "chomp", "--sims", "20"])
+        .current_dir(path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut play = play.spawn().expect("the program starts");
+    // Squares that are eaten already are refused; the poisoned one ends the game.
+    let squares: String = ["d3", "c3", "b3", "a3", "d2", "c2", "b2", "a2", "d1", "c1", "b1", "a1"].join("\n");
+    play.stdin.take().expect("a pipe").write_all(squares.as_bytes()).expect("written");
+    let played = String::from_utf8(play.wait_with_output().expect("ended").stdout).expect("UTF-8");
+    assert!(played.contains("# . . .") && played.contains("game over: "), "{played}");
     stdout(path, "export-weights chomp --out chomp.safetensors");
     assert!(path.join("chomp.safetensors").is_file());
 }
