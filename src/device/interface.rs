@@ -86,7 +86,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The least limits of GPUs with compute capability `capability`, for kernels compiled on a machine without one.
+    /// The lowest limits of GPUs with compute capability `capability`, for kernels compiled on a machine without one.
     pub fn of(capability: u32, multiprocessors: u32) -> Self {
         let kib = match capability {
             ..80 => 64,

@@ -72,7 +72,7 @@ impl SourceFolder {
     }
 }
 
-/// The most bytes of a source file.
+/// Maximum number of bytes of a source file.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The operation that errors of a [`SourceFolder`] name.

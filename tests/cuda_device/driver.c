@@ -18,6 +18,7 @@ enum {
 // The knobs.
 int driver_version = 13000;
 int driver_devices = 2;
+int driver_capability = 90;
 uint64_t driver_memory = 1 << 20;
 
 // Whose memory may be reached by whom: bit 4 * owner + reader.
@@ -123,6 +124,7 @@ static int outside_capture(struct stream *stream) {
 void driver_reset(void) {
     driver_version = 13000;
     driver_devices = 2;
+    driver_capability = 90;
     driver_memory = 1 << 20;
     taken = given_back = 0;
     failed = OK;
@@ -145,7 +147,7 @@ int cuDeviceGetCount(int *count) { return *count = driver_devices, OK; }
 int cuDeviceGet(int *device, int number) { return *device = number, OK; }
 int cuDeviceGetName(char *name, int size, int device) { return strncpy(name, "Paper GPU", size), OK; }
 int cuDeviceGetAttribute(int *value, int attribute, int device) {
-    *value = attribute == 75 ? 9 : attribute == 76 ? 0 : 1; // compute capability 9.0; memory pools
+    *value = attribute == 75 ? driver_capability / 10 : attribute == 76 ? driver_capability % 10 : 1; // memory pools
     return OK;
 }
 /* Who holds a context; not reset, since the program may keep one. */

@@ -132,6 +132,8 @@ fn a_machine_without_a_usable_gpu_is_refused() {
     assert_eq!(opened(2), "device cuda:2: there is no such GPU; they are cuda:0 to cuda:1");
     set(&driver, "driver_devices", 1i32);
     assert_eq!(opened(3), "device cuda:3: there is no such GPU; the only one is cuda:0");
+    set(&driver, "driver_capability", 70i32);
+    assert_eq!(opened(0), "device cuda:0: it has compute capability 7.0, and 7.5 (Turing) is required");
     set(&driver, "driver_devices", 0i32);
     assert_eq!(opened(0), "device cuda:0: the NVIDIA driver finds no GPU on this machine");
     set(&driver, "driver_version", 12_040i32);

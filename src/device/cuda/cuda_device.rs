@@ -18,9 +18,11 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The most memory that the driver takes for each multiprocessor: for two programs, the stacks of its 2,048 threads, 2.5 KiB each in
+/// Maximum memory that the driver takes for each multiprocessor: for two programs, the stacks of its 2,048 threads, 2.5 KiB each in
 /// the largest kernel (`simulate_rows` of Blob with eight players), and the code.
 const STACKS_BYTES: usize = 12 << 20;
+/// The lowest compute capability, as major * 10 + minor: older tensor cores lack the products of the network's kernels.
+const MIN_CAPABILITY: u32 = 75;
 
 /// A GPU, and the program that is loaded on it.
 pub struct CudaDevice {
@@ -56,6 +58,14 @@ impl CudaDevice {
         CudaLibrary::Compiler.load(&name.to_string())?;
         let failed = |e: DriverError| failure(name, format!("it cannot be opened: {}", error_text(e)));
         let context = CudaContext::new(number as usize).map_err(failed)?;
+        let of_gpu = capability(&context).map_err(failed)?;
+        if of_gpu < MIN_CAPABILITY {
+            let (major, minor) = (of_gpu / 10, of_gpu % 10);
+            return Err(failure(
+                name,
+                format!("it has compute capability {major}.{minor}, and 7.5 (Turing) is required"),
+            ));
+        }
         keep(number, &context);
         // SAFETY: buffers are used and freed on `stream`, except by copies on `copy_stream`, for which the caller has waited (see
         // `start_concurrent_download`). So no event has to order their uses.

@@ -31,7 +31,7 @@ pub struct Kernel {
     function: sys::CUfunction,
     /// Bytes of each of its parameters.
     pub parameters: Vec<usize>,
-    /// The most bytes of dynamic shared memory that it may be launched with so far.
+    /// Maximum number of bytes of dynamic shared memory that it may be launched with so far.
     shared: AtomicU32,
 }
 
