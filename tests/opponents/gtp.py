@@ -7,9 +7,10 @@
 
 The engine plays black as player 0 and white as player 1. It receives `boardsize`, for Go also `komi`, and every move
 of the game by `play`. If a question continues the last one, only the new moves are sent; otherwise `clear_board` comes first.
-Points are written as in vecaz: in Go letters without I and rows from below, in the other games letters with I and rows from
-above; Hex's swap is `swap-pieces`. If the engine resigns or plays an illegal move, the first legal action is played instead,
-and the number of such moves is written to stderr at the end.
+In Othello a player who must pass passes without a question. Points are written as in vecaz: in Go letters without I
+and rows from below, in the other games letters with I and rows from above; Hex's swap is `swap-pieces`. If the engine
+resigns or plays an illegal move, the first legal action is played instead, and the number of such moves is written to
+stderr at the end.
 
 Protocol: G. Farnebäck, GTP version 2, <https://www.lysator.liu.se/~gunnar/gtp/>.
 """
@@ -75,12 +76,22 @@ class Engine:
         known = self.moves
         if known is None or self.rules != (game, options) or names[: len(known)] != known:
             self.begin(game, options)
-        for place in range(len(self.moves), len(names)):
-            self.order(f"play {'bw'[place % 2]} {SWAP if names[place] == 'swap' else names[place]}")
+        for ply in range(len(self.moves), len(names)):
+            self.play(game, "bw"[ply % 2], names[ply])
         self.moves = list(names)
+
+    def play(self, game, colour, name):
+        """Plays a move on the engine's board."""
+        if game == "othello" and name == "pass":
+            # Some engines know by themselves who must pass, and refuse it.
+            self.ask(f"play {colour} pass")
+        else:
+            self.order(f"play {colour} {SWAP if name == 'swap' else name}")
 
     def choose(self, question):
         self.follow(question)
+        if question["game"] == "othello" and question["legal_names"] == ["pass"]:
+            return question["legal"][0]
         answer = (self.ask(f"genmove {'bw'[question['player']]}") or "").lower()
         answer = "swap" if answer == SWAP else answer
         for action, name in zip(question["legal"], question["legal_names"], strict=True):
