@@ -124,7 +124,7 @@ section! {
         /// The doubling cube, for matches and play with a network that was trained without it and with net.auxiliary = "outcomes". No Jacoby rule,
         /// no beavers, stakes of up to 64.
         cube: bool = false,
-        /// Points of a match, with Crawford's rule; 0: a single game for points. As the cube for networks that were trained without.
+        /// Points of a match, with Crawford's rule; 0: a single game for points. Like the cube, it is for networks that were trained without it.
         match_points: u32 [0..=25] = 0,
         /// Plies (chance outcomes count) after which a game ends as a draw. Of 60,000 random games the mean was 302 and the longest
         /// 1,215.
@@ -420,12 +420,15 @@ impl Game for Backgammon {
     }
 
     /// Whether the player wins, wins a gammon at least, wins a backgammon, loses a gammon at least, loses a backgammon: 1 or -1, as GNU
-    /// Backgammon's network learns them. `[5]`
+    /// Backgammon's network learns them; after a game that was cut off, which nobody wins, 0 for the first. `[5]`
     fn write_target(&self, _number: usize, _position: &State, end: &State, player: u8, out: &mut [f32]) {
         let won = if end.mover == player { end.points } else { 0 };
         let lost = end.points - won;
         let is_so = [won >= 1, won >= 2, won >= 3, lost >= 2, lost >= 3];
         out.iter_mut().zip(is_so).for_each(|(out, is_so)| *out = if is_so { 1.0 } else { -1.0 });
+        if end.points == 0 {
+            out[0] = 0.0;
+        }
     }
 
     fn points_of_value(&self) -> Option<f32> {
