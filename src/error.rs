@@ -27,7 +27,7 @@ pub enum Error {
     Config {
         /// Dotted key, as in the TOML file and `--set`, or a flag with its dashes.
         key: String,
-        /// The place where it was set, if known: a file and its line, or `--set`.
+        /// Where it was set, if known: a file and its line, or `--set`.
         origin: Option<String>,
         /// The value found.
         got: String,
@@ -39,7 +39,7 @@ pub enum Error {
     ConfigKey {
         /// Dotted key.
         key: String,
-        /// The place where it was set, if known: a file and its line, or `--set`.
+        /// Where it was set, if known: a file and its line, or `--set`.
         origin: Option<String>,
         /// The reason and the remedy.
         what: String,
@@ -57,7 +57,7 @@ pub enum Error {
     UnknownGame {
         /// The name given.
         name: String,
-        /// The place where it was set, if known: a file and its line, or `--set`.
+        /// Where it was set, if known: a file and its line, or `--set`.
         origin: Option<String>,
         /// The registered names, comma separated.
         known: String,

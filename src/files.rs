@@ -160,7 +160,7 @@ pub fn create_subfolder(path: &Path) -> Result<()> {
     }
 }
 
-/// Gives the regular file `path`, which nobody changes, the further name `to`; where the file system has no hard links, copies it.
+/// Makes `to` a hard link to the regular file `path`, which must not change afterwards; copies it where the file system has no hard links.
 ///
 /// # Errors
 /// [`Error::Io`].

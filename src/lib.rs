@@ -63,7 +63,7 @@ pub mod rng; // counter-based random numbers
 pub mod config; // what was typed -> a checked, resolved configuration
 #[doc(hidden)]
 pub mod device; // GPUs: driver, compiled programs, sums over several
-pub mod game; // trait Game, the registry, the rules
+pub mod game; // trait Game, the rules
 pub mod view; // a position's look -> text
 pub mod batch; // one game -> N games
 pub mod contract; // the laws that any game must keep

@@ -1,4 +1,4 @@
-//! The games of a program: a value that the caller makes. Built-in games and any others stand in one list with equal rights.
+//! The games of a program: a value that the caller makes. Built-in and other games are entries of one list.
 //!
 //! A game's type is erased once, here; what depends on the type afterwards (its rows on the CPU, its rollout player) comes from the
 //! erased game itself.

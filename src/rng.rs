@@ -15,7 +15,7 @@ device_constants! {
     fn device_constants;
     /// 2^64 divided by the golden ratio, odd: the increment of SplitMix64.
     const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-    /// The least entry of a Dirichlet vector before it is normalised.
+    /// The smallest entry of a Dirichlet vector before it is normalised.
     const MIN_GAMMA: f32 = 1e-30;
 }
 

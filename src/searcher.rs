@@ -182,7 +182,7 @@ impl Searcher {
         Ok(self.num_evaluations())
     }
 
-    /// The most leaves of a pass.
+    /// Maximum number of leaves of a pass.
     pub fn max_leaves(&self) -> usize {
         self.buffers.max_leaves()
     }

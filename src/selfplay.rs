@@ -344,13 +344,13 @@ pub fn num_threads(config: &Config, threads: usize) -> usize {
     if config.run.device.is_cpu() { threads.clamp(1, config.selfplay.games) } else { 1 }
 }
 
-/// The most shards a thread.
+/// Maximum number of shards per thread.
 pub const MAX_SHARDS_PER_THREAD: usize = 4;
 
 /// The number of shards: more than there are threads where each still has enough slots, so that threads end a poll at nearly the
 /// same time. `batch_multiple`: see [`Network::batch_multiple`].
 fn num_shards(config: &Config, threads: usize, batch_multiple: Option<usize>) -> usize {
-    /// The fewest slots of a shard, so that network batches stay large.
+    /// Minimum number of slots of a shard, so that network batches stay large.
     const MIN_SLOTS: usize = 32;
     let games = config.selfplay.games;
     // A third of the leaves may need no evaluation.
@@ -400,7 +400,7 @@ pub fn backend_plan(config: &Config, sizes: &Sizes, rows: usize) -> BackendPlan 
     BackendPlan { rows, nodes, params, reuse }
 }
 
-/// The least T that a ply of self-play needs.
+/// Minimum T that a ply of self-play needs.
 fn ply_nodes(config: &Config, sizes: &Sizes) -> usize {
     BackendPlan::nodes_for(config.search.simulations, sizes)
 }

@@ -25,9 +25,9 @@ use vecaz::source::{Source, built_in_layers};
 use vecaz::stop::Stop;
 use vecaz::weights::EvaluatedPositions;
 
-/// The most MiB of trees.
+/// Maximum MiB of trees.
 const MAX_MEMORY_MIB: usize = 1 << 24;
-/// The most simulations of one analysis.
+/// Maximum number of simulations of one analysis.
 const MAX_SIMULATIONS: u64 = 1 << 40;
 
 /// An engine at one position.

@@ -20,7 +20,7 @@ use vecaz::game::view::Viewer;
 use vecaz::game::{History, Sizes};
 use vecaz::registry::AnyGame;
 
-/// The most environments.
+/// Maximum number of environments.
 const MAX_ENVS: usize = 1 << 20;
 /// Environments that one thread steps: with fewer, waking another costs more than it saves, and so does giving up the interpreter's lock.
 const ENVS_PER_THREAD: usize = 256;

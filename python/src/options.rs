@@ -7,7 +7,7 @@ use std::sync::Arc;
 use vecaz::config::DEFAULT_GAME;
 use vecaz::registry::{AnyGame, Registry};
 
-/// The most levels of mappings and lists in one another: those of a configuration are two.
+/// Maximum depth of mappings and lists in one another; that of a configuration is two.
 const MAX_DEPTH: usize = 8;
 
 /// The built-in games of vecaz and those of `vecaz_games`.

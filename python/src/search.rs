@@ -20,7 +20,7 @@ use vecaz::search::SearchParams;
 use vecaz::search::root::{Exploration, RootSummary};
 use vecaz::stop::Stop;
 
-/// The most deals that are searched of one position.
+/// Maximum number of deals that are searched of one position.
 const MAX_DETERMINISATIONS: usize = 1024;
 
 /// Environments whose trees one thread searches under a function of Python: with fewer, waking another at every pass costs more than it saves.

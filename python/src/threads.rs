@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// Bytes of a thread's stack: that of a main thread, on which the program runs.
 pub const STACK: usize = 8 << 20;
-/// The most threads.
+/// Maximum number of threads.
 const MAX_THREADS: usize = 1024;
 
 /// Pools by forks before this process and number of threads.

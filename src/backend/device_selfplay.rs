@@ -7,7 +7,7 @@ pub enum PassDriver {
     Caller,
     /// The backend itself.
     Backend {
-        /// The most passes of one poll ([`super::DevicePasses::end_poll`]).
+        /// Maximum number of passes of one poll ([`super::DevicePasses::end_poll`]).
         max_passes: u32,
     },
 }

@@ -13,7 +13,7 @@ pub(super) const AFTERSTATES: usize = 1024;
 /// Positions of turns after which a pass takes no further row.
 pub(super) const TURN_POSITIONS: usize = 2 * AFTERSTATES;
 
-/// The most turns of a decision of which the replies are evaluated.
+/// Maximum number of turns of a decision of which the replies are evaluated.
 pub(super) const CANDIDATES: usize = 8;
 
 /// Whether the played subtree is kept.
@@ -39,7 +39,7 @@ pub struct BackendPlan {
 }
 
 impl BackendPlan {
-    /// The least T that one ply of `simulations` needs.
+    /// Minimum T that one ply of `simulations` needs.
     pub fn nodes_for(simulations: u32, sizes: &Sizes) -> usize {
         1 + simulations as usize * (1 + sizes.max_chance_run)
     }
@@ -79,7 +79,7 @@ impl BackendPlan {
         }
     }
 
-    /// The most leaves that need the network in one pass.
+    /// Maximum number of leaves that need the network in one pass.
     pub fn max_evaluations(&self) -> usize {
         match self.params.algorithm {
             Algorithm::Afterstate => AFTERSTATES + MAX_TURN_POSITIONS,

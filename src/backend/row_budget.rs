@@ -5,11 +5,11 @@
 pub struct RowBudget {
     /// The first row; after the last row follows row 0.
     pub first: usize,
-    /// The most rows.
+    /// Maximum number of rows.
     pub rows: usize,
-    /// The most leaves that need the network; at least one row is visited, whatever its leaves need.
+    /// Maximum number of leaves that need the network; at least one row is visited, whatever its leaves need.
     pub evaluations: usize,
-    /// The most leaves of a row; the search's L where that is less.
+    /// Maximum number of leaves of a row; the search's L where that is less.
     pub leaves: usize,
 }
 

@@ -216,7 +216,7 @@ impl Envs {
 
     /// The refusal of `action` in environment `env`.
     fn illegal(&self, env: usize, action: i64) -> Error {
-        /// The most legal actions that are all named.
+        /// Maximum number of legal actions that are all named.
         const SHORT: usize = 12;
         let legal = self.legal(env);
         let shown: Vec<String> = legal.iter().take(SHORT).map(ToString::to_string).collect();

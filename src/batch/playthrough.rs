@@ -220,7 +220,7 @@ impl Playthrough {
 
     /// The refusal of `action`, with the ply and the legal actions; of a long list, those whose names or numbers are most similar.
     pub fn illegal(&self, action: &str) -> Error {
-        /// The most legal actions that are all named.
+        /// Maximum number of legal actions that are all named.
         const SHORT: usize = 12;
         /// Actions that are named of a longer list.
         const NEAREST: usize = 5;

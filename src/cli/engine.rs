@@ -21,7 +21,7 @@ Examples:
 The program's arguments go into the list of engines of a board program, which starts it and sends it lines on stdin. Without a clock of the
 program, and without --sims and --seconds, a move has the run's eval.simulations. docs/interfaces.md lists the commands of each protocol.";
 
-/// The most MiB of trees.
+/// Maximum MiB of trees.
 const MEMORY_MIB: usize = 2048;
 
 /// The protocols of the command line.
@@ -62,13 +62,13 @@ pub struct EngineArgs {
     /// The protocol [default: gtp for Go and Hex, uci for chess, gomocup for Gomoku, nboard for Othello, json for other games]
     #[arg(long, value_name = "NAME")]
     pub protocol: Option<ProtocolArg>,
-    /// The most simulations of a move
+    /// Maximum number of simulations per move
     #[arg(long, value_name = "S", value_parser = value_parser!(u32).range(1..))]
     pub sims: Option<u32>,
-    /// The most seconds of a move
+    /// Maximum number of seconds per move
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<f64>,
-    /// Search on the opponent's time too, in protocols that do not say when
+    /// Also search on the opponent's time, in protocols without a command for pondering
     #[arg(long)]
     pub ponder: bool,
     /// Milliseconds of a move's time that are reserved for the transfer of the reply

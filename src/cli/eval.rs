@@ -92,7 +92,7 @@ pub struct EvalArgs {
     /// Play matches between the networks of the run and write their strengths into its folder
     #[arg(long, group = "task")]
     pub ladder: bool,
-    /// Epochs between two networks of the ladder; the first and the last are always among them
+    /// Epochs between two networks of the ladder; the first, the best and the last are always among them
     #[arg(long, value_name = "E", default_value_t = 10, conflicts_with_all = ["against", "positions"])]
     #[arg(value_parser = value_parser!(u64).range(1..=1_000_000))]
     pub every: u64,

@@ -20,7 +20,7 @@ A safetensors file has tensors named as in PyTorch, metadata (game, sizes, obser
 step) and self-check vectors: inputs with the network's expected outputs.
 
 An ONNX file (operator set 13) has one input, obs [batch, ...], and an output for every head: policy (logits), value, outcome (win, draw,
-loss), and those of net.auxiliary. BatchNorm is in the weights. The game, the actions and the self-check are in the metadata; docs/networks.md
+loss), and those of net.auxiliary. BatchNorm is folded into the weights. The game, the actions and the self-check are in the metadata; docs/networks.md
 has examples in Rust, Python and JavaScript. With f16 it computes in f16; with bf16 its matrices are stored in bf16 and it computes in f32.";
 
 /// The formats of the command line.
@@ -76,8 +76,8 @@ pub struct ExportWeightsArgs {
     /// The numbers in which the weights are stored
     #[arg(long, value_name = "NUMBERS", default_value = "f32")]
     pub precision: PrecisionArg,
-    /// The file to write [default: RUN/weights.safetensors or RUN/weights.onnx; of a checkpoint NAME.exported.safetensors or .onnx here, of
-    /// a file the same beside it]
+    /// The file to write [default: RUN/weights.safetensors or RUN/weights.onnx; of a checkpoint NAME.exported.safetensors or .onnx in the
+    /// current folder, of a file the same in its folder]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! What is there in place of a path that is not.
+//! The existing path that a mistyped one may mean.
 
 use crate::config::near_distance;
 use std::fs;

@@ -21,11 +21,11 @@ pub struct OpponentArgs {
     /// Time limit of an external program's reply, in seconds [default: 60]
     #[arg(long, value_name = "SECONDS", conflicts_with = "positions")]
     pub reply_timeout: Option<f64>,
-    /// Seconds of a move that a program of `gtp:` (whole ones) or `uci:` is told to take [default: 0.1 with uci:, its own
+    /// Seconds per move of a program of `uci:` or `gtp:` (whole seconds with gtp:) [default: 0.1 with uci:, the program's own
     /// with gtp:]
     #[arg(long, value_name = "SECONDS", conflicts_with = "positions")]
     pub opponent_seconds: Option<f64>,
-    /// Nodes of a move that a program of `uci:` is told to search
+    /// Nodes per move of a program of `uci:`
     #[arg(long, value_name = "N", conflicts_with = "positions", value_parser = value_parser!(u64).range(1..))]
     pub opponent_nodes: Option<u64>,
     /// Set an option of a program of `uci:`, e.g. 'Skill Level=3'; may be repeated

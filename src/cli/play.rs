@@ -58,7 +58,7 @@ pub struct PlayArgs {
     pub seed: u64,
 }
 
-/// The most MiB of trees.
+/// Maximum MiB of trees.
 const MEMORY_MIB: usize = 2048;
 
 /// A game between a user and a search.

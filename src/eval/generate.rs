@@ -201,7 +201,7 @@ fn solver_of(game: &Arc<dyn AnyGame>) -> Result<Solver> {
     })
 }
 
-/// The least of the symmetric images of a state.
+/// The smallest of the symmetric images of a state.
 fn least_image(game: &dyn AnyGame, state: &[u8]) -> Vec<u8> {
     let images = (0..game.sizes().num_symmetries).map(|symmetry| {
         let mut image = state.to_vec();

@@ -89,7 +89,7 @@ impl Rung {
     }
 }
 
-/// The least score of a match that beats an opponent clearly, and after which the next one is harder: halfway between equal strength and
+/// Minimum score of a match that beats an opponent clearly, and after which the next one is harder: halfway between equal strength and
 /// a perfect score. With `players` seats, of which the opponent has all but one, equal strength is one win in so many games.
 pub fn clear_win(players: usize) -> f64 {
     0.5 * (1.0 + 1.0 / players.max(2) as f64)

@@ -133,7 +133,7 @@ impl ExhaustiveSolver {
         fits.then(|| Self { game, known, max_plies, stop: Stop::default() })
     }
 
-    /// See [`Solver::scores`].
+    /// See [`Solver::scores`]. In a position that was set up the plies before it count as none.
     pub fn scores(&mut self, position: &Playthrough) -> Vec<Option<i32>> {
         let mut scores = vec![None; self.game.sizes().num_actions];
         let plies = position.actions().len() as i32;

@@ -25,7 +25,7 @@
 //! **The network** sees one hand, or all hands of the determinisation (`network_sees`). A value computed from one hand is the same
 //! in every determinisation, so search cannot distinguish deals until the round ends. With `"deal"`, search is perfect-information
 //! Monte Carlo with a learned value (Long, Sturtevant, Buro, Furtak 2010, <https://doi.org/10.1609/aaai.v24i1.7562>). A sample has
-//! the true deal, the result of the round, and the visits summed over the player's determinisations, which were drawn without
+//! the true deal, the result of the game, and the policies of the player's determinisations combined, which were drawn without
 //! knowledge of the true deal. So values and priors are those of play with hidden hands. The true hands are
 //! never searched: only draws of [`Game::determinise`], which depend only on what the player knows, become roots.
 
@@ -130,7 +130,7 @@ impl Blob {
         (self.dealer as usize + round) % self.num_players()
     }
 
-    /// The most points one player can make in the game: 10 + cards, summed over the rounds.
+    /// Maximum number of points one player can make in the game: 10 + cards, summed over the rounds.
     #[inline]
     fn max_points(&self) -> usize {
         let (cards, players) = (self.cards as usize, self.num_players());
@@ -138,7 +138,7 @@ impl Blob {
         10 * self.num_rounds() + all_cards
     }
 
-    /// The most points one player can make in the rounds after `round`.
+    /// Maximum number of points one player can make in the rounds after `round`.
     fn max_points_after(&self, round: usize) -> usize {
         (round + 1..self.num_rounds()).map(|later| 10 + self.cards_in(later)).sum()
     }

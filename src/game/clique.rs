@@ -68,7 +68,8 @@ section! {
         /// The effect of a clique on the result: its owner wins (symmetric), only player 0 can win by one (asymmetric), its owner loses
         /// (avoid_clique), or it ends the game for both (ramsey).
         mode: CliqueRule = CliqueRule::Symmetric,
-        /// What the network observes: the edges of each player, or also the free edges that complete a clique.
+        /// What the network observes: the edges of each player, or also the free ones that complete a clique, and how many cliques lack each
+        /// free one and one other.
         network_sees: Sight = Sight::Edges,
     }
 }

@@ -56,7 +56,8 @@ section! {
         rule: Rule = Rule::Freestyle,
         /// The opening: black moves anywhere, or player 0 puts down three stones and player 1 chooses (Swap2).
         opening: Opening = Opening::None,
-        /// What the network observes: the stones, or also where each player completes five, or four of five that are free.
+        /// What the network observes: the stones, or also the empty cells of each line of five in which one player has three or four stones and the
+        /// other none.
         network_sees: Sight = Sight::Stones,
     }
 }

@@ -273,7 +273,7 @@ pub trait Game: Clone + Send + Sync + 'static {
         out
     }
 
-    /// The points that a value of 1 is, where people speak of expected points; None where they speak of values in [-1, 1].
+    /// Points per unit of value in games whose values are shown as expected points; None where values are shown in [-1, 1].
     fn points_of_value(&self) -> Option<f32> {
         None
     }

@@ -35,11 +35,11 @@ pub struct Sizes {
     /// How actions are numbered where they are points of the board of `obs`: a network may then have the same weights at every point
     /// (`net.policy_head`). None where actions are something else.
     pub point_actions: Option<PointActions>,
-    /// The most actions legal in one state.
+    /// Maximum number of actions legal in one state.
     pub max_legal: usize,
     /// C: chance outcomes, 0 where the game has none. Outcomes are numbered 0..C apart from the actions.
     pub num_chance: usize,
-    /// The most chance states in a row that search can meet below a decision, 0 where there are none.
+    /// Maximum number of chance states in a row that search can meet below a decision, 0 where there are none.
     pub max_chance_run: usize,
     /// Shape of one observation.
     pub obs: ObsShape,
@@ -86,7 +86,7 @@ impl Sizes {
         if self.hidden_information { wanted } else { 1 }
     }
 
-    /// The most actions or outcomes that [`super::Game::legal`] lists.
+    /// Maximum number of actions or outcomes that [`super::Game::legal`] lists.
     pub fn num_edges(&self) -> usize {
         self.max_legal.max(self.num_chance)
     }

@@ -5,10 +5,10 @@ use crate::error::Error;
 use bytemuck::Pod;
 use std::ops::Range;
 
-/// The most positions of one turn, those within it included. A turn of backgammon has at most 3,876: 15 checkers that
+/// Maximum number of positions of one turn, those within it included. A turn of backgammon has at most 3,876: 15 checkers that
 /// move four times in all end in at most 3,060 ways.
 pub const MAX_TURN_POSITIONS: usize = 4096;
-/// The most plies between positions of one turn.
+/// Maximum number of plies between positions of one turn.
 pub const MAX_TURN_PLIES: usize = 16 * MAX_TURN_POSITIONS;
 
 /// A ply within a turn.

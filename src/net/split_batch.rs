@@ -11,7 +11,7 @@ pub struct SplitBatch {
 }
 
 impl SplitBatch {
-    /// The least observations of a part: below, waking another thread costs more than it saves.
+    /// Minimum number of observations of a part: below, waking another thread costs more than it saves.
     const MIN_ROWS: usize = 4;
 
     /// `network` on `threads` threads.

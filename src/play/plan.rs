@@ -21,7 +21,7 @@ pub struct PlayPlan {
     pub simulations: u32,
     /// D.
     pub determinisations: usize,
-    /// The most plies of a random opening.
+    /// Maximum number of plies of a random opening.
     pub opening_plies: u32,
     /// Share of games without a random opening.
     pub opening_none: f32,

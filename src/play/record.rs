@@ -72,7 +72,7 @@ impl GameRecord {
         self
     }
 
-    /// The most bytes of a record, as postcard writes it, in a game with these sizes.
+    /// Maximum number of bytes of a record, as postcard writes it, in a game with these sizes.
     pub fn max_bytes(game: &dyn ErasedRules) -> usize {
         /// The longest varint of a u64.
         const NUMBER: usize = 10;

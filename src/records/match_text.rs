@@ -13,7 +13,7 @@ use std::fmt::Write;
 const BACKGAMMON: &str = "backgammon";
 /// The column at which the second player's turns begin, after the number of the line.
 const SECOND: usize = 34;
-/// The most characters of a player's name.
+/// Maximum number of characters of a player's name.
 const LONGEST_NAME: usize = 24;
 /// The names of two players without names.
 const NAMES: [&str; 2] = ["player 0", "player 1"];

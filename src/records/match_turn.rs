@@ -9,7 +9,7 @@ use crate::game::view::{Board, SlotRole, Viewer};
 const BAR: u8 = 25;
 /// The point of checkers that are borne off.
 const OFF: u8 = 0;
-/// The most checkers that a turn moves.
+/// Maximum number of checkers that a turn moves.
 const MAX_CHECKERS: usize = 4;
 
 /// A checker's move from one point to another, over one die or several.

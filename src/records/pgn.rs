@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 /// The game of these formats.
 const CHESS: &str = "chess";
-/// The most characters of a line of moves.
+/// Maximum number of characters of a line of moves.
 const WIDTH: usize = 79;
 
 /// True for chess.

@@ -1,4 +1,4 @@
-//! What predictions would lose that know nothing about a position: the yardsticks of the losses of training.
+//! Losses of constant predictions, with which the losses of training are compared.
 
 use super::{BatchPlan, Replay};
 use crate::math;

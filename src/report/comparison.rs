@@ -14,7 +14,7 @@ use indicatif::HumanCount;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// The most runs of a page: as many as there are colours.
+/// Maximum number of runs of a page: as many as there are colours.
 pub const MAX_RUNS: usize = 8;
 
 /// A run of the page.

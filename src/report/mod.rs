@@ -1,7 +1,7 @@
 //! Output of runs: the table, progress bars and lines in the terminal, `metrics.jsonl`, TensorBoard events, `report.html`, a page about
 //! several runs, metrics for Prometheus, the plot of a scaling benchmark.
 //!
-//! Input: metrics. Output: text and files. Depends on no game, tree or network.
+//! Input: metrics. Output: text and files. Depends on no tree or network.
 
 pub mod comparison;
 pub mod games;

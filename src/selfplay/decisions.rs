@@ -6,7 +6,7 @@ use crate::play::GameSlot;
 use crate::threads;
 use std::ops::Range;
 
-/// The fewest decisions for which starting one more thread saves time.
+/// Minimum number of decisions for which starting one more thread saves time.
 const MIN_DECISIONS_PER_THREAD: usize = 512;
 
 /// How many threads apply `decisions` decisions.

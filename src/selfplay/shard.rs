@@ -147,7 +147,7 @@ impl Shard {
         Ok(made as u32)
     }
 
-    /// The most leaves that the network evaluates in a pass. All rows of a slot of several rows belong to one pass.
+    /// Maximum number of leaves that the network evaluates in a pass. All rows of a slot of several rows belong to one pass.
     fn batch_limit(&self, network: &dyn Network) -> usize {
         match (self.plan.determinisations, network.batch_multiple()) {
             (1, Some(batch)) => (self.searcher.max_leaves() / batch / 2).max(1) * batch,

@@ -30,7 +30,7 @@ const EMBEDDED: &str = "embedded";
 const RUNS: &str = "runs";
 /// Networks that are kept in memory.
 const KEPT: usize = 16;
-/// The most MiB of an engine's trees.
+/// Maximum MiB of an engine's trees.
 const ENGINE_MIB: usize = 256;
 
 /// A network that can be chosen.

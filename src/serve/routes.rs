@@ -22,9 +22,9 @@ use std::time::Duration;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-/// The most bytes of a request's body.
+/// Maximum number of bytes of a request's body.
 const MAX_BODY: usize = 1 << 20;
-/// The most bytes of a request's path and query.
+/// Maximum number of bytes of a request's path and query.
 const MAX_URI: usize = 1 << 16;
 
 /// The time for a request's body to come.

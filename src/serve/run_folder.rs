@@ -21,9 +21,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// The most bytes of `metrics.jsonl`.
+/// Maximum number of bytes of `metrics.jsonl`.
 const METRICS_BYTES: u64 = 1 << 27;
-/// The most stored games that are listed of an epoch.
+/// Maximum number of stored games that are listed of an epoch.
 const LISTED_GAMES: usize = 200;
 
 /// A run that is served.

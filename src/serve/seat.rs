@@ -8,7 +8,7 @@ use serde::Deserialize;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// The most simulations of one search.
+/// Maximum number of simulations of one search.
 pub const MAX_SIMULATIONS: u64 = 1_000_000;
 /// Seconds of one search.
 pub const SECONDS: RangeInclusive<f64> = 0.01..=600.0;

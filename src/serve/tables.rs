@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 use tokio::sync::watch;
 
-/// The most tables at once.
+/// Maximum number of tables at once.
 pub const MAX_TABLES: usize = 64;
 
 /// A table with its identifier.

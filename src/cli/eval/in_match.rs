@@ -31,7 +31,7 @@ use std::sync::Arc;
 const SOLVER: &str = "solver";
 /// Games of a match.
 const GAMES: u64 = 100;
-/// The most games of a test.
+/// Maximum number of games of a test.
 const TEST_GAMES: u64 = 10_000;
 /// Random plies at the start of a game without an opening of a file, if they make openings differ.
 const OPENING_PLIES: u32 = 2;

@@ -26,7 +26,7 @@ const GAMES: u64 = 100;
 const OPENING_PLIES: u32 = 4;
 /// Groups of games between two looks at the clock.
 const GROUPS_AT_ONCE: usize = 8;
-/// The least rounds of such groups in a match of a ladder with a time limit.
+/// Minimum number of rounds of such groups in a match of a ladder with a time limit.
 const MIN_ROUNDS: f64 = 2.0;
 
 /// Measures the strengths of a run's networks and writes them into its folder.

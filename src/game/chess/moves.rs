@@ -8,7 +8,7 @@ use crate::device_struct::{device_constants, device_struct};
 use bytemuck::{Pod, Zeroable};
 use std::ops::ControlFlow;
 
-/// The most legal moves that any position with promoted pieces out of at most eight pawns has (chessprogramming wiki).
+/// Maximum number of legal moves that any position with promoted pieces out of at most eight pawns has (chessprogramming wiki).
 pub const MAX_LEGAL: usize = 218;
 
 device_constants! {

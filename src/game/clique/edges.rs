@@ -4,7 +4,7 @@ use crate::device_struct::{device_constants, device_struct};
 use crate::game::board::write_plane_of_words;
 use bytemuck::{Pod, Zeroable};
 
-/// The most vertices: R(4, 4) = 18, so 17 is the last n where k = 4 can be drawn.
+/// Maximum number of vertices: R(4, 4) = 18, so 17 is the last n where k = 4 can be drawn.
 pub const MAX_VERTICES: usize = 17;
 
 device_constants! {

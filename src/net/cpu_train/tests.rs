@@ -202,7 +202,7 @@ fn worst_error(spec: &NetSpec, rows: usize, isa: Isa, seed: u64) -> (f64, String
     worst
 }
 
-/// The least of the errors of four batches. An input of a ReLU that is 0 up to rounding may get either sign, which changes the gradient by
+/// The smallest of the errors of four batches. An input of a ReLU that is 0 up to rounding may get either sign, which changes the gradient by
 /// about 1 %. That is rare: at least one of four batches has no such input.
 fn least_of_four(spec: &NetSpec, rows: usize, isa: Isa, seed: u64) -> (f64, String) {
     let errors = (seed..seed + 4).map(|seed| worst_error(spec, rows, isa, seed));

@@ -20,7 +20,7 @@ pub(super) struct DoubleBufferedForward<D: Device> {
 struct BatchBuffers<D: Device> {
     device: D,
     forward: DeviceForward<D>,
-    /// The most leaves.
+    /// Maximum number of leaves.
     max_leaves: usize,
     /// M: leaves in the batch.
     leaves: usize,

@@ -11,7 +11,7 @@ use crate::net::double_buffer::ObsBuffer;
 use crate::net::{DoubleBufferedNetwork, IoShape, Network, NetworkDesc};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The most boards of one forward.
+/// Maximum number of boards of one forward.
 const MAX_SLOTS: usize = 4096;
 
 /// Opens the device at the first forward.

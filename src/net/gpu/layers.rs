@@ -7,7 +7,7 @@ use crate::device::Limits;
 use crate::error::{Error, Result};
 use crate::model::{ActivationShape, Model, NetSpec, Tower, ValueFunction};
 
-/// The most squares that go through the network together: it bounds the memory of activations, and more squares fill the device no
+/// Maximum number of squares that go through the network together: it bounds the memory of activations, and more squares fill the device no
 /// better.
 const MAX_ROWS: usize = 1 << 19;
 
@@ -105,7 +105,7 @@ impl ForwardLayers {
         Ok(layers)
     }
 
-    /// The most boards that go through the network together, whatever the number of slots.
+    /// Maximum number of boards that go through the network together, whatever the number of slots.
     pub fn max_boards(&self) -> usize {
         max_boards(self.squares)
     }

@@ -7,7 +7,7 @@ pub struct NetworkNeed {
     pub parameters: u64,
     /// Bytes of one board's activations.
     pub board: u64,
-    /// The most boards whose activations exist at the same time.
+    /// Maximum number of boards whose activations exist at the same time.
     pub max_boards: usize,
 }
 

@@ -8,7 +8,7 @@ use crate::device_struct::device_constants;
 
 device_constants! {
     fn device_constants;
-    /// The most threads of the one block that counts rows or numbers leaves.
+    /// Maximum number of threads of the one block that counts rows or numbers leaves.
     pub(crate) const COUNTING_THREADS: usize as "int" = 512;
 }
 

@@ -1,4 +1,4 @@
-//! The messages of ONNX files: those and of those the fields that are written here, with their numbers in the format.
+//! The messages of ONNX files, with only those fields that vecaz writes and their numbers in the format.
 //!
 //! The source is `onnx/onnx.proto` of ONNX 1.8 (<https://github.com/onnx/onnx>, Apache-2.0), which defines IR version 7. It is of the
 //! second version of protocol buffers: lists of numbers are not packed, and a number is written even if it is 0, as not every reader takes

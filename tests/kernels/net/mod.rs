@@ -202,7 +202,7 @@ fn f32_is_the_reference() {
     }
 }
 
-/// The most that a rounding to `element_type` changes a number by, as a share of it.
+/// The largest share by which a rounding to `element_type` changes a number.
 fn rounding(element_type: ElementType) -> f32 {
     match element_type {
         ElementType::Bf16 => 1.0 / 512.0,
