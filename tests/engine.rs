@@ -1,8 +1,10 @@
 //! The engine: slices, stops, kept trees, clocks, memory and hidden information.
 
+#[path = "engine/failing_network.rs"]
+mod failing_network;
+
 use serde::Deserialize;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use vecaz::backend::AnyGame;
 use vecaz::batch::Playthrough;
@@ -11,7 +13,7 @@ use vecaz::engine::{Analysis, EndCause, Engine, Limit, Settings, Sharing};
 use vecaz::game::Turn;
 use vecaz::model::NetSpec;
 use vecaz::net::cpu::CpuNet;
-use vecaz::net::{HashNet, IoShape, Network, UniformNet};
+use vecaz::net::{HashNet, IoShape, UniformNet};
 use vecaz::registry::any_game;
 use vecaz::rng::{Key, Purpose};
 use vecaz::stop::Stop;
@@ -61,43 +63,6 @@ fn any_action(play: &Playthrough, seed: u64) -> u16 {
     let legal = play.legal();
     let mut rng = Key::new(seed, Purpose::Evaluation).with(play.actions().len() as u64).stream();
     legal[rng.below(legal.len())]
-}
-
-/// A network that fails once, at its 21st forward, and the number of its forwards.
-struct FailsOnce(HashNet, Arc<AtomicUsize>);
-
-impl Network for FailsOnce {
-    fn shape(&self) -> IoShape {
-        self.0.shape()
-    }
-
-    fn forward(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> vecaz::Result<()> {
-        match self.1.fetch_add(1, Ordering::Relaxed) {
-            20 => Err(vecaz::Error::unsupported("the 21st forward", "a test")),
-            _ => self.0.forward(obs, logits, values),
-        }
-    }
-
-    fn fork(&self) -> Box<dyn Network> {
-        Box::new(Self(self.0.clone(), self.1.clone()))
-    }
-}
-
-/// Trees that a failed pass leaves are not searched further.
-#[test]
-fn after_a_network_failed_a_search_begins_anew() {
-    for algorithm in [Algorithm::Puct, Algorithm::Gumbel] {
-        let (game, network) = setup("othello", "");
-        let mut settings = Settings { threads: 1, ..settings(game.as_ref()) };
-        settings.params.algorithm = algorithm;
-        let failing = FailsOnce(network, Arc::default());
-        let mut engine = Engine::new(game, &failing, settings).expect("valid");
-        engine.analyse(&Limit::simulations(2000)).expect_err("the 21st forward");
-        let found = engine.analyse(&Limit::simulations(2000)).expect("a position");
-        let fresh = engine_with("othello", |s| (s.threads, s.params.algorithm) = (1, algorithm));
-        let expected = { fresh }.analyse(&Limit::simulations(2000)).expect("a position");
-        assert_eq!(facts(&found), facts(&expected), "{algorithm}");
-    }
 }
 
 #[test]

@@ -299,13 +299,13 @@ impl Shard {
             return Ok(None);
         }
         // While trees grow, the old ones and a copy of them exist besides the new ones.
-        let room = plan.max_nodes.saturating_sub(2 * self.plan.nodes).min(MAX_NODES);
-        if needed > room {
+        let limit = plan.max_nodes.saturating_sub(2 * self.plan.nodes).min(MAX_NODES);
+        if needed > limit {
             return Ok(Some(PassBlocker::Memory));
         }
-        let next = (GROWTH * self.plan.nodes).min(room);
-        // Where the step after the next one would be cut short, a tree takes all the room at once.
-        let sizes = if (GROWTH + 2) * next > plan.max_nodes { [room, next] } else { [next; 2] };
+        let next = (GROWTH * self.plan.nodes).min(limit);
+        // Where the step after the next one would be cut short, a tree grows to the limit at once.
+        let sizes = if (GROWTH + 2) * next > plan.max_nodes { [limit, next] } else { [next; 2] };
         let growths = sizes.map(|nodes| sized(self.plan, needed.max(nodes), &*self.game));
         let bytes_of =
             |plan: &BackendPlan| plan.row_bytes(&self.game.sizes(), self.game.state_size()) * self.rows.len();

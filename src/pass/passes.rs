@@ -1,4 +1,4 @@
-//! Passes, whole or in two halves.
+//! Passes, whole or in two parts.
 
 use super::buffers::PassBuffers;
 use super::metrics::{PassMetrics, StageTimer};

@@ -388,6 +388,19 @@ pub(super) fn sample_records(epochs: u64) -> Vec<EpochRecord> {
     (1..=epochs).map(record).collect()
 }
 
+/// True if the network of the cut epoch is not measurably weaker than the best one before, or none was measured.
+pub fn is_cut_best(records: &[EpochRecord]) -> bool {
+    let (cut, before): (Vec<&EpochRecord>, Vec<&EpochRecord>) = records.iter().partition(|record| record.cut);
+    let mut before = before.iter().filter_map(|record| record.strength);
+    match cut.iter().find_map(|record| record.strength) {
+        None => before.next().is_none(),
+        Some(cut) => {
+            let ranks = before.filter(|of| cut.is_comparable_to(of)).filter_map(|of| of.rank());
+            cut.succeeds(ranks.min_by(f64::total_cmp)).is_some()
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,7 +18,7 @@ use super::files::{
 use super::{checkpoint, findings, folder};
 use crate::error::{Error, Result};
 use crate::files::{FileDigest, canonical_path, read_whole, write_atomic};
-use crate::report::metrics::{self, EpochRecord, MetricsLog};
+use crate::report::metrics::{self, MetricsLog};
 use findings::FindingsLog;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -237,7 +237,7 @@ impl Manifest {
         }
     }
 
-    /// True if the network of the cut epoch is not measurably weaker than the best one before, or none was measured.
+    /// [`metrics::is_cut_best`] of the run's log.
     fn is_cut_best(&self) -> Result<bool> {
         // The log is written after the network.
         let bytes = match self.lists(metrics::FILE_NAME) {
@@ -249,16 +249,7 @@ impl Manifest {
             false => Vec::new(),
         };
         let records = bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
-        let (cut, before): (Vec<EpochRecord>, Vec<EpochRecord>) =
-            records.partition(|record: &EpochRecord| record.cut);
-        let mut before = before.iter().filter_map(|record| record.strength);
-        Ok(match cut.iter().find_map(|record| record.strength) {
-            None => before.next().is_none(),
-            Some(cut) => {
-                let ranks = before.filter(|of| cut.is_comparable_to(of)).filter_map(|of| of.rank());
-                cut.succeeds(ranks.min_by(f64::total_cmp)).is_some()
-            }
-        })
+        Ok(metrics::is_cut_best(&records.collect::<Vec<_>>()))
     }
 
     /// Drops the network and the record of a cut epoch, so that a resumed run plays it again. At every moment the manifest on disk lists

@@ -232,17 +232,15 @@ impl<'a> StrictPlay<'a> {
         if let Some(status) = self.status.take() {
             link.command(cmd("HSET").arg(&self.worker.keys.workers).arg(&self.incarnation).arg(status))?;
         }
-        // A run that was resumed from an earlier checkpoint may make other weights of the same version.
-        let newest = (state.version, state.sha256);
-        if self.epoch.is_none() || newest != (self.state.version, self.state.sha256) {
+        // A run resumed from an earlier checkpoint may make other weights of the same version.
+        let (newest, known) = [&state, &self.state].map(|state| (state.version, state.sha256)).into();
+        if self.epoch.is_none() || newest != known {
             let finished = read_epoch_slots(link, self.keys(), state.version, FINISHED, 20)?;
             let finished = finished.and_then(|text| String::from_utf8(text).ok()?.parse().ok());
             let file = read_weights(link, self.keys(), newest, self.max_weights)?;
+            let weights = |(finished, file)| Exchanged::Weights { state, file, finished };
             // None where a newer version was published in between.
-            return Ok(match finished.zip(file) {
-                Some((finished, file)) => Exchanged::Weights { state, file, finished },
-                None => Exchanged::Nothing,
-            });
+            return Ok(finished.zip(file).map_or(Exchanged::Nothing, weights));
         }
         self.state = state;
         self.drop_taken();
