@@ -13,7 +13,7 @@ use crate::game::{History, Sizes, Turn};
 use crate::net::{IoShape, NetSpec, Network, UniformNet};
 use crate::pass::PassMetrics;
 use crate::play::FinishedGame;
-use crate::report::scaling_plot::{ScalingRow, Share};
+use crate::report::scaling_rows::{ScalingRow, Share};
 use crate::root_cache::{self, CachePlan};
 use crate::run::epoch_size::sized;
 use crate::run::memory::{MemoryPlan, peak_bytes};

@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 use std::time::Instant;
 use tempfile::TempDir;
 use vecaz::device::kernel_times::KernelTime;
-use vecaz::report::scaling_plot::ScalingRow;
+use vecaz::report::scaling_rows::ScalingRow;
 
 const VERBS: [&str; 3] = ["first", "rates", "deep"];
 const TESTS: [&str; 3] = [

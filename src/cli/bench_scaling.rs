@@ -1,16 +1,13 @@
 //! `vecaz bench-scaling`: throughput of self-play over the number of games, leaves per pass and threads.
 
-use super::output::{check_distinct, check_target};
 use super::threads::start_threads;
 use super::{Base, ConfigArgs, JsonTarget};
 use crate::config::{Config, Layers, MAX_GAMES};
 use crate::error::{Error, Result};
-use crate::files::write_atomic;
 use crate::registry::Registry;
-use crate::report::charts::scaling_svg;
 use crate::report::layout::{Column, Table, sentence_width, width, wrap};
 use crate::report::progress::print;
-use crate::report::scaling_plot::{ScalingRow, scaling_csv, scaling_json};
+use crate::report::scaling_rows::{ScalingRow, scaling_json};
 use crate::run::check_trained;
 use crate::scaling::{BenchNetwork, check_memory, measure};
 use crate::source::Source;
@@ -23,14 +20,14 @@ const EXAMPLES: &str = "\
 Examples:
   vecaz bench-scaling --net uniform --games 1,16,128,512 --sims 800
   vecaz bench-scaling --net 2x32,6x64 --threads 1,2 --json rows.json
-  vecaz bench-scaling --root-cache 0,5000 --csv - --plot scaling.svg
+  vecaz bench-scaling --root-cache 0,5000 --json -
   vecaz bench-scaling --run runs/connect_four --set net.precision=int8
   vecaz bench-scaling --device cuda --net 6x128 --games 1,128,4096
 
 Per row: simulations/s, moves/s, scaling (simulations/s relative to the smallest N), fractions of time in select, forward,
 expand, backup and the rest, positions/s of the forward alone, `fwd eff` (evaluated positions/s relative to the forward
 alone), depths, idle slots and peak memory. The table has as many of these columns as fit into the terminal (80 characters
-in a pipe); --json and --csv have all. On a GPU a row also has the bytes copied between GPU and host, within passes and in
+in a pipe); --json has all. On a GPU a row also has the bytes copied between GPU and host, within passes and in
 total per move, and `busy`: the fraction of time in which the GPU had passes to make. With trees and network on a GPU,
 fractions and forward come from some passes with a synchronisation after each stage, and the kernels of others are timed
 individually; the JSON lists them. With only the network on a GPU, its kernels and the copies to and from the GPU are timed.";
@@ -80,12 +77,6 @@ pub struct BenchScalingArgs {
     /// Write the rows as a JSON array, `-` for stdout
     #[arg(long, value_name = "FILE")]
     pub json: Option<JsonTarget>,
-    /// Write the rows as CSV, `-` for stdout
-    #[arg(long, value_name = "FILE")]
-    pub csv: Option<JsonTarget>,
-    /// Plot simulations/s against N as SVG
-    #[arg(long, value_name = "FILE")]
-    pub plot: Option<PathBuf>,
 }
 
 /// A network of the list `--net`.
@@ -151,16 +142,10 @@ pub fn execute(args: BenchScalingArgs, registry: &Registry) -> Result<()> {
     let cores = start_threads(if args.threads.contains(&0) { 0 } else { max_threads as usize })?;
     let inputs: Vec<&Path> =
         [&args.run, &args.config.config].into_iter().flatten().map(PathBuf::as_path).collect();
-    for target in [&args.json, &args.csv].into_iter().flatten() {
+    if let Some(target) = &args.json {
         target.check(&inputs)?;
     }
-    if let Some(path) = &args.plot {
-        scaling_svg(&[])?; // an error in a build that draws no charts
-        check_target(path, &inputs)?;
-    }
-    let [json, csv] = [&args.json, &args.csv].map(|target| target.as_ref().map(JsonTarget::path));
-    check_distinct(&[("--json", json), ("--csv", csv), ("--plot", args.plot.as_deref())])?;
-    let quiet = [&args.json, &args.csv].into_iter().any(|t| *t == Some(JsonTarget::Stdout));
+    let quiet = args.json == Some(JsonTarget::Stdout);
     let source = args.run.as_deref().map(|run| Source::open(Some(run), registry, &[])).transpose()?;
     let subjects: Vec<Subject<'_>> = match &source {
         Some(source) => vec![Subject::Run(source)],
@@ -205,12 +190,6 @@ pub fn execute(args: BenchScalingArgs, registry: &Registry) -> Result<()> {
     }
     if let Some(target @ JsonTarget::Stdout) = &args.json {
         target.write(&scaling_json(&rows)?)?;
-    }
-    if let Some(target) = &args.csv {
-        target.write(&scaling_csv(&rows)?)?;
-    }
-    if let Some(path) = &args.plot {
-        write_atomic(path, scaling_svg(&rows)?.as_bytes())?;
     }
     Ok(())
 }

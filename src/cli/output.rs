@@ -114,8 +114,7 @@ mod tests {
         let file = folder.path().join("a.json");
         let again = folder.path().join(".").join("a.json");
         let other = folder.path().join("b.json");
-        let check =
-            |path: &Path| check_distinct(&[("--json", Some(&file)), ("--csv", None), ("--plot", Some(path))]);
+        let check = |path: &Path| check_distinct(&[("--json", Some(&file)), ("--record", Some(path))]);
         for exists in [false, true] {
             if exists {
                 std::fs::write(&file, "").expect("written");
@@ -124,9 +123,9 @@ mod tests {
             let error = check(&again).expect_err("refused").to_string();
             assert!(error.ends_with("a.json, expected another file than that of --json"), "{error}");
         }
-        assert!(check_distinct(&[("--json", None), ("--csv", None)]).is_ok());
+        assert!(check_distinct(&[("--json", None), ("--record", None)]).is_ok());
         let stdout = Some(JsonTarget::Stdout.path());
-        assert!(check_distinct(&[("--json", stdout), ("--csv", stdout)]).is_err());
+        assert!(check_distinct(&[("--json", stdout), ("--record", stdout)]).is_err());
     }
 
     /// A link leads to the file that would be lost.
@@ -137,6 +136,6 @@ mod tests {
         let (file, link) = (folder.path().join("a.json"), folder.path().join("link"));
         std::fs::write(&file, "").expect("written");
         std::os::unix::fs::symlink(&file, &link).expect("linked");
-        assert!(check_distinct(&[("--json", Some(&file)), ("--csv", Some(&link))]).is_err());
+        assert!(check_distinct(&[("--json", Some(&file)), ("--record", Some(&link))]).is_err());
     }
 }

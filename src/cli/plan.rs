@@ -10,7 +10,7 @@ use crate::report::layout::{sentence_width, wrap};
 use crate::report::metrics::{EpochRecord, read_records};
 use crate::report::plan::{RunSpeed, duration, rounded};
 use crate::report::progress::{Progress, Verbosity, print};
-use crate::report::scaling_plot::ScalingRow;
+use crate::report::scaling_rows::ScalingRow;
 use crate::run::epoch_size::{first_update, sized};
 use crate::run::factory::DefaultFactory;
 use crate::run::memory::MemoryPlan;

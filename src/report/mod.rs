@@ -1,5 +1,5 @@
 //! Output of runs: the table, progress bars and lines in the terminal, `metrics.jsonl`, TensorBoard events, `report.html`, a page about
-//! several runs, metrics for Prometheus, the plot of a scaling benchmark.
+//! several runs, metrics for Prometheus, the rows of a scaling benchmark.
 //!
 //! Input: metrics. Output: text and files. Depends on no tree or network.
 
@@ -16,7 +16,7 @@ pub mod tensorboard;
 pub mod tallies;
 pub mod terminal;
 pub mod html;
-pub mod scaling_plot;
+pub mod scaling_rows;
 pub mod workers;
 
 #[cfg(feature = "charts")]

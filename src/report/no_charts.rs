@@ -1,7 +1,6 @@
 //! What takes the charts' place in a build without the feature `charts`.
 
 use super::metrics::EpochRecord;
-use super::scaling_plot::ScalingRow;
 use crate::error::{Error, Result};
 use crate::eval::ladder::Ladder;
 
@@ -32,12 +31,4 @@ pub(super) fn ladders_chart(_: &[(&str, &Ladder)], _: fn(&str) -> String) -> Res
 /// No chart; the table of the ladder has its figures.
 pub(super) fn ladder_chart(_: &Ladder, _: fn(&str) -> String) -> Result<String> {
     Ok(String::new())
-}
-
-/// Refuses the plot.
-///
-/// # Errors
-/// [`Error::Unsupported`].
-pub fn scaling_svg(_: &[ScalingRow]) -> Result<String> {
-    Err(Error::without_feature("the plot of --plot", "charts"))
 }

@@ -373,15 +373,9 @@ fn no_command_overwrites_a_file_of_a_run_or_its_own_input() {
             vec!["verify", name, "--json", path],
             vec!["inspect", "--json", path],
             vec!["bench-scaling", "--games", "1", "--json", path],
-            vec!["bench-scaling", "--games", "1", "--csv", path],
         ] {
             assert_refused(&arguments, "it belongs to the run in ");
         }
-        let plot = match cfg!(feature = "charts") {
-            true => "it belongs to the run in ",
-            false => "built without the feature charts",
-        };
-        assert_refused(&["bench-scaling", "--games", "1", "--plot", path], plot);
     }
     let inside = run.join("games/run");
     assert_refused(&["run", "--epochs", "1", "--out", utf8(&inside)], "it belongs to the run in ");

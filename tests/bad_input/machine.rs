@@ -63,7 +63,6 @@ fn what_a_build_lacks_is_refused_with_the_name_of_the_feature() {
         ("cluster", cfg!(feature = "cluster"), &["run", "--cluster", url]),
         ("http", cfg!(feature = "http"), &["run", "--metrics", "127.0.0.1"]),
         ("http", cfg!(feature = "http"), &["serve", "none"]),
-        ("charts", cfg!(feature = "charts"), &["bench-scaling", "--plot", "none/plot.svg"]),
         ("onnx", cfg!(feature = "onnx"), &["export-weights", "none", "--format", "onnx"]),
     ] {
         let line = refusal(vecaz(arguments).current_dir(tempfile::tempdir().expect("a folder").path()));

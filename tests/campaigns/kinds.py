@@ -371,7 +371,7 @@ LINES = (
     ["inspect", "--game", "hex", "--set", "game.size=5", "--actions", "0,1,2", "--json", "out.json"],
     ["inspect", "--config", "quick", "--actions", "3,3", "--json"],
     ["bench-scaling", "--game", "tic_tac_toe", "--net", "uniform", "--games", "2", "--sims", "2", "--leaves", "1", "--seconds", "0.01", "--threads", "1", "--root-cache", "0",
-     "--json", "rows.json", "--csv", "rows.csv", "--plot", "plot.svg", "--device", "cpu"],
+     "--json", "rows.json", "--device", "cpu"],
 )
 
 

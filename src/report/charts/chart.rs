@@ -1,8 +1,7 @@
-//! Line charts as SVG, for the report and the scaling plot.
+//! Line charts as SVG, for reports.
 
 use crate::error::{Error, Result};
 use crate::report::compact::compact;
-use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
 
 /// Colours of the lines, on white and on a dark page.
@@ -39,17 +38,13 @@ pub(in crate::report) fn page_style() -> String {
     style + "}\n"
 }
 
-/// The scale of an axis.
+/// The labels of a horizontal axis. Both axes are linear, with 0 in the range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Axis {
-    /// Linear, with 0 in the range.
-    FromZero,
-    /// [`Axis::FromZero`] with labels at whole numbers only.
+    /// Labels at any numbers.
+    Any,
+    /// Labels at whole numbers only.
     Whole,
-    /// Logarithmic to base 10; all values must be positive.
-    Log10,
-    /// Logarithmic to base 2; all values must be positive.
-    Log2,
 }
 
 /// One line.
@@ -64,14 +59,12 @@ pub(super) struct Series {
 /// A line chart.
 #[derive(Clone, Debug)]
 pub(super) struct LineChart<'a> {
-    /// The title above the chart; empty for none.
+    /// The title above the chart.
     pub title: &'a str,
     /// The label of the horizontal axis.
     pub x_label: &'a str,
-    /// Scale of the horizontal axis.
+    /// Labels of the horizontal axis.
     pub x_axis: Axis,
-    /// Scale of the vertical axis.
-    pub y_axis: Axis,
     /// The lines.
     pub series: Vec<Series>,
     /// A horizontal line for comparison: name and value.
@@ -103,7 +96,7 @@ impl LineChart<'_> {
 
     /// The lines without the points that cannot be drawn on the axes.
     fn drawable(&self) -> Vec<Series> {
-        let on_axes = |&(x, y): &(f64, f64)| self.x_axis.has(x) && self.y_axis.has(y);
+        let on_axes = |&(x, y): &(f64, f64)| is_drawable(x) && is_drawable(y);
         let line = |series: &Series| Series {
             name: series.name.clone(),
             points: series.points.iter().copied().filter(on_axes).collect(),
@@ -114,37 +107,14 @@ impl LineChart<'_> {
     fn draw(&self, root: &Area<'_>) -> Result<(), String> {
         let all = || self.series.iter().flat_map(|series| series.points.iter());
         let reference = self.reference.iter().map(|(_, y)| *y);
-        let x = range(all().map(|p| p.0), self.x_axis);
-        let y = range(all().map(|p| p.1).chain(reference), self.y_axis);
-        let log = |range: std::ops::Range<f64>, axis| {
-            range.log_scale().base(if axis == Axis::Log2 { 2.0 } else { 10.0 })
-        };
+        let x = range(all().map(|p| p.0));
+        let y = range(all().map(|p| p.1).chain(reference));
         let ends = (x.start, x.end);
-        match (self.x_axis.is_log(), self.y_axis.is_log()) {
-            (false, false) => self.draw_on(root, x, y, ends),
-            (false, true) => self.draw_on(root, x, log(y, self.y_axis), ends),
-            (true, false) => self.draw_on(root, log(x, self.x_axis), y, ends),
-            (true, true) => self.draw_on(root, log(x, self.x_axis), log(y, self.y_axis), ends),
-        }
-    }
-
-    /// Draws on the axes `x` and `y`. `ends`: the ends of the horizontal axis.
-    fn draw_on<X, Y>(&self, root: &Area<'_>, x: X, y: Y, ends: (f64, f64)) -> Result<(), String>
-    where
-        X: AsRangedCoord<Value = f64>,
-        Y: AsRangedCoord<Value = f64>,
-        X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
-        Y::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
-    {
         let words = |e: &dyn std::fmt::Display| e.to_string();
         root.fill(&WHITE).map_err(|e| words(&e))?;
         let root = root.margin(6, 0, 0, 0);
         let title = ("sans-serif", 17).into_font().color(&INK);
-        let area = if self.title.is_empty() {
-            root.clone()
-        } else {
-            root.titled(self.title, title).map_err(|e| words(&e))?
-        };
+        let area = root.titled(self.title, title).map_err(|e| words(&e))?;
         let area = self.draw_legend(&area)?;
         let mut builder = ChartBuilder::on(&area);
         builder.margin(10).margin_right(20).x_label_area_size(38).y_label_area_size(52);
@@ -216,13 +186,12 @@ impl LineChart<'_> {
     }
 }
 
-impl Axis {
-    /// Whether a value can be drawn on the axis. The plotting library does not terminate for axes of extreme range.
-    fn has(self, value: f64) -> bool {
-        const MAX: f64 = 1e15;
-        value.abs() <= MAX && (!self.is_log() || value >= 1.0 / MAX)
-    }
+/// Whether a value can be drawn. The plotting library does not terminate for axes of extreme range.
+fn is_drawable(value: f64) -> bool {
+    value.abs() <= 1e15
+}
 
+impl Axis {
     /// Maximum number of labels of a horizontal axis that ends at `end`.
     fn labels(self, end: f64) -> usize {
         const MAX: usize = 8;
@@ -239,30 +208,19 @@ impl Axis {
             _ => compact(value),
         }
     }
-
-    fn starts_at_zero(self) -> bool {
-        matches!(self, Self::FromZero | Self::Whole)
-    }
-
-    fn is_log(self) -> bool {
-        matches!(self, Self::Log10 | Self::Log2)
-    }
 }
 
-/// The range of the values with a margin; never empty.
-fn range(values: impl Iterator<Item = f64>, axis: Axis) -> std::ops::Range<f64> {
+/// The range of the values and 0 with a margin; never empty.
+fn range(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
     let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
     if low > high {
         return 1.0..2.0;
     }
-    if axis.is_log() {
-        return low / 1.3..high * 1.3;
-    }
-    let low = if axis.starts_at_zero() { low.min(0.0) } else { low };
+    let low = low.min(0.0);
     // The library does not terminate for labels closer than the precision of the values either.
     let is_wide = high - low > 1e-9 * high.abs().max(low.abs());
     let span = if is_wide { high - low } else { high.abs().max(1.0) };
-    let below = if axis.starts_at_zero() && low == 0.0 { 0.0 } else { 0.04 * span };
+    let below = if low == 0.0 { 0.0 } else { 0.04 * span };
     low - below..high + 0.06 * span
 }
 
@@ -276,7 +234,6 @@ mod tests {
             title: "A title",
             x_label: "x",
             x_axis: axis,
-            y_axis: axis,
             series: vec![series("first"), series("second")],
             reference: None,
             size: (400, 300),
@@ -285,7 +242,7 @@ mod tests {
 
     #[test]
     fn any_number_of_points_can_be_drawn_on_any_axis() {
-        for axis in [Axis::FromZero, Axis::Whole, Axis::Log10, Axis::Log2] {
+        for axis in [Axis::Any, Axis::Whole] {
             for points in [&[][..], &[(1.0, 5.0)], &[(1.0, 5.0), (2.0, 5.0)], &[(1.0, 0.5), (512.0, 1e7)]] {
                 let svg = chart(points, axis).svg().expect("drawn");
                 assert!(svg.starts_with("<svg") && svg.contains("A title"), "{axis:?} {points:?}");
@@ -297,7 +254,7 @@ mod tests {
 
     /// The texts of the horizontal axis, without its name.
     fn marks(points: &[(f64, f64)], axis: Axis) -> Vec<String> {
-        let svg = LineChart { x_axis: axis, ..chart(points, Axis::FromZero) }.svg().expect("drawn");
+        let svg = chart(points, axis).svg().expect("drawn");
         let texts = svg.split("<text ").skip(1).filter(|text| text.contains("text-anchor=\"middle\""));
         let texts = texts.filter_map(|text| text.split_once('>')?.1.split_once('<'));
         let texts = texts.map(|(text, _)| text.trim().to_string());
@@ -313,17 +270,15 @@ mod tests {
             let marks = marks(&points(epochs), Axis::Whole);
             assert!((3..=8).contains(&marks.len()) && marks[0] == "0", "{epochs}: {marks:?}");
         }
-        let one = marks(&[(0.15, 0.5)], Axis::FromZero);
+        let one = marks(&[(0.15, 0.5)], Axis::Any);
         assert!(one.len() >= 3 && one.iter().all(|mark| !mark.starts_with('-')), "{one:?}");
     }
 
     #[test]
     fn a_reference_line_is_within_the_chart_and_named() {
-        let with = LineChart {
-            reference: Some(("random", 40.0)),
-            ..chart(&[(1.0, 5.0), (2.0, 6.0)], Axis::FromZero)
-        };
-        let (with, without) = (with.svg().expect("drawn"), chart(&[(1.0, 5.0), (2.0, 6.0)], Axis::FromZero));
+        let with =
+            LineChart { reference: Some(("random", 40.0)), ..chart(&[(1.0, 5.0), (2.0, 6.0)], Axis::Any) };
+        let (with, without) = (with.svg().expect("drawn"), chart(&[(1.0, 5.0), (2.0, 6.0)], Axis::Any));
         let without = without.svg().expect("drawn");
         assert!(with.contains("\nrandom\n") && with.contains("\n40\n"), "{with}");
         assert!(!without.contains("random") && !without.contains("\n40\n"));
@@ -331,7 +286,7 @@ mod tests {
 
     #[test]
     fn extreme_values_are_left_out() {
-        for axis in [Axis::FromZero, Axis::Whole, Axis::Log10, Axis::Log2] {
+        for axis in [Axis::Any, Axis::Whole] {
             for wild in [1e307, -1e307, 1e-307, f64::MAX, f64::INFINITY, f64::NAN, 1e16, -0.0, 1.0 + 1e-15] {
                 for points in [
                     vec![(1.0, wild)],

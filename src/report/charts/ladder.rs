@@ -46,7 +46,6 @@ fn figure(measure: Measure, series: Vec<Series>, whose: &str, escape: fn(&str) -
         title: &title,
         x_label: "epoch",
         x_axis: Axis::Whole,
-        y_axis: Axis::FromZero,
         series,
         reference: None,
         size: (640, 320),

@@ -1,12 +1,10 @@
-//! Charts of a run's report and of a scaling benchmark, as SVG. Only in builds with the feature `charts`.
+//! Charts of a run's report, as SVG. Only in builds with the feature `charts`.
 
 mod chart;
 mod epochs;
 mod ladder;
 mod page;
-mod scaling;
 
 pub(super) use chart::page_style;
 pub(super) use ladder::{ladder_chart, ladders_chart};
 pub(super) use page::{comparison_charts, page_charts};
-pub use scaling::scaling_svg;

@@ -71,7 +71,7 @@ struct Figure {
 /// The figures over minutes and over epochs, and the choice between them; those without a point are omitted.
 fn over_both(escape: fn(&str) -> String, figures: impl Fn(&Horizontal) -> Vec<Figure>) -> Result<String> {
     let minutes =
-        Horizontal { class: "by-minutes", label: "minutes", axis: Axis::FromZero, of: EpochRecord::minutes };
+        Horizontal { class: "by-minutes", label: "minutes", axis: Axis::Any, of: EpochRecord::minutes };
     let epochs = Horizontal { class: "by-epochs", label: "epoch", axis: Axis::Whole, of: |r| r.epoch as f64 };
     let mut html = "<fieldset>Over\n\
         <label><input type=\"radio\" name=\"over\" id=\"by-minutes\" checked> minutes</label>\n\
@@ -84,7 +84,6 @@ fn over_both(escape: fn(&str) -> String, figures: impl Fn(&Horizontal) -> Vec<Fi
                 title: &figure.title,
                 x_label: x.label,
                 x_axis: x.axis,
-                y_axis: Axis::FromZero,
                 series: figure.series,
                 reference: figure.reference,
                 size: (420, 300),

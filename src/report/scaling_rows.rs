@@ -1,9 +1,8 @@
-//! The rows of `vecaz bench-scaling` and their output as JSON and CSV.
+//! The rows of `vecaz bench-scaling` and their output as JSON.
 
 use crate::device::kernel_times::KernelTime;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// One measurement with all settings that it depends on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -72,7 +71,7 @@ pub struct ScalingRow {
     pub seed: u64,
     /// The git commit measured.
     pub commit: String,
-    /// Kernel times of some passes, each launch timed individually, the longest first; not in the CSV.
+    /// Kernel times of some passes, each launch timed individually, the longest first.
     pub kernels: Vec<KernelTime>,
 }
 
@@ -96,102 +95,30 @@ pub struct Share {
 /// # Errors
 /// [`Error::Unsupported`] with the serialiser's message.
 pub fn scaling_json(rows: &[ScalingRow]) -> Result<String> {
-    let lines = rows.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>().map_err(not_written)?;
+    let lines = rows.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
+    let lines = lines.map_err(|error| Error::unsupported("writing a row", error.to_string()))?;
     Ok(format!("[{}]\n", lines.join(",\n ")))
-}
-
-/// The rows as CSV with a header line; the parts of `share` are columns `share_select` and so on.
-///
-/// # Errors
-/// [`Error::Unsupported`] with the serialiser's message.
-pub fn scaling_csv(rows: &[ScalingRow]) -> Result<String> {
-    let names = columns(&ScalingRow::default())?.into_iter().map(|(name, _)| name);
-    let mut csv = names.collect::<Vec<_>>().join(",") + "\n";
-    for row in rows {
-        let cells: Vec<String> = columns(row)?.into_iter().map(|(_, value)| cell(&value)).collect();
-        csv += &(cells.join(",") + "\n");
-    }
-    Ok(csv)
-}
-
-/// The fields of a row; nested fields have their parent's name as prefix.
-fn columns(row: &ScalingRow) -> Result<Vec<(String, Value)>> {
-    let Value::Object(fields) = serde_json::to_value(row).map_err(not_written)? else { return Ok(vec![]) };
-    let flat = fields.into_iter().flat_map(|(name, value)| match value {
-        Value::Object(parts) => {
-            parts.into_iter().map(|(part, value)| (format!("{name}_{part}"), value)).collect()
-        }
-        Value::Array(_) => vec![],
-        value => vec![(name, value)],
-    });
-    Ok(flat.collect())
-}
-
-fn cell(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) if text.contains([',', '"', '\n']) => {
-            format!("\"{}\"", text.replace('"', "\"\""))
-        }
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
-fn not_written(error: serde_json::Error) -> Error {
-    Error::unsupported("writing a row", error.to_string())
-}
-
-/// Rows of two networks and some numbers of games and threads.
-#[cfg(test)]
-pub(super) fn example_rows() -> Vec<ScalingRow> {
-    let mut rows = vec![];
-    for (net, rate) in [("uniform", 30_000.0), ("2x32", 900.0)] {
-        for (threads, games) in [(1, 1), (1, 16), (1, 512), (2, 512), (2, 16)] {
-            rows.push(ScalingRow {
-                game: "connect_four".into(),
-                games,
-                sims: 800,
-                leaves: 4,
-                threads: threads.min(games),
-                max_threads: threads,
-                device: "cpu".into(),
-                net: net.into(),
-                simulations_per_second: (rate * (threads * games) as f64 / (1.0 + games as f64 / 100.0))
-                    .round(),
-                share: Share { select: 0.25, forward: 0.5, expand: 0.125, backup: 0.0625, other: 0.0625 },
-                commit: "a \"dirty\", tree".into(),
-                ..ScalingRow::default()
-            });
-        }
-    }
-    rows
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     #[test]
     fn json_reads_back() {
-        let text = scaling_json(&example_rows()).expect("written");
-        assert_eq!(serde_json::from_str::<Vec<ScalingRow>>(&text).expect("read"), example_rows());
+        let row = |net: &str, games| ScalingRow {
+            net: net.into(),
+            games,
+            share: Share { select: 0.25, forward: 0.5, expand: 0.125, backup: 0.0625, other: 0.0625 },
+            commit: "a \"dirty\", tree".into(),
+            ..ScalingRow::default()
+        };
+        let rows = vec![row("uniform", 1), row("2x32", 512)];
+        let text = scaling_json(&rows).expect("written");
+        assert_eq!(serde_json::from_str::<Vec<ScalingRow>>(&text).expect("read"), rows);
         let first = &serde_json::from_str::<Value>(&text).expect("read")[0];
         assert_eq!(first["share"]["forward"], 0.5);
         assert_eq!(scaling_json(&[]).expect("written"), "[]\n");
-    }
-
-    #[test]
-    fn csv_has_a_column_for_every_field() {
-        let text = scaling_csv(&example_rows()).expect("written");
-        let mut lines = text.lines();
-        let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
-        assert_eq!(header.len(), 35);
-        let column = |name: &str| header.iter().position(|h| *h == name).expect("a column");
-        let first = lines.next().expect("a row");
-        let cells: Vec<&str> = first.split(',').collect();
-        assert_eq!((cells[column("games")], cells[column("share_forward")]), ("1", "0.5"));
-        assert!(first.ends_with(",\"a \"\"dirty\"\", tree\""), "{first}");
-        assert_eq!(lines.count() + 1, example_rows().len());
     }
 }
