@@ -111,11 +111,6 @@ pub struct EvalArgs {
     /// Begin the games with the openings in this file, in its order
     #[arg(long, value_name = "FILE", conflicts_with_all = ["positions", "ladder"])]
     pub openings: Option<PathBuf>,
-    /// End each game after this number of plies with the result of perfect play, by the game's exact solver; without it games
-    /// are played to their end, since later mistakes count too
-    #[arg(long, value_name = "PLIES", conflicts_with_all = ["positions", "ladder"])]
-    #[arg(value_parser = value_parser!(u32).range(..=1_000_000))]
-    pub adjudicate: Option<u32>,
     /// Simulations per ply [default: the run's eval.simulations]
     #[arg(long, value_name = "S", value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub sims: Option<u32>,
@@ -299,7 +294,6 @@ mod tests {
             "eval a --against random --minutes 3",
             "eval a --ladder --every 0",
             "eval a --ladder --record games.sgf",
-            "eval a --positions p --adjudicate 9",
         ] {
             assert!(parse(line).is_err(), "{line}");
         }

@@ -24,8 +24,6 @@ pub(super) struct MatchGame {
     dealt: u64,
     /// The seat that gave the game up.
     resigned: Option<u8>,
-    /// The results that a judge has given it. `[P]`
-    adjudicated: Option<Vec<f32>>,
 }
 
 /// A finished game of a match.
@@ -72,18 +70,12 @@ impl MatchGame {
         let group = number / group_size(game.as_ref());
         let play = plan.opening(game, group as u64)?;
         let (opening, opening_len) = (hash_of((play.state(), play.history())), play.actions().len());
-        Ok(Self { number, play, opening, opening_len, dealt: 0, resigned: None, adjudicated: None })
+        Ok(Self { number, play, opening, opening_len, dealt: 0, resigned: None })
     }
 
-    /// The side that decides next; [`Turn::Over`] once a player has resigned or an exact solver has ended the game.
+    /// The side that decides next; [`Turn::Over`] once a player has resigned.
     pub fn turn(&self) -> Turn {
-        let is_ended = self.resigned.is_some() || self.adjudicated.is_some();
-        if is_ended { Turn::Over } else { self.play.turn() }
-    }
-
-    /// Ends the game with these results. `[P]`
-    pub fn judge(&mut self, returns: Vec<f32>) {
-        self.adjudicated = Some(returns);
+        if self.resigned.is_some() { Turn::Over } else { self.play.turn() }
     }
 
     /// Carries out the decision of the player to move.
@@ -98,12 +90,9 @@ impl MatchGame {
         }
     }
 
-    /// The results of all players: those of the judge; of a game that was given up, a loss for that seat. `[P]`
+    /// The results of all players; of a game that was given up, a loss for that seat. `[P]`
     fn returns(&self) -> Vec<f32> {
         let game = self.play.game();
-        if let Some(returns) = &self.adjudicated {
-            return returns.clone();
-        }
         match self.resigned {
             None => game.returns(self.play.state()),
             Some(loser) => {
@@ -149,7 +138,7 @@ impl GameOutcome {
     pub fn new(game: &MatchGame) -> Self {
         let (play, seat) = (&game.play, usize::from(game.seat()));
         let returns = game.returns();
-        let is_scored = game.adjudicated.is_none() && game.resigned.is_none();
+        let is_scored = game.resigned.is_none();
         let scores = if is_scored { play.game().scores(play.state()) } else { returns.clone() };
         let mover = (returns.len() == 1).then_some(seat);
         let own = if mover.is_some() { 0 } else { seat };

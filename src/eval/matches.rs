@@ -1,6 +1,5 @@
 //! Matches: games between two contestants by a plan, as a whole or in parts, and checks of games played by another process.
 
-use super::adjudicate::Adjudicator;
 use super::arena::{Contestant, ROWS};
 use super::elo::{MatchResult, Mean};
 use super::luck::LuckEstimate;
@@ -294,7 +293,6 @@ fn play_games(
     report: &mut dyn FnMut(MatchProgress),
 ) -> Result<()> {
     let (mut over, mut playing, mut to_come) = (Over::default(), Vec::<MatchGame>::new(), numbers);
-    let mut judge = Adjudicator::of_plan(game, plan)?;
     loop {
         while playing.len() < GAMES_AT_ONCE
             && let Some(number) = to_come.next()
@@ -302,7 +300,6 @@ fn play_games(
             playing.push(MatchGame::begin(game, plan, number)?);
         }
         deal(&mut playing, plan.seed)?;
-        judge.iter_mut().try_for_each(|judge| judge.judge(&mut playing))?;
         for (is_a, contestant) in [(true, &mut *a), (false, &mut *b)] {
             let is_due =
                 |game: &&mut MatchGame| matches!(game.turn(), Turn::Player(q) if (q == game.seat()) == is_a);
@@ -312,7 +309,6 @@ fn play_games(
             let decisions = contestant.decide(&at, &keys)?;
             due.iter_mut().zip(decisions).try_for_each(|(game, decision)| game.take(decision))?;
             deal(&mut playing, plan.seed)?;
-            judge.iter_mut().try_for_each(|judge| judge.judge(&mut playing))?;
         }
         for game in playing.extract_if(.., |game| game.turn() == Turn::Over) {
             let outcome = GameOutcome::new(&game);

@@ -3,7 +3,6 @@
 //! Input: games, networks, chosen actions, match results. Output: exact scores, error rates, Elo differences with intervals, decisions.
 //! Only [`arena`], [`choices`], [`luck`] and [`mod@matches`] depend on networks and search.
 
-pub mod adjudicate;
 pub mod arena;
 pub mod choices;
 pub mod elo;

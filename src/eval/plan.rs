@@ -6,14 +6,13 @@ use crate::batch::{ErasedRules, Playthrough};
 use crate::error::Result;
 use crate::game::Turn;
 use crate::rng::{Key, Purpose, RngStream};
-use crate::stop::Stop;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Openings that are tried for a group before its number of random plies is lowered, since all have ended the game.
 const MAX_ATTEMPTS: u64 = 100;
 
-/// The number of games, openings, end and seed of a match.
+/// The number of games, openings, test and seed of a match.
 #[derive(Clone, Copy, Default)]
 pub struct MatchPlan<'a> {
     /// Number of games. Each group of P consecutive games has the same opening and the same dice or cards, with the seats rotated. In a
@@ -24,10 +23,6 @@ pub struct MatchPlan<'a> {
     pub openings: &'a [Playthrough],
     /// Uniformly random plies at the start of a game, after its opening.
     pub opening_plies: u32,
-    /// Plies after which a game ends with the result of perfect play, by the game's exact solver; None: games are played to their end.
-    pub adjudicate_after: Option<u32>,
-    /// The request that ends the solver's searches; contestants have their own.
-    pub stop: Option<&'a Stop>,
     /// The test that ends the match. Only for games of two players.
     pub sprt: Option<Sprt>,
     /// The seed of openings, chance and players.

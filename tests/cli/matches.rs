@@ -1,4 +1,4 @@
-//! Tests, openings and adjudication of matches, and the ladder of a run's networks.
+//! Tests and openings of matches, and the ladder of a run's networks.
 
 use super::*;
 
@@ -64,7 +64,7 @@ fn matches_begin_with_the_openings_of_a_file() {
 }
 
 #[test]
-fn malformed_tests_and_judges_without_a_solver_are_refused() {
+fn malformed_tests_are_refused() {
     for (text, code) in [("20,0", 2), ("many", 2), ("0", 2), ("0,nan", 2)] {
         let (found, line) = refusal(&mut vecaz(&["eval", &run(), "--against", "random", "--sprt", text]));
         assert_eq!(found, code);
@@ -76,13 +76,6 @@ fn malformed_tests_and_judges_without_a_solver_are_refused() {
     let repeated = ["eval", &run(), "--against", &run(), "--sprt", "0,20", "--opening-plies", "0"];
     let (_, line) = refusal(&mut vecaz(&repeated));
     assert!(line.contains("--opening-plies: got 0, expected 1 or more, or --openings"), "{line}");
-    let row = eval(&["--against", "random", "--adjudicate", "0", "--opening-plies", "0", "--games", "6"]);
-    assert_eq!((&row["draws"], &row["adjudicate"]), (&json!(2), &json!(0)), "perfect play draws");
-    assert_eq!(
-        (&row["games"], &row["repeated_games"]),
-        (&json!(2), &json!(4)),
-        "without a move all pairs are one"
-    );
 }
 
 #[test]

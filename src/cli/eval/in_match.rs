@@ -53,7 +53,7 @@ pub fn execute(
         Some(path) => openings::read(path, &source.game, registry)?,
         None => Vec::new(),
     };
-    let plan = MatchPlan { stop: Some(stop), ..plan(args, &source.game, &openings, opponent)? };
+    let plan = plan(args, &source.game, &openings, opponent)?;
     let (other, label) = opponent_named(args, registry, source, (opponent, plan.games), threads)?;
     let sides = Sides { args, source, opponent, label };
     let mut contestants = [searcher(args, source, threads)?.stopped_by(stop), other.stopped_by(stop)];
@@ -101,9 +101,7 @@ fn plan<'a>(
         check_repeats(args, (games, distinct), openings)?;
     }
     let opening_plies = if none { 0 } else { args.opening_plies.unwrap_or(OPENING_PLIES) };
-    let adjudicate_after = args.adjudicate;
-    let plan =
-        MatchPlan { games, openings, opening_plies, adjudicate_after, sprt, seed: args.seed, stop: None };
+    let plan = MatchPlan { games, openings, opening_plies, sprt, seed: args.seed };
     let plan = plan.for_game(game.as_ref());
     if !repeats || none { Ok(plan) } else { with_different_openings(args, game, plan) }
 }
@@ -239,9 +237,6 @@ impl Sides<'_> {
         }
         if let Some(path) = &args.openings {
             row["openings"] = json!(path.to_string_lossy());
-        }
-        if let Some(plies) = args.adjudicate {
-            row["adjudicate"] = json!(plies);
         }
         row
     }

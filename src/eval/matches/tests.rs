@@ -80,27 +80,6 @@ fn games_begin_with_the_openings_in_turn() {
     assert_ne!(after(0), after(6), "the plies after an opening are drawn for each pair");
 }
 
-/// Perfect play draws tic-tac-toe from its start, and wins with the centre against a border cell next to a corner.
-#[test]
-fn adjudicated_games_have_the_result_of_perfect_play() {
-    let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
-    let result = |openings: &[Playthrough], adjudicate_after| {
-        let plan = MatchPlan { games: 20, openings, adjudicate_after, seed: 3, ..MatchPlan::default() };
-        play_match(&game, &mut random(&game), &mut random(&game), plan, &mut |_| ()).expect("played").result
-    };
-    assert_eq!(counts(result(&[], Some(0))), [0, 2, 0], "ten pairs are one");
-    assert!(result(&[], Some(9)) == result(&[], None) && result(&[], None).draws < 20);
-    let mut won = Playthrough::new(game.clone());
-    [0, 1, 4].into_iter().for_each(|action| won.step(action).expect("legal"));
-    let seats = counts(result(&[won], Some(3)));
-    assert_eq!((seats[0], seats[1]), (seats[2], 0), "the first seat wins");
-    let hex = any_game("hex", &toml::Table::new()).expect("registered");
-    let plan = MatchPlan { games: 2, adjudicate_after: Some(3), ..MatchPlan::default() };
-    let refused = play_match(&hex, &mut random(&hex), &mut random(&hex), plan, &mut |_| ());
-    let refused = refused.expect_err("no solver").to_string();
-    assert_eq!(refused, "--adjudicate: got 3, expected a game with an exact solver, which hex has not");
-}
-
 /// The decision is that of the pairs in their order, whatever is played at once, and the games beyond it do not count.
 #[test]
 fn a_test_ends_with_the_pair_that_decides() {
