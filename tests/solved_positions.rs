@@ -1,10 +1,13 @@
 //! The committed sets of solved positions: what they promise, that they are right, and that they can be made again.
 
+#[path = "../examples/solved_positions/generate.rs"]
+mod generate;
+
+use generate::{Generator, SetPlan, every_position};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use vecaz::backend::AnyGame;
-use vecaz::eval::generate::{Generator, SetPlan, every_position};
 use vecaz::eval::positions::{self, SolvedPosition};
 use vecaz::eval::solver::Solver;
 use vecaz::registry::any_game;

@@ -7,7 +7,6 @@ pub mod arena;
 pub mod choices;
 pub mod elo;
 pub mod external;
-pub mod generate;
 pub mod ladder;
 pub mod luck;
 mod match_game;

@@ -1,11 +1,13 @@
 //! Writes a set of solved positions to stdout. `tests/fixtures/README.md` has the commands of the committed sets.
 
+mod generate;
+
 use clap::Parser;
+use generate::{Generator, SetPlan, every_position};
 use std::path::PathBuf;
 use std::sync::Arc;
 use vecaz::Result;
 use vecaz::backend::AnyGame;
-use vecaz::eval::generate::{Generator, SetPlan, every_position};
 use vecaz::eval::positions::{self, SolvedPosition};
 use vecaz::registry::any_game;
 

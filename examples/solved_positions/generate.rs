@@ -3,17 +3,17 @@
 //! Positions come from games of random players and of rollout searches with some random moves, so that a set has positions of
 //! weak and of strong play. Each game gives at most one position, at a given ply; the plies of the range alternate.
 
-use super::positions::SolvedPosition;
-use super::solver::Solver;
-use crate::backend::AnyGame;
-use crate::batch::Playthrough;
-use crate::batch::rollouts::{Player, RandomPlayer, RolloutSettings};
-use crate::error::{Error, Result};
-use crate::game::Turn;
-use crate::rng::{Key, Purpose, RngStream};
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use vecaz::backend::AnyGame;
+use vecaz::batch::Playthrough;
+use vecaz::batch::rollouts::{Player, RandomPlayer, RolloutSettings};
+use vecaz::eval::positions::{self, SolvedPosition};
+use vecaz::eval::solver::Solver;
+use vecaz::game::Turn;
+use vecaz::rng::{Key, Purpose, RngStream};
+use vecaz::{Error, Result};
 
 /// The size and composition of a set.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ impl Generator {
         let players = PLAYERS.iter().map(player).collect();
         let mut generator = Self { game, solver, plan, players, seen: HashSet::new(), given: 0, games: 0 };
         for position in exclude {
-            let reached = super::positions::replay(position, &generator.game)?;
+            let reached = positions::replay(position, &generator.game)?;
             generator.seen.insert(least_image(&*generator.game, reached.state()));
         }
         Ok(generator)
