@@ -63,7 +63,7 @@ SETTINGS = {
     "connect_four puct parent": f"{CONNECT_FOUR} {PUCT} search.fpu=parent search.dirichlet_alpha=0.3",
     "connect_four overlapped": f"{CONNECT_FOUR} train.mode=overlapped run.epochs=3",
     "connect_four playout caps": f"{CONNECT_FOUR} selfplay.playout_cap_prob=0.5 selfplay.fast_simulations=4",
-    "connect_four sgd": f"{CONNECT_FOUR} train.optimizer=sgd train.lr=0.01 train.accumulate=2 train.lr_final=1.0",
+    "connect_four constant rate": f"{CONNECT_FOUR} train.lr=0.01 train.lr_final=1.0",
     "connect_four cosine": f"{CONNECT_FOUR} train.clip_norm=0.1 train.lr_updates=10 train.symmetries=false selfplay.opening_plies=6",
     "connect_four one thread": f"{CONNECT_FOUR} run.threads=1 search.inherit_cap=0.5 search.min_simulations=2",
     "connect_four mlp bf16": f"game.name=connect_four {MLP} net.precision=bf16",

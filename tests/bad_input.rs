@@ -337,7 +337,7 @@ fn a_resume_with_another_configuration_is_refused() {
         (vec!["--set", "replay.capacity=50"], "replay.capacity (--set): got 50, expected "),
         (
             vec!["--set", "train.optimizer=sgd"],
-            "train.optimizer (--set): got \"sgd\", expected \"adamw\", that",
+            "train.optimizer (--set): got \"sgd\", expected \"adamw\", which",
         ),
         (
             vec!["--set", "train.mode=overlapped"],

@@ -63,9 +63,8 @@ struct Settings {
     f64 clip; // Norm above which the gradient is scaled down to it; 0: off.
     f32 value_weight; // Weight of the values' loss.
     f32 loss_scale; // Factor of all gradients until they are applied.
-    u32 adamw; // 1: AdamW; 0: SGD.
     f32 rate; // Learning rate.
-    f32 momentum; // Momentum, or AdamW's beta1.
+    f32 beta1; // AdamW's beta1.
     f32 beta2; // AdamW's beta2.
     f32 decay; // Weight decay.
     f32 first_correction; // AdamW's bias correction of the first moment.

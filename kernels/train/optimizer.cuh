@@ -26,7 +26,7 @@ VZ_DEVICE void measure_gradient(const UpdateBlock& args, f64 (&shared)[BLOCK_WAR
     report.factor = (settings.clip > 0.0 && norm > settings.clip ? settings.clip / norm : 1.0) / scale;
 }
 
-// The state after the update.
+// The state after the update, by AdamW.
 VZ_DEVICE void optimise(const UpdateBlock& args) {
     const Settings& rule = *args.settings;
     UpdateReport& report = *args.report;
@@ -35,15 +35,10 @@ VZ_DEVICE void optimise(const UpdateBlock& args) {
     for (u32 i = (u32)thread_in_grid(); i < count; i += threads_in_grid()) {
         f32 x = from[i], m = from[count + i], v = from[2 * (u64)count + i];
         const f32 g = args.gradient[i] * (f32)report.factor;
-        if (rule.adamw) {
-            m = rule.momentum * m + (1.0f - rule.momentum) * g;
-            v = rule.beta2 * v + (1.0f - rule.beta2) * g * g;
-            const f32 denominator = square_root(v / rule.second_correction) + rule.epsilon;
-            x -= rule.rate * (decayed[i] * rule.decay * x + m / rule.first_correction / denominator);
-        } else {
-            m = rule.momentum * m + (g + decayed[i] * rule.decay * x);
-            x -= rule.rate * m;
-        }
+        m = rule.beta1 * m + (1.0f - rule.beta1) * g;
+        v = rule.beta2 * v + (1.0f - rule.beta2) * g * g;
+        const f32 denominator = square_root(v / rule.second_correction) + rule.epsilon;
+        x -= rule.rate * (decayed[i] * rule.decay * x + m / rule.first_correction / denominator);
         if (!is_finite(x)) report.bad_weight = 1.0;
         if (!is_finite(v)) report.bad_moment = 1.0;
         args.to[i] = x;

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::registry::Registry;
 use crate::weights::EvaluatedPositions;
 
-/// Refuses to resume a run with another game, network, optimiser, seed, or other sizes of its arrays. The error names the key, why it is
+/// Refuses to resume a run with another game, network, seed, or other sizes of its arrays. The error names the key, why it is
 /// fixed, and which keys can be changed.
 ///
 /// # Errors
@@ -25,7 +25,7 @@ pub fn check_same_run(registry: &Registry, saved: &Config, config: &Config) -> R
     let changed = is.iter().zip(&was).find(|((_, got, _), (_, expected, _))| got != expected);
     let Some(((key, got, reason), (_, expected, _))) = changed else { return Ok(()) };
     let expected = format!(
-        "{expected}, that of the resumed run: {reason}. Fixed are game, net (without net.device and net.isa), train.optimizer, train.mode, run.start, run.seed, whether search.algorithm is afterstate, \
+        "{expected}, that of the resumed run: {reason}. Fixed are game, net (without net.device and net.isa), train.mode, run.start, run.seed, whether search.algorithm is afterstate, \
          selfplay.games and replay.capacity, in strict order train.td_lambda; all others can be changed, and `vecaz run --out` begins another run"
     );
     Err(Error::config(key, got, expected))
@@ -41,11 +41,6 @@ fn fixed_keys(registry: &Registry, config: &Config) -> Result<Vec<(String, Strin
     let of_net = "the weights and every later epoch depend on it";
     keys.extend(net.keys().into_iter().map(|key| (format!("net.{}", key.name), key.value, of_net)));
     let others = [
-        (
-            "train.optimizer",
-            toml_text(&config.train.optimizer),
-            "the checkpoint has the state of that optimiser",
-        ),
         (
             "train.mode",
             toml_text(&config.train.mode),

@@ -49,13 +49,8 @@ impl Config {
     /// [`Error::Config`] with the key.
     pub fn check_replay(&self) -> Result<()> {
         let (t, capacity) = (&self.train, self.replay.capacity);
-        if t.batch * t.accumulate > capacity {
-            let expected = format!(
-                "at least {}, the samples of an update (train.batch = {}, train.accumulate = {})",
-                t.batch * t.accumulate,
-                t.batch,
-                t.accumulate
-            );
+        if t.batch > capacity {
+            let expected = format!("at least {}, the samples of an update (train.batch)", t.batch);
             return Err(Error::config("replay.capacity", capacity, expected));
         }
         if t.min_samples > capacity {
@@ -85,7 +80,7 @@ impl Config {
     pub fn first_update_samples(&self) -> u64 {
         let t = &self.train;
         match t.min_samples {
-            0 => ((t.batch * t.accumulate) as f64 / t.replay_ratio.max(1.0)).ceil() as u64,
+            0 => (t.batch as f64 / t.replay_ratio.max(1.0)).ceil() as u64,
             samples => samples as u64,
         }
     }

@@ -1,6 +1,7 @@
 //! Configuration layers: TOML files and single assignments, merged in order.
 
 use super::config_file::{Config, is_section, unknown_key};
+use super::removed::without_removed;
 use crate::error::{Error, Result};
 use crate::files::{open_regular, text_of};
 use std::collections::BTreeMap;
@@ -153,7 +154,9 @@ impl Layers {
         let mut config = Config::default();
         for (name, value) in &self.table {
             match value {
-                toml::Value::Table(table) => config.read_section(name, table.clone())?,
+                toml::Value::Table(table) => {
+                    config.read_section(name, without_removed(name, table.clone())?)?
+                }
                 other if is_section(name) => return Err(Error::config(name, other, "a table of keys")),
                 _ => return Err(unknown_key(name.clone())),
             }

@@ -12,6 +12,7 @@ pub mod keys; // keys as they are described and read
 mod layers; // files and assignments, merged
 mod nearest; // the key that a wrong one means
 mod net; // `[net]`
+mod removed; // keys of earlier versions
 mod sections; // all other sections
 
 pub use config_file::{Config, DEFAULT_GAME};
@@ -22,6 +23,6 @@ pub use layers::{Layers, MAX_BYTES};
 pub use nearest::{near_distance, nearest, nearest_hint};
 pub use net::{Arch, Executor, NetConfig, PolicyHead, Precision, TensorCores, ValueHead};
 pub use sections::{
-    Algorithm, ChanceRule, ClusterConfig, ClusterOrder, EvalConfig, FirstGame, Fpu, MAX_GAMES, OptimizerKind,
-    ReplayConfig, RunConfig, SearchConfig, SelfPlayConfig, TrainConfig, TrainPrecision, TrainingMode,
+    Algorithm, ChanceRule, ClusterConfig, ClusterOrder, EvalConfig, FirstGame, Fpu, MAX_GAMES, ReplayConfig,
+    RunConfig, SearchConfig, SelfPlayConfig, TrainConfig, TrainPrecision, TrainingMode,
 };

@@ -26,12 +26,10 @@ train.lr_updates: max_training_steps training_steps num_training_steps lr_decay_
 train.lr_final: min_lr final_lr lr_decay lr_min
 train.warmup_updates: warmup warmup_steps lr_warmup_steps
 train.batch: batch_size train_batch_size training_batch_size samples_per_batch
-train.accumulate: gradient_accumulation_steps grad_accumulation accumulation_steps accum_steps
 train.weight_decay: l2 l2_reg l2_regularization l2_coeff regularization wd
 train.clip_norm: grad_clip gradient_clip max_grad_norm clip_grad_norm gradient_clipping
 train.replay_ratio: train_ratio samples_per_insert sample_reuse training_ratio reuse_ratio
 train.value_weight: value_loss_weight value_coef vf_coef value_loss_scale value_loss_coef
-train.optimizer: optimiser optim
 net.blocks: num_blocks n_blocks num_res_blocks res_blocks residual_blocks num_layers layers nn_depth depth
 net.channels: num_channels n_channels filters num_filters hidden_size hidden_dim nn_width width
 run.epochs: num_epochs n_epochs max_epochs iterations num_iterations num_iters n_iter max_iterations

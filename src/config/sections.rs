@@ -93,15 +93,6 @@ names! {
         Within = "within",
     }
 }
-names! {
-    /// The optimiser.
-    OptimizerKind {
-        /// AdamW (Loshchilov and Hutter 2019).
-        AdamW = "adamw",
-        /// SGD with momentum and L2 regularisation, as in AlphaZero.
-        Sgd = "sgd",
-    }
-}
 
 section! {
     /// `[search]`: one search.
@@ -195,7 +186,7 @@ section! {
 section! {
     /// `[replay]`: the replay buffer.
     ReplayConfig {
-        /// Samples in the buffer; at least those of an update, `train.batch` x `train.accumulate`.
+        /// Samples in the buffer; at least those of an update, `train.batch`.
         capacity: usize [1..=1_000_000_000] = 400_000,
     }
 }
@@ -212,11 +203,9 @@ section! {
         /// epoch. Overlapping keeps a GPU busy while one of the two waits for the host, and uses both devices if games and
         /// training are on different ones. On a CPU it is not faster (2026-11-22-training-order.md).
         mode: TrainingMode = TrainingMode::InTurns,
-        /// AdamW (decays 0.9 and 0.999, Adam's values), or SGD (momentum 0.9 and larger `lr`), to compare with AlphaZero.
-        optimizer: OptimizerKind = OptimizerKind::AdamW,
-        /// Peak learning rate.
+        /// Peak learning rate of AdamW (Loshchilov and Hutter 2019), whose moments have Adam's decays, 0.9 and 0.999.
         lr: f64 [0.0..=100.0] = 2e-3,
-        /// Weight decay: decoupled (AdamW) or added to the gradient (SGD). AlphaZero's value, for SGD; not tuned.
+        /// Weight decay, decoupled from the gradient. AlphaZero's value, which trained by SGD; not tuned.
         weight_decay: f64 [0.0..=10.0] = 1e-4,
         /// Norm above which the gradient is scaled down to it, against outlier batches (Pascanu et al. 2013); 0 = off; 1: not
         /// tuned.
@@ -227,11 +216,9 @@ section! {
         lr_updates: u64 [1..=1_000_000_000_000] = 20_000,
         /// The final rate, relative to `lr`; 1: constant rate. Above 0, as runs may exceed `lr_updates`; 0.05 is not tuned.
         lr_final: f64 [0.0..=1.0] = 0.05,
-        /// Samples per batch.
+        /// Samples of an update.
         batch: usize [1..=1_048_576] = 512,
-        /// Batches whose gradients are accumulated into one update, for batches beyond a device's memory; 1 where the batch fits.
-        accumulate: usize [1..=4096] = 1,
-        /// Average number of times that a sample is trained on: updates of an epoch = new samples x this / (batch x accumulate).
+        /// Average number of times that a sample is trained on: updates of an epoch = new samples x this / batch.
         replay_ratio: f64 [0.0..=1000.0] = 4.0,
         /// Samples in the replay buffer before the first update; at most `replay.capacity`. 0 = those for
         /// which the first update is due by `replay_ratio`.

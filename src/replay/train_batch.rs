@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
-/// Samples for one update, `train.batch x train.accumulate` of them. Arrays are row-major.
+/// Samples for one update, `train.batch` of them. Arrays are row-major.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrainBatch {
     /// Observations. `[B, F]`

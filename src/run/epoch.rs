@@ -335,7 +335,7 @@ impl Training<'_> {
         let train = &self.config.train;
         let of_all = |added: u64| match added < self.config.first_update_samples() {
             true => 0,
-            false => (added as f64 * train.replay_ratio / (train.batch * train.accumulate) as f64) as u64,
+            false => (added as f64 * train.replay_ratio / train.batch as f64) as u64,
         };
         of_all(added) - of_all(before)
     }
@@ -353,7 +353,7 @@ impl Training<'_> {
         let first = self.trainer.updates();
         let Config { train, run, .. } = self.config;
         let plan = BatchPlan {
-            size: train.batch * train.accumulate,
+            size: train.batch,
             seed: run.seed,
             number: first,
             symmetries: if train.symmetries { Symmetries::Random } else { Symmetries::Identity },

@@ -70,7 +70,7 @@ pub fn samples_of(selfplay: &SelfPlayConfig, epoch: u64) -> u64 {
 /// The number of samples of a run before its first update, by `train.min_samples` and `train.replay_ratio`; None if no update is ever made.
 pub fn first_update(config: &Config) -> Option<u64> {
     let train = &config.train;
-    let due = (train.batch * train.accumulate) as f64 / train.replay_ratio;
+    let due = train.batch as f64 / train.replay_ratio;
     (train.replay_ratio > 0.0).then(|| config.first_update_samples().max(due.ceil() as u64))
 }
 

@@ -103,8 +103,7 @@ impl MemoryPlan {
             passes: pass_bytes(game, plan, shards(config)),
             games: product(config.selfplay.games, slot),
             replay: 2 * product(config.replay.capacity, sample) + product(held, sample_held),
-            training: on_host
-                * (4 * (weights + activations) as u64 + 2 * product(config.train.accumulate, batch)),
+            training: on_host * (4 * (weights + activations) + 2 * batch) as u64,
             cache: root_cache::max_bytes(config, plan, game),
             evaluation: evaluation_bytes(config, game),
             workers: 0,
@@ -136,7 +135,7 @@ impl MemoryPlan {
             ("passes", self.passes, "selfplay.games and search.leaves"),
             ("games in progress", self.games, "selfplay.games"),
             ("replay", self.replay, "replay.capacity"),
-            ("training", self.training, "train.batch, train.accumulate and the sizes in [net]"),
+            ("training", self.training, "train.batch and the sizes in [net]"),
             ("root cache", self.cache, "search.root_cache"),
             ("evaluation", self.evaluation, "eval.simulations"),
             ("evaluation cache", self.evaluations, "search.cache_entries"),

@@ -8,9 +8,9 @@ impl TrainBatch {
     /// The number of samples.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] where an array has the wrong length, the number of samples is not a multiple of `accumulate`, or their weights
-    /// have no positive sum.
-    pub(super) fn check(&self, model: &Model, accumulate: usize) -> Result<usize> {
+    /// [`Error::Mismatch`] where an array has the wrong length, there are no samples, or their weights have no positive
+    /// sum.
+    pub(super) fn check(&self, model: &Model) -> Result<usize> {
         let rows = self.weight.len();
         let arrays = [
             ("observations".to_string(), self.obs.len(), model.obs().len()),
@@ -29,11 +29,11 @@ impl TrainBatch {
                 return Err(Error::Mismatch { what, found: format!("{found} numbers"), expected });
             }
         }
-        if rows == 0 || !rows.is_multiple_of(accumulate) {
+        if rows == 0 {
             return Err(Error::Mismatch {
                 what: "samples of a training batch".into(),
                 found: rows.to_string(),
-                expected: format!("a positive multiple of train.accumulate = {}", accumulate),
+                expected: "at least 1".into(),
             });
         }
         let total = self.total_weight();

@@ -6,7 +6,6 @@ use crate::math;
 use crate::model::{Head, HeadRole, Loss, Model, VALUES};
 use crate::replay::TrainBatch;
 use rayon::prelude::*;
-use std::ops::Range;
 
 /// Rows of one task; sums are made row by row in order afterwards.
 const ROWS: usize = 32;
@@ -32,15 +31,6 @@ pub struct LossSums {
     pub squared_error: f64,
 }
 
-impl LossSums {
-    pub fn add(&mut self, other: &Self) {
-        self.heads.resize(other.heads.len(), 0.0);
-        self.heads.iter_mut().zip(&other.heads).for_each(|(sum, x)| *sum += x);
-        self.target_entropy += other.target_entropy;
-        self.squared_error += other.squared_error;
-    }
-}
-
 /// What one sample adds to the sums.
 #[derive(Clone, Copy, Debug, Default)]
 struct RowLoss {
@@ -48,7 +38,7 @@ struct RowLoss {
     entropy: f64,
 }
 
-/// One head's outputs or their gradients, with what they are compared with. Some rows of a batch.
+/// What one head's outputs are compared with.
 struct HeadRows<'a> {
     head: &'a Head,
     /// Outputs of a row.
@@ -93,31 +83,29 @@ impl HeadRows<'_> {
     }
 }
 
-/// Gradients of the mean loss at the heads' outputs, in whose place they are written, and the losses' sums: `rows` of `batch`. The loss is
-/// the weighted mean over `total_weight` of the heads' losses times their weights.
+/// Gradients of the mean loss at the heads' outputs, in whose place they are written, and the losses' sums. The loss is the
+/// weighted mean over `total_weight` of the heads' losses times their weights.
 ///
 /// # Errors
 /// [`Error::Mismatch`] where the batch lacks a head's target.
 pub fn gradients(
     (model, config): (&Model, &TrainConfig),
-    (batch, rows): (&TrainBatch, Range<usize>),
+    batch: &TrainBatch,
     outputs: &mut [Vec<f32>],
     total_weight: f64,
 ) -> Result<LossSums> {
     let mut sums = LossSums::default();
-    let num_actions = model.num_actions();
     for (head, outputs) in model.heads.iter().zip(outputs) {
-        let of_values = value_error(model, head, batch, (&rows, outputs));
-        let target_len = model.target_len(head);
+        let of_values = value_error(model, head, batch, outputs);
         let target = batch.targets.get(&head.target).ok_or_else(|| missing(head))?;
         let of_head = HeadRows {
             head,
             outputs: model.head_outputs(head),
-            target: &target[rows.start * target_len..rows.end * target_len],
-            target_len,
-            legal: &batch.legal[rows.start * num_actions..rows.end * num_actions],
-            num_actions,
-            weight: &batch.weight[rows.clone()],
+            target,
+            target_len: model.target_len(head),
+            legal: &batch.legal,
+            num_actions: model.num_actions(),
+            weight: &batch.weight,
         };
         let RowLoss { loss, entropy } = of_head.gradients(outputs, total_weight, weight(config, head) as f32);
         match head.role {
@@ -132,18 +120,13 @@ pub fn gradients(
 
 /// The weighted squared error of the values that the search computes from `outputs`, of a value head that learns something else; None for
 /// other heads.
-fn value_error(
-    model: &Model,
-    head: &Head,
-    batch: &TrainBatch,
-    (rows, outputs): (&Range<usize>, &[f32]),
-) -> Option<f64> {
+fn value_error(model: &Model, head: &Head, batch: &TrainBatch, outputs: &[f32]) -> Option<f64> {
     let play = head.play.filter(|&play| head.role == HeadRole::Value && play != head.layer)?;
     let (function, players) = (model.layers[play].kind.value_function()?, model.num_players);
-    let target = &batch.targets.get(VALUES)?[rows.start * players..rows.end * players];
+    let target = batch.targets.get(VALUES)?;
     let mut values = vec![0.0; model.num_values()];
     let of_rows = outputs.chunks_exact(model.head_outputs(head)).zip(target.chunks_exact(players));
-    let errors = of_rows.zip(&batch.weight[rows.clone()]).map(|((outputs, target), &weight)| {
+    let errors = of_rows.zip(&batch.weight).map(|((outputs, target), &weight)| {
         function.apply(outputs, &mut values);
         f64::from(weight) * squared_error(&mut values, target, 0.0)
     });

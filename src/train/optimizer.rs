@@ -1,14 +1,14 @@
-//! AdamW and SGD with momentum over flat parameters, and the learning rate's schedule.
+//! AdamW over flat parameters, and the learning rate's schedule.
 
-use crate::config::{OptimizerKind, TrainConfig};
+use crate::config::TrainConfig;
 use crate::math;
 use rayon::prelude::*;
 
-/// Keeps AdamW's denominator from 0, as PyTorch's default.
+/// Keeps the denominator from 0, as PyTorch's default.
 pub(super) const EPS: f32 = 1e-8;
-/// SGD's momentum and the decay of AdamW's first moment: AlphaZero's and Adam's value.
-const MOMENTUM: f64 = 0.9;
-/// The decay of AdamW's second moment: Adam's value.
+/// The decay of the first moment: Adam's value.
+const BETA1: f64 = 0.9;
+/// The decay of the second moment: Adam's value.
 const BETA2: f64 = 0.999;
 /// Parameters of one task.
 const PART: usize = 16_384;
@@ -18,9 +18,9 @@ const PART: usize = 16_384;
 pub struct OptimizerState {
     /// The parameters.
     pub parameters: Vec<f32>,
-    /// First moment (AdamW), velocity (SGD).
+    /// First moments.
     pub first: Vec<f32>,
-    /// Second moment (AdamW), 0 (SGD).
+    /// Second moments.
     pub second: Vec<f32>,
 }
 
@@ -55,14 +55,13 @@ pub fn norm(gradient: &[f32]) -> f64 {
 
 /// One update's arithmetic.
 pub struct UpdateRule {
-    pub kind: OptimizerKind,
     pub rate: f32,
     /// The gradient is multiplied by this first.
     scale: f32,
-    pub momentum: f32,
+    pub beta1: f32,
     pub beta2: f32,
     pub decay: f32,
-    /// AdamW's corrections of the moments' start at 0.
+    /// Corrections of the moments' start at 0.
     pub first_correction: f32,
     pub second_correction: f32,
 }
@@ -72,13 +71,12 @@ impl UpdateRule {
     pub fn new(config: &TrainConfig, learning_rate: f64, scale: f64, update: u64) -> Self {
         let correction = |beta: f64| (1.0 - math::power(beta, update)) as f32;
         Self {
-            kind: config.optimizer,
             rate: learning_rate as f32,
             scale: scale as f32,
-            momentum: MOMENTUM as f32,
+            beta1: BETA1 as f32,
             beta2: BETA2 as f32,
             decay: config.weight_decay as f32,
-            first_correction: correction(MOMENTUM),
+            first_correction: correction(BETA1),
             second_correction: correction(BETA2),
         }
     }
@@ -107,10 +105,7 @@ impl UpdateRule {
             parameters.copy_from_slice(x);
             first.copy_from_slice(m);
             second.copy_from_slice(v);
-            match self.kind {
-                OptimizerKind::AdamW => self.adamw(parameters, first, second, gradient, decayed),
-                OptimizerKind::Sgd => self.sgd(parameters, first, gradient, decayed),
-            }
+            self.adamw(parameters, first, second, gradient, decayed);
         });
     }
 
@@ -126,18 +121,10 @@ impl UpdateRule {
         let moments = first.iter_mut().zip(second);
         for (((x, (m, v)), g), decayed) in parameters.iter_mut().zip(moments).zip(gradient).zip(decayed) {
             let g = g * self.scale;
-            *m = self.momentum * *m + (1.0 - self.momentum) * g;
+            *m = self.beta1 * *m + (1.0 - self.beta1) * g;
             *v = self.beta2 * *v + (1.0 - self.beta2) * g * g;
             let denominator = (*v / self.second_correction).sqrt() + EPS;
             *x -= self.rate * (decayed * self.decay * *x + *m / self.first_correction / denominator);
-        }
-    }
-
-    /// Sutskever et al. 2013 in PyTorch's form: the velocity does not hold the rate.
-    fn sgd(&self, parameters: &mut [f32], velocity: &mut [f32], gradient: &[f32], decayed: &[f32]) {
-        for (((x, v), g), decayed) in parameters.iter_mut().zip(velocity).zip(gradient).zip(decayed) {
-            *v = self.momentum * *v + (g * self.scale + decayed * self.decay * *x);
-            *x -= self.rate * *v;
         }
     }
 }

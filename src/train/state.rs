@@ -8,9 +8,9 @@ use crate::model::{Array, Model, Weights};
 pub struct TrainerSnapshot {
     /// The parameters.
     pub parameters: Vec<f32>,
-    /// First moment (AdamW), velocity (SGD).
+    /// First moments of the gradient.
     pub first: Vec<f32>,
-    /// Second moment (AdamW), 0 (SGD).
+    /// Second moments of the gradient.
     pub second: Vec<f32>,
     /// Running means and variances.
     pub statistics: Vec<f32>,

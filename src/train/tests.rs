@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{Arch, OptimizerKind, TrainConfig, TrainPrecision, ValueHead};
+use crate::config::{Arch, TrainConfig, TrainPrecision, ValueHead};
 use crate::error::Error;
 use crate::game::{ObsShape, Target, TargetKind, TargetShape};
 #[cfg(feature = "candle")]
@@ -79,14 +79,9 @@ fn config() -> TrainConfig {
 
 #[test]
 fn a_fixed_problem_is_learnt() {
-    for (arch, optimizer, lr, decay) in [
-        (Arch::Resnet, OptimizerKind::AdamW, 3e-3, 1e-4),
-        (Arch::Mlp, OptimizerKind::Sgd, 0.1, 0.0),
-        (Arch::Edge, OptimizerKind::AdamW, 3e-3, 1e-4),
-    ] {
+    for arch in [Arch::Resnet, Arch::Mlp, Arch::Edge] {
         let spec = spec(arch);
-        let config = TrainConfig { optimizer, lr, weight_decay: decay, ..config() };
-        let mut trainer = Trainer::new(&spec, &config, 3).expect("trainer");
+        let mut trainer = Trainer::new(&spec, &config(), 3).expect("trainer");
         let batch = batch(&spec, 72, 1);
         let first = trainer.step(&batch).expect("finite");
         let last = (0..400).map(|_| trainer.step(&batch).expect("finite")).last().expect("steps");
@@ -247,13 +242,14 @@ fn f16_begins_on_the_cpu_and_is_not_trained_there() {
 #[test]
 fn batches_of_wrong_lengths_are_refused() {
     let spec = spec(Arch::Mlp);
-    let mut trainer = Trainer::new(&spec, &TrainConfig { accumulate: 5, ..config() }, 3).expect("trainer");
+    let mut trainer = Trainer::new(&spec, &config(), 3).expect("trainer");
     let good = batch(&spec, 20, 0);
     let mut short = good.clone();
     short.obs.pop();
     let mut weightless = good.clone();
     weightless.weight.fill(0.0);
-    for (bad, part) in [(short, "observations"), (weightless, "weights"), (batch(&spec, 21, 0), "multiple")] {
+    for (bad, part) in [(short, "observations"), (weightless, "weights"), (batch(&spec, 0, 0), "at least 1")]
+    {
         let error = trainer.step(&bad).expect_err("wrong").to_string();
         assert!(error.contains(part) && !error.contains('\n'), "{error}");
     }
@@ -265,27 +261,6 @@ fn batches_of_wrong_lengths_are_refused() {
     short.targets.column_mut("values").pop();
     let error = trainer.step(&short).expect_err("wrong").to_string();
     assert!(error.contains("targets called values"), "{error}");
-}
-
-#[test]
-fn equal_parts_accumulate_to_the_gradient_of_one() {
-    let spec = spec(Arch::Resnet);
-    let one = batch(&spec, 30, 0);
-    let mut three = one.clone();
-    for _ in 0..2 {
-        three.obs.extend(&one.obs);
-        three.targets.column_mut("policy").extend(&one.targets["policy"]);
-        three.legal.extend(&one.legal);
-        three.targets.column_mut("values").extend(&one.targets["values"]);
-        three.weight.extend(&one.weight);
-    }
-    let norm = |batch: &TrainBatch, accumulate: usize| {
-        let config = TrainConfig { accumulate, ..config() };
-        let mut trainer = Trainer::new(&spec, &config, 3).expect("trainer");
-        trainer.step(batch).expect("finite").gradient_norm
-    };
-    let (a, b) = (norm(&one, 1), norm(&three, 3));
-    assert!((a - b).abs() < 1e-5 * a, "{a} {b}");
 }
 
 #[test]
@@ -326,17 +301,18 @@ fn the_rate_warms_up_and_falls() {
     close(learning_rate(&short, 19), 0.5);
 }
 
-/// Every number of `a` and `b` that trains, largest difference first relative to the largest number.
+/// The largest difference of first moments and statistics, relative to the largest number of each array.
 #[cfg(feature = "candle")]
 fn worst_difference(a: &Weights, b: &Weights) -> (f32, String) {
     let difference = |(name, array): (&String, &Array)| {
         let other = &b[name].data;
-        let largest = other.iter().fold(1e-3_f32, |m, x| m.max(x.abs()));
+        let largest = other.iter().fold(1e-4_f32, |m, x| m.max(x.abs()));
         let worst = array.data.iter().zip(other).fold(0.0_f32, |m, (a, b)| m.max((a - b).abs()));
         (worst / largest, name.clone())
     };
-    let all = a.iter().filter(|(name, _)| name.starts_with("weights.")).map(difference);
-    all.max_by(|a, b| a.0.total_cmp(&b.0)).expect("weights")
+    let is_compared = |name: &str| name.starts_with("first.") || name.contains("running_");
+    let all = a.iter().filter(|(name, _)| is_compared(name)).map(difference);
+    all.max_by(|a, b| a.0.total_cmp(&b.0)).expect("moments")
 }
 
 #[test]
@@ -346,18 +322,18 @@ fn candle_trains_as_the_fused_passes_do() {
     let wdl = [Arch::Resnet, Arch::Mlp, Arch::Edge].map(wdl);
     for spec in [Arch::Resnet, Arch::Mlp, Arch::Edge].map(spec).into_iter().chain(auxiliary).chain(wdl) {
         let arch = spec.arch;
-        // With SGD a gradient's rounding stays a weight's rounding, which AdamW's division would not leave it.
-        let config = TrainConfig { optimizer: OptimizerKind::Sgd, lr: 0.05, accumulate: 2, ..config() };
-        let mut fused = Trainer::new(&spec, &config, 3).expect("trainer");
-        let mut candle = Trainer::on_candle(&spec, &config, 3, candle_core::Device::Cpu).expect("trainer");
+        let mut fused = Trainer::new(&spec, &config(), 3).expect("trainer");
+        let mut candle = Trainer::on_candle(&spec, &config(), 3, candle_core::Device::Cpu).expect("trainer");
         assert_eq!(fused.state(), candle.state());
         for i in 0..4 {
             let batch = batch(&spec, 60, i);
             let (a, b) = (fused.step(&batch).expect("finite"), candle.step(&batch).expect("finite"));
             assert!((a.total - b.total).abs() < 1e-4 * b.total, "{arch:?}: {a:?} {b:?}");
+            let worst = worst_difference(&fused.state(), &candle.state());
+            assert!(worst.0 < 2e-3, "{arch:?}: {worst:?}");
+            // AdamW's division makes a rounding of a small gradient a difference of weights.
+            candle.restore(&fused.state()).expect("the same network");
         }
-        let worst = worst_difference(&fused.state(), &candle.state());
-        assert!(worst.0 < 2e-3, "{arch:?}: {worst:?}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! A network in training on the CPU.
 
 use super::candle_pass::CandlePass;
-use super::loss::{self, LossSums};
+use super::loss;
 use super::losses::Losses;
 use super::optimizer::{self, OptimizerState};
 use super::pass::AutogradPass;
@@ -116,8 +116,7 @@ impl Trainer {
         self.pass.model().unflatten(&self.state.parameters, &self.statistics)
     }
 
-    /// One update. The batch is taken in `train.accumulate` equal parts, each normalised by itself, whose gradients are
-    /// summed.
+    /// One update.
     ///
     /// # Errors
     /// [`Error::Mismatch`] where an array of the batch has the wrong length; [`Error::NotFinite`] where a loss, the
@@ -128,22 +127,16 @@ impl Trainer {
             // A trainer of GPUs begins with the state of this one.
             return Err(Error::config("train.precision", self.config.precision, "f32 or bf16 on the CPU"));
         }
-        let rows = batch.check(self.pass.model(), self.config.accumulate)?;
+        batch.check(self.pass.model())?;
         let total_weight = batch.total_weight();
         self.gradient.fill(0.0);
         let mut statistics = self.statistics.clone();
-        let mut sums = LossSums::default();
-        let part = rows / self.config.accumulate;
-        for start in (0..rows).step_by(part) {
-            let features = self.spec.obs.len();
-            let obs = &batch.obs[start * features..(start + part) * features];
-            let outputs = self.pass.forward(&self.state.parameters, &statistics, obs)?;
-            let mut gradients = outputs.clone();
-            let rule = (self.pass.model(), &self.config);
-            sums.add(&loss::gradients(rule, (batch, start..start + part), &mut gradients, total_weight)?);
-            self.pass.backward(&outputs, &gradients, &mut self.gradient)?;
-            self.pass.update_statistics(&mut statistics)?;
-        }
+        let outputs = self.pass.forward(&self.state.parameters, &statistics, &batch.obs)?;
+        let mut gradients = outputs.clone();
+        let rule = (self.pass.model(), &self.config);
+        let sums = loss::gradients(rule, batch, &mut gradients, total_weight)?;
+        self.pass.backward(&outputs, &gradients, &mut self.gradient)?;
+        self.pass.update_statistics(&mut statistics)?;
         let norm = optimizer::norm(&self.gradient);
         let rule = (self.pass.model(), &self.config);
         let losses = Losses::new(rule, &sums, total_weight, norm, self.updates)?.finite()?;

@@ -61,12 +61,9 @@ fn sizes_that_do_not_fit_together_are_refused_by_key() {
         ),
         (
             vec!["replay.capacity=1"],
-            "replay.capacity (--set): got 1, expected at least 128, the samples of an update (train.batch = 128, train.accumulate = 1)",
+            "replay.capacity (--set): got 1, expected at least 128, the samples of an update (train.batch)",
         ),
-        (
-            vec!["train.batch=300", "train.accumulate=2000"],
-            ": got 500000, expected at least 600000, the samples of an update",
-        ),
+        (vec!["train.batch=600000"], ": got 500000, expected at least 600000, the samples of an update"),
         (
             vec!["replay.capacity=5000", "train.min_samples=5001"],
             "train.min_samples (--set): got 5001, expected at most 5000, the samples that replay.capacity holds",
@@ -102,7 +99,7 @@ fn the_part_of_a_plan_that_is_too_large_is_named() {
             "search.cache_entries=4294967296",
             "the largest part is evaluation cache, set by search.cache_entries)",
         ),
-        ("net.channels=4096", "the largest part is training, set by train.batch, train.accumulate and"),
+        ("net.channels=4096", "the largest part is training, set by train.batch and"),
         (
             "search.simulations=1000000",
             "the largest part is trees, set by selfplay.games, search.simulations and",

@@ -17,7 +17,7 @@ GAMES = {
     "connect_four": f"{RESNET} train.mode=overlapped game.rows=4 game.columns=5 eval.positions=2",
     "othello": f"game.size=6 {RESNET}",
     "hex": f"game.size=3 game.swap=true {RESNET} net.se=4",
-    "gomoku": f"game.size=5 {RESNET} net.global_pool=1 train.optimizer=sgd",
+    "gomoku": f"game.size=5 {RESNET} net.global_pool=1",
     "go": f"game.size=5 {RESNET} net.policy_head=points search.algorithm=puct",
     "chess": "game.max_plies=40 search.algorithm=puct net.channels=4",
     "backgammon": "game.short_game=true search.algorithm=gumbel search.chance=sample",

@@ -2,13 +2,13 @@
 
 use super::*;
 
-/// A rate of 100 without a limit of the gradient makes weights infinite.
+/// With a rate of 100 a weight decay of 10 multiplies weights by -999 in every update, so that they become infinite.
 #[test]
 fn a_diverged_run_names_the_epoch_and_the_keys_to_change() {
     let out = sibling_path("diverged").display().to_string();
     let mut command = vecaz(&["run", "--game", "tic_tac_toe", "--epochs", "4", "--out", &out]);
     let wild = [
-        "train.optimizer=sgd",
+        "train.weight_decay=10",
         "train.lr=100",
         "train.clip_norm=0",
         "train.warmup_updates=0",

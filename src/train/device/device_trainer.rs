@@ -85,11 +85,11 @@ impl<D: Device> DeviceTrainer<D> {
         Ok(trainer)
     }
 
-    /// Makes room for `part` samples, divided over the devices.
-    fn make_room(&mut self, part: usize) -> Result<()> {
+    /// Makes room for `batch` samples, divided over the devices.
+    fn make_room(&mut self, batch: usize) -> Result<()> {
         let num = self.replicas.len();
         for (i, replica) in self.replicas.iter_mut().enumerate() {
-            replica.resize(&self.plan, share(part, i, num).len())?;
+            replica.resize(&self.plan, share(batch, i, num).len())?;
         }
         Ok(())
     }
@@ -134,16 +134,15 @@ impl<D: Device> DeviceTrainer<D> {
     /// # Errors
     /// As [`Trainer::step`], and those of the device. Where a device of several failed, the trainer can do no more.
     pub fn step(&mut self, batch: &TrainBatch) -> Result<Losses> {
-        let accumulate = self.plan.config.accumulate;
-        let part = batch.check(&self.plan.model, accumulate)? / accumulate;
+        let size = batch.check(&self.plan.model)?;
         let mut nothing = vec![(); self.replicas.len()];
-        self.update(batch.total_weight(), part, &mut nothing, &|_, device, samples, rows| {
+        self.update(batch.total_weight(), size, &mut nothing, &|_, device, samples, rows| {
             samples::upload(device, samples, batch, rows)
         })
     }
 
     /// One update on a batch drawn from `replay`, equal to that of [`Replay::batch`]. `samples` holds what each device needs of it:
-    /// all of the replay, or room for its share of a batch's part.
+    /// all of the replay, or room for its share of a batch.
     ///
     /// # Errors
     /// As [`DeviceTrainer::step`], and [`Error::Mismatch`] where `samples` are not as many as the devices.
@@ -160,24 +159,23 @@ impl<D: Device> DeviceTrainer<D> {
                 expected: self.replicas.len().to_string(),
             });
         }
-        let part = plan.size / self.plan.config.accumulate;
-        self.update(plan.size as f64, part, samples, &|samples, device, out, rows| {
+        self.update(plan.size as f64, plan.size, samples, &|samples, device, out, rows| {
             samples.gather(device, replay, plan, rows, out)
         })
     }
 
-    /// Makes one update on `train.accumulate` parts of `part` samples; `fill` writes a device's rows from that device's source.
+    /// Makes one update on `size` samples; `fill` writes a device's rows from that device's source.
     fn update<S: Send>(
         &mut self,
         total_weight: f64,
-        part: usize,
+        size: usize,
         sources: &mut [S],
         fill: &Fill<'_, D, S>,
     ) -> Result<Losses> {
-        if part < self.replicas.len() {
+        if size < self.replicas.len() {
             return Err(Error::Mismatch {
-                what: "samples in each of train.accumulate parts of a batch".into(),
-                found: part.to_string(),
+                what: "samples of a training batch".into(),
+                found: size.to_string(),
                 expected: format!("at least {}, one for each device", self.replicas.len()),
             });
         }
@@ -185,7 +183,7 @@ impl<D: Device> DeviceTrainer<D> {
         let mut loss_scale = self.loss_scale;
         loop {
             let settings = Settings::new(&self.plan.config, self.updates, total_weight, loss_scale.scale);
-            let report = self.attempt(&settings, part, sources, fill)?;
+            let report = self.attempt(&settings, size, sources, fill)?;
             let losses = self.losses(&report, total_weight)?;
             if report.norm.is_finite() || !loss_scale.fail() {
                 return self.accept(&report, losses, loss_scale);
@@ -197,19 +195,17 @@ impl<D: Device> DeviceTrainer<D> {
     fn attempt<S: Send>(
         &mut self,
         settings: &Settings,
-        part: usize,
+        size: usize,
         sources: &mut [S],
         fill: &Fill<'_, D, S>,
     ) -> Result<UpdateReport> {
         // Before any device takes part in an all-reduce: an allocation may wait for the kernels of other devices, and an all-reduce
         // there waits for this device.
-        self.make_room(part)?;
+        self.make_room(size)?;
         let (plan, num) = (&self.plan, self.replicas.len());
         let work = |i: usize, replica: &mut Replica<D>, source: &mut S| {
-            let share = share(part, i, num);
-            replica.attempt(plan, settings, &mut |device, samples, number| {
-                fill(source, device, samples, number * part + share.start..number * part + share.end)
-            })
+            let rows = share(size, i, num);
+            replica.attempt(plan, settings, |device, samples| fill(source, device, samples, rows))
         };
         if let ([replica], [source]) = (self.replicas.as_mut_slice(), &mut *sources) {
             return work(0, replica, source);
@@ -342,9 +338,9 @@ impl<D: Device> DeviceTrainer<D> {
     }
 }
 
-/// The samples of device `i` of `num`, out of `part`.
-fn share(part: usize, i: usize, num: usize) -> Range<usize> {
-    part * i / num..part * (i + 1) / num
+/// The samples of device `i` of `num`, out of `size`.
+fn share(size: usize, i: usize, num: usize) -> Range<usize> {
+    size * i / num..size * (i + 1) / num
 }
 
 /// Writes some rows of a batch to a device's samples, out of that device's own source.

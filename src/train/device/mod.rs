@@ -5,8 +5,8 @@
 //! that products read are in `train.precision`. Sums have a fixed order: a step is a function of the trainer's state and the
 //! batch alone, to the bit, for one device and precision, and for as many of them as there are.
 //!
-//! Several devices of one machine train one network (`replica.rs`): each part of a batch is split over them row by row, as evenly as
-//! it can be, and every sample counts alike, whatever the size of its share. Normalisation is that of the whole part.
+//! Several devices of one machine train one network (`replica.rs`): each batch is split over them row by row, as evenly as it can
+//! be, and every sample counts alike, whatever the size of its share. Normalisation is that of the whole batch.
 
 #[cfg(test)]
 mod generated;

@@ -27,14 +27,11 @@ pub struct TrainPlan {
     pub layers: TrainLayers,
 }
 
-/// Writes the samples that a device is to make of the part of this number.
-pub type FillPart<'a, D> = dyn FnMut(&D, &mut Samples<<D as Device>::Buffer>, usize) -> Result<()> + 'a;
-
 /// A network in training on one device, with its optimiser.
 pub struct Replica<D: Device> {
-    /// The captured [`GraphSegment`]s, for each of the two buffers that the state can be in. The first field, so that they are dropped
-    /// before the program that they launch.
-    graphs: [[Option<D::Graph>; 3]; 2],
+    /// The captured updates, for each of the two buffers that the state can be in. The first field, so that they are dropped before the
+    /// program that they launch.
+    graphs: [Option<D::Graph>; 2],
     pub device: D,
     limits: Limits,
     /// The others, where there are some.
@@ -49,21 +46,10 @@ pub struct Replica<D: Device> {
     squares: D::Buffer,
     shared: PassBuffers<D::Buffer>,
     arrays: Option<TrainArrays<D::Buffer>>,
-    /// Index of the captured set for the present state: the sets are exchanged whenever the buffers of the state are.
+    /// Index of the captured update for the present state: the two are exchanged whenever the buffers of the state are.
     turn: usize,
     /// True once all kernels of an update have been launched.
     is_warm: bool,
-}
-
-/// Launches of an update that follow each other with no copy between.
-#[derive(Clone, Copy)]
-enum GraphSegment {
-    /// Sums are zeroed, weights packed, and the first part made.
-    First,
-    /// Another part.
-    Next,
-    /// The gradient's norm, and the optimiser.
-    Last,
 }
 
 impl<D: Device> Replica<D> {
@@ -108,58 +94,53 @@ impl<D: Device> Replica<D> {
         })
     }
 
-    /// All but the last step of an update on the samples that there is room for, in each of `train.accumulate` parts, which `fill`
-    /// writes: the state after it is stored next to the one before, and the statistics of the update are downloaded.
+    /// All but the last step of an update on the samples that there is room for, which `fill` writes: the state after it is stored next to
+    /// the one before, and the statistics of the update are downloaded.
     pub fn attempt(
         &mut self,
         plan: &TrainPlan,
         settings: &Settings,
-        fill: &mut FillPart<'_, D>,
+        fill: impl FnOnce(&D, &mut Samples<D::Buffer>) -> Result<()>,
     ) -> Result<UpdateReport> {
         self.device.upload(&mut self.shared.settings, 0, bytemuck::bytes_of(settings))?;
-        for part in 0..plan.config.accumulate {
-            if let Some(arrays) = &mut self.arrays {
-                fill(&self.device, &mut arrays.samples, part)?;
-            }
-            self.run(plan, if part == 0 { GraphSegment::First } else { GraphSegment::Next })?;
+        if let Some(arrays) = &mut self.arrays {
+            fill(&self.device, &mut arrays.samples)?;
         }
-        self.sum_gradients(plan)?;
-        self.run(plan, GraphSegment::Last)?;
+        self.run(plan)?;
         self.is_warm = true;
         let mut report = UpdateReport::default();
         self.device.download(&self.shared.report, 0, bytemuck::bytes_of_mut(&mut report))?;
         Ok(report)
     }
 
-    /// Makes the launches of `segment`: as a captured graph, once all kernels have been launched, unless the segment contains an
-    /// all-reduce or launches are to be made one by one.
-    fn run(&mut self, plan: &TrainPlan, segment: GraphSegment) -> Result<()> {
+    /// Makes the launches of an update: as a captured graph, once all kernels have been launched, unless they contain an all-reduce or
+    /// are to be made one by one.
+    fn run(&mut self, plan: &TrainPlan) -> Result<()> {
         if !self.is_warm || self.group.is_some() || !self.device.may_capture() {
-            return self.launch(plan, segment);
+            return self.launch(plan);
         }
-        let graph = match self.graphs[self.turn][segment as usize].take() {
+        let graph = match self.graphs[self.turn].take() {
             Some(graph) => graph,
-            None => self.capture(plan, segment)?,
+            None => self.capture(plan)?,
         };
         self.device.launch_graph(&graph)?;
-        self.graphs[self.turn][segment as usize] = Some(graph);
+        self.graphs[self.turn] = Some(graph);
         Ok(())
     }
 
-    /// Captures `segment`. A capture that fails is ended as well.
-    fn capture(&self, plan: &TrainPlan, segment: GraphSegment) -> Result<D::Graph> {
+    /// Captures an update. A capture that fails is ended as well.
+    fn capture(&mut self, plan: &TrainPlan) -> Result<D::Graph> {
         self.device.begin_capture()?;
-        let launched = self.launch(plan, segment);
+        let launched = self.launch(plan);
         let graph = self.device.end_capture();
         launched.and(graph)
     }
 
-    fn launch(&self, plan: &TrainPlan, segment: GraphSegment) -> Result<()> {
-        match segment {
-            GraphSegment::First => self.begin(plan).and_then(|()| self.run_part(plan)),
-            GraphSegment::Next => self.run_part(plan),
-            GraphSegment::Last => self.optimise(plan),
-        }
+    fn launch(&mut self, plan: &TrainPlan) -> Result<()> {
+        self.begin(plan)?;
+        self.differentiate(plan)?;
+        self.sum_gradients(plan)?;
+        self.optimise(plan)
     }
 
     /// Ends the sums of all devices when it is dropped, unless the update succeeded.
@@ -174,7 +155,7 @@ impl<D: Device> Replica<D> {
         self.turn = 1 - self.turn;
     }
 
-    /// Makes room for `boards` samples in each part of an update.
+    /// Makes room for `boards` samples of an update.
     pub fn resize(&mut self, plan: &TrainPlan, boards: usize) -> Result<()> {
         if self.arrays.as_ref().is_none_or(|arrays| arrays.boards != boards) {
             self.graphs = Default::default();
@@ -219,8 +200,8 @@ impl<D: Device> Replica<D> {
         self.device.launch("pack_weights", elementwise(plan.layers.packed), &args)
     }
 
-    /// Forward, losses and backward of the part that is in the arrays.
-    fn run_part(&self, plan: &TrainPlan) -> Result<()> {
+    /// Forward, losses and backward of the samples in the arrays.
+    fn differentiate(&self, plan: &TrainPlan) -> Result<()> {
         let Some(arrays) = &self.arrays else { return Ok(()) };
         let pass = TrainPass {
             device: &self.device,

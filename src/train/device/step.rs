@@ -1,6 +1,6 @@
 //! Parameters and results of the update kernels, and the loss scale of half precision.
 
-use crate::config::{OptimizerKind, TrainConfig, TrainPrecision};
+use crate::config::{TrainConfig, TrainPrecision};
 use crate::device_struct::device_struct;
 use crate::error::{Error, Result};
 use crate::net::gpu_train::LogitLayout;
@@ -19,12 +19,10 @@ device_struct! {
         value_weight: f32,
         /// Factor of all gradients until they are applied.
         loss_scale: f32,
-        /// 1: AdamW; 0: SGD.
-        adamw: u32,
         /// Learning rate.
         rate: f32,
-        /// Momentum, or AdamW's beta1.
-        momentum: f32,
+        /// AdamW's beta1.
+        beta1: f32,
         /// AdamW's beta2.
         beta2: f32,
         /// Weight decay.
@@ -35,6 +33,8 @@ device_struct! {
         second_correction: f32,
         /// AdamW's epsilon.
         epsilon: f32,
+        /// Up to a multiple of 8 bytes, as CUDA pads a struct that has f64.
+        padding: u32 as "",
     }
 }
 
@@ -48,14 +48,14 @@ impl Settings {
             clip: config.clip_norm,
             value_weight: config.value_weight as f32,
             loss_scale,
-            adamw: u32::from(rule.kind == OptimizerKind::AdamW),
             rate: rule.rate,
-            momentum: rule.momentum,
+            beta1: rule.beta1,
             beta2: rule.beta2,
             decay: rule.decay,
             first_correction: rule.first_correction,
             second_correction: rule.second_correction,
             epsilon: EPS,
+            padding: 0,
         }
     }
 }

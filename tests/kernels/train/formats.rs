@@ -4,7 +4,7 @@ use super::{batch, config, on_device, spec, specs, weights};
 use crate::host_device::HostDevice;
 use half::{bf16, f16};
 use vecaz::batch::programs::training;
-use vecaz::config::{Arch, DeviceName, OptimizerKind, Precision, TensorCores, TrainConfig, TrainPrecision};
+use vecaz::config::{Arch, DeviceName, Precision, TensorCores, TrainConfig, TrainPrecision};
 use vecaz::device::{Arg, Device, LaunchShape};
 use vecaz::game::ObsShape;
 use vecaz::model::{NetSpec, Weights};
@@ -284,12 +284,7 @@ fn a_trained_network_chooses_alike_in_every_format() {
 #[test]
 fn the_loss_scale_adapts_and_is_part_of_the_state() {
     let spec = NetSpec { channels: 8, blocks: 1, ..spec(Arch::Resnet) };
-    let config = TrainConfig {
-        precision: TrainPrecision::F16,
-        optimizer: OptimizerKind::Sgd,
-        value_weight: 1000.0,
-        ..config()
-    };
+    let config = TrainConfig { precision: TrainPrecision::F16, value_weight: 1000.0, ..config() };
     let mut trainer = DeviceTrainer::new(HostDevice::new(1), &spec, &config, None, 1).expect("a trainer");
     assert_eq!(trainer.loss_scale().scale, 65_536.0);
     trainer.step(&batch(&spec, 10, 1)).expect("made at a smaller scale");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use vecaz::backend::AnyGame;
 use vecaz::batch::Playthrough;
 use vecaz::batch::programs::program;
-use vecaz::config::{Arch, NetConfig, TrainConfig};
+use vecaz::config::{Arch, NetConfig};
 use vecaz::device::Device;
 use vecaz::game::Turn;
 use vecaz::net::NetSpec;
@@ -124,14 +124,13 @@ fn check_updates(name: &str, arch: Arch) {
     let game = any_game(name, &toml::Table::new()).expect("a game");
     let net = NetConfig { arch, blocks: 1, channels: 16, ..NetConfig::default() };
     let spec = NetSpec::new(&net, &game.sizes());
-    let config = TrainConfig { accumulate: 2, ..config() };
+    let config = config();
     let (mut plies, mut replay) = (Plies::new(&game), Replay::new(game.as_ref(), CAPACITY));
     for (device, residence) in devices() {
         let trainer =
             |device| DeviceTrainer::new(device, &spec, &config, Some(game.as_ref()), 4).expect("a trainer");
         let (mut found, mut right) = (trainer(device), trainer(HostDevice::new(8)));
-        let mut samples =
-            DeviceReplay::new(found.device(), game.as_ref(), CAPACITY, BATCH / 2).expect("memory");
+        let mut samples = DeviceReplay::new(found.device(), game.as_ref(), CAPACITY, BATCH).expect("memory");
         assert_eq!(samples.residence(), residence);
         for number in 0..3 {
             plies.push(&mut replay, 50);

@@ -1,0 +1,38 @@
+//! Keys of earlier versions. The `config.toml` of an old run has all of its version's keys, so a key that is gone is ignored where it has
+//! its default, and refused where the run had something else.
+
+use crate::error::{Error, Result};
+
+/// Section, key, and the value that does what is done without the key.
+const REMOVED: [(&str, &str, &str); 2] = [("train", "accumulate", "1"), ("train", "optimizer", "\"adamw\"")];
+
+/// The `table` of this section without keys that are gone.
+///
+/// # Errors
+/// [`Error::Config`] for such a key with another value.
+pub(super) fn without_removed(section: &str, mut table: toml::Table) -> Result<toml::Table> {
+    for (_, key, same) in REMOVED.into_iter().filter(|(of, ..)| *of == section) {
+        let Some(value) = table.remove(key).filter(|value| value.to_string() != same) else { continue };
+        let expected = format!("{same}, which is what is done now that the key is gone");
+        return Err(Error::config(format!("{section}.{key}"), value, expected));
+    }
+    Ok(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Layers};
+
+    #[test]
+    fn a_key_that_is_gone_is_ignored_with_its_default_and_refused_with_another_value() {
+        let of = |text: &str| Layers::default().text(text, "run/config.toml").and_then(Layers::resolve);
+        for (section, key, same) in REMOVED {
+            assert_eq!(of(&format!("[{section}]\n{key} = {same}")).expect(key), Config::default());
+            let refused = of(&format!("[{section}]\n{key} = 77")).expect_err(key).to_string();
+            let start =
+                format!("config key {section}.{key} (run/config.toml, line 2): got 77, expected {same}, ");
+            assert!(refused.starts_with(&start), "{refused}");
+        }
+    }
+}
