@@ -53,14 +53,14 @@ CONNECT_FOUR = f"game.name=connect_four {RESNET}"
 # Name: keys laid over BASE. Later keys win.
 SETTINGS = {
     "tic_tac_toe gumbel root-cache": f"game.name=tic_tac_toe {MLP} net.precision=f32 search.root_cache=64 search.leaves=3",
-    "tic_tac_toe puct small-trees": f"game.name=tic_tac_toe {MLP} {PUCT} search.fpu=zero search.nodes=17 search.leaves=2",
+    "tic_tac_toe puct small-trees": f"game.name=tic_tac_toe {MLP} {PUCT} search.nodes=17 search.leaves=2",
     "connect_four gumbel f32": f"{CONNECT_FOUR} net.precision=f32 search.max_num_considered_actions=5",
     "connect_four gumbel bf16": f"{CONNECT_FOUR} net.precision=bf16 search.leaves=4 selfplay.games=200",
     "connect_four deep gumbel": f"{CONNECT_FOUR} net.precision=bf16 search.simulations=80",
     "connect_four gumbel int8": f"{CONNECT_FOUR} net.precision=int8",
     "connect_four puct many leaves": f"{CONNECT_FOUR} {PUCT} search.simulations=40 search.leaves=16 search.root_cache=128",
-    "connect_four puct no caches": f"{CONNECT_FOUR} {PUCT} search.cache_entries=0 search.reuse=false search.solver=false search.fpu=loss",
-    "connect_four puct parent": f"{CONNECT_FOUR} {PUCT} search.fpu=parent search.dirichlet_alpha=0.3",
+    "connect_four puct no caches": f"{CONNECT_FOUR} {PUCT} search.cache_entries=0 search.reuse=false search.solver=false",
+    "connect_four puct parent": f"{CONNECT_FOUR} {PUCT} search.fpu_reduction=0.0 search.dirichlet_alpha=0.3",
     "connect_four overlapped": f"{CONNECT_FOUR} train.mode=overlapped run.epochs=3",
     "connect_four playout caps": f"{CONNECT_FOUR} selfplay.playout_cap_prob=0.5 selfplay.fast_simulations=4",
     "connect_four constant rate": f"{CONNECT_FOUR} train.lr=0.01 train.lr_final=1.0",

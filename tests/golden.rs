@@ -7,7 +7,7 @@ use std::fmt::Write;
 use support::{io_shape, plan, search};
 use vecaz::backend::AnyGame;
 use vecaz::batch::Playthrough;
-use vecaz::config::{Algorithm, Fpu, SearchConfig};
+use vecaz::config::{Algorithm, SearchConfig};
 use vecaz::isa::Isa;
 use vecaz::net::UniformNet;
 use vecaz::registry::any_game;
@@ -63,7 +63,7 @@ fn a_win_in_one_ends_the_search() {
     let config = SearchConfig {
         algorithm: Algorithm::Puct,
         simulations: 12,
-        fpu: Fpu::Zero,
+        fpu_reduction: 0.0,
         ..SearchConfig::default()
     };
     insta::assert_snapshot!(tree(&[0, 4, 1, 3], &config), @r"
@@ -72,7 +72,7 @@ fn a_win_in_one_ends_the_search() {
     ");
 }
 
-/// Checked by hand. X has a1 b3 c3, O has b2 b1, O to move and only a3 stops X. All values are 0 and all priors 1/4, so that the
+/// Checked by hand. X has a1 b3 c3, O has b2 b1, O to move and only a3 stops X. All values are 0, those of edges without visits too, and all priors 1/4, so that the
 /// least visited edge is next and the lowest of them first: three rounds over the four moves, and below each of them the
 /// same in small. Twelve simulations do not come to X's win at a3, the last of three.
 #[test]
@@ -80,7 +80,7 @@ fn puct_with_twelve_simulations() {
     let config = SearchConfig {
         algorithm: Algorithm::Puct,
         simulations: 12,
-        fpu: Fpu::Zero,
+        fpu_reduction: 0.0,
         solver: false,
         ..SearchConfig::default()
     };

@@ -16,7 +16,7 @@ use typed_games::{GameVisitor, dispatch};
 use vecaz::backend::plan::BackendPlan;
 use vecaz::backend::{AnyGame, Backend, RootCache};
 use vecaz::batch::Playthrough;
-use vecaz::config::{Algorithm, ChanceRule, Config, Fpu, Layers, SearchConfig};
+use vecaz::config::{Algorithm, ChanceRule, Config, Layers, SearchConfig};
 use vecaz::game::{Game, Turn};
 use vecaz::isa::Isa;
 use vecaz::net::HashNet;
@@ -163,9 +163,14 @@ fn they_agree_where_searches_are_deep_and_full_of_proofs() {
 
 #[test]
 fn they_agree_with_every_urgency_constant_and_chance_rule() {
-    for fpu in [Fpu::Zero, Fpu::Parent, Fpu::Reduced, Fpu::Loss] {
-        let base =
-            SearchConfig { fpu, c_init: 2.5, c_base: 40.0, dirichlet_alpha: 0.3, ..SearchConfig::default() };
+    for fpu_reduction in [0.0, 0.2, 2.0] {
+        let base = SearchConfig {
+            fpu_reduction,
+            c_init: 2.5,
+            c_base: 40.0,
+            dirichlet_alpha: 0.3,
+            ..SearchConfig::default()
+        };
         for chance in [ChanceRule::Sample, ChanceRule::Stratified] {
             let puct = SearchConfig { algorithm: Algorithm::Puct, chance, simulations: 90, ..base.clone() };
             compare("backgammon", "", &[2, 33], &puct, Exploration::Noisy);

@@ -54,14 +54,6 @@ enum class ChanceRule : u32 {
     Stratified = 1, // One draw for each node, then evenly spread. The same expectation with less variance.
 };
 
-// First-play urgency: Q of an edge without visits. PUCT only.
-enum class Fpu : u32 {
-    Zero = 0, // 0, a draw.
-    Parent = 1, // The mean value of the parent node.
-    Reduced = 2, // The parent's mean value minus `fpu_reduction` times the square root of the visited prior mass (KataGo).
-    Loss = 3, // -1, a loss (AlphaZero's published pseudocode).
-};
-
 // Whether values are proven (MCTS-Solver).
 enum class MctsSolver : u32 {
     Off = 0, // Every value is an estimate.
@@ -75,8 +67,7 @@ struct SearchParams {
     u32 leaves; // L: leaves that a row selects in one pass.
     f32 c_init; // c_init of PUCT.
     f32 c_base; // c_base of PUCT.
-    Fpu fpu; // First-play urgency of PUCT: the Q of an edge without visits.
-    f32 fpu_reduction; // The reduction of first-play urgency from the parent's value.
+    f32 fpu_reduction; // The reduction of first-play urgency, the Q of an edge without visits, from the node's mean value.
     f32 dirichlet_epsilon; // Share of Dirichlet noise in the root's priors.
     f32 dirichlet_alpha; // Dirichlet alpha; 0 stands for 10 / legal actions.
     u32 max_num_considered_actions; // Maximum number of actions that sequential halving considers.
@@ -89,7 +80,7 @@ struct SearchParams {
     ChanceRule chance; // How descents pass chance nodes.
     u32 turns; // Turns that rows of `Afterstate` look ahead.
 };
-static_assert(sizeof(SearchParams) == 72, "must equal the Rust struct");
+static_assert(sizeof(SearchParams) == 68, "must equal the Rust struct");
 
 // The kind of a node.
 enum class NodeKind : u8 {

@@ -32,21 +32,15 @@ VZ_DEVICE f32 exploration(const Rows& rows, i32 visits) {
     return (math::ln((1.0f + n + rows.params.c_base) / rows.params.c_base) + rows.params.c_init) * square_root(n);
 }
 
+// The Q of an edge of the node without visits.
 VZ_DEVICE f32 first_play_urgency(const Rows& rows, const Node& node, const Edges& edges) {
-    switch (rows.params.fpu) {
-    case Fpu::Zero: return 0.0f;
-    case Fpu::Loss: return -1.0f;
-    case Fpu::Parent: return mean_of(node);
-    default: {
-        Sum mass;
+    Sum mass;
 VZ_UNROLL
-        for (int slice = 0; slice < SLICES; slice++) {
-            mass.add(slice, edges.at[slice].visits > 0 ? edges.at[slice].prior : 0.0f);
-        }
-        const f32 urgency = mean_of(node) - rows.params.fpu_reduction * square_root(mass.total());
-        return urgency > -1.0f ? urgency : -1.0f;
+    for (int slice = 0; slice < SLICES; slice++) {
+        mass.add(slice, edges.at[slice].visits > 0 ? edges.at[slice].prior : 0.0f);
     }
-    }
+    const f32 urgency = mean_of(node) - rows.params.fpu_reduction * square_root(mass.total());
+    return urgency > -1.0f ? urgency : -1.0f;
 }
 
 // The edge that PUCT takes at a decision node; `root` where noise is mixed into the priors.

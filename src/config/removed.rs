@@ -4,7 +4,8 @@
 use crate::error::{Error, Result};
 
 /// Section, key, and the value that does what is done without the key.
-const REMOVED: [(&str, &str, &str); 2] = [("train", "accumulate", "1"), ("train", "optimizer", "\"adamw\"")];
+const REMOVED: [(&str, &str, &str); 3] =
+    [("search", "fpu", "\"reduced\""), ("train", "accumulate", "1"), ("train", "optimizer", "\"adamw\"")];
 
 /// The `table` of this section without keys that are gone.
 ///

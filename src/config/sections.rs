@@ -34,19 +34,6 @@ device_names! {
     }
 }
 device_names! {
-    /// First-play urgency: Q of an edge without visits. PUCT only.
-    Fpu {
-        /// 0, a draw.
-        Zero = "zero",
-        /// The mean value of the parent node.
-        Parent = "parent",
-        /// The parent's mean value minus `fpu_reduction` times the square root of the visited prior mass (KataGo).
-        Reduced = "reduced",
-        /// -1, a loss (AlphaZero's published pseudocode).
-        Loss = "loss",
-    }
-}
-device_names! {
     /// Selection at chance nodes.
     ChanceRule {
         /// An outcome sampled by its probability.
@@ -110,10 +97,8 @@ section! {
         c_init: f32 [0.0..=100.0] = 1.25,
         /// PUCT: c_base of that factor; AlphaZero's value. It adds 0.69 at 19,652 visits and 0.015 at 300: for deep searches.
         c_base: f32 [1.0..=1e9] = 19652.0,
-        /// PUCT: Q of edges without visits. `reduced` is KataGo's rule; `parent` has the same error (2026-11-20-learning.md). The
-        /// other rules are those of other engines, for comparisons.
-        fpu: Fpu = Fpu::Reduced,
-        /// PUCT: factor of the reduced first-play urgency; KataGo's value (`fpuReductionMax`). A larger one narrows the search.
+        /// PUCT: Q of an edge without visits is the node's mean value minus this times the square root of the visited prior mass; KataGo's
+        /// rule and value (`fpuReductionMax`). A larger one narrows the search; 0 has the same error (2026-11-20-learning.md).
         fpu_reduction: f32 [0.0..=2.0] = 0.2,
         /// PUCT: weight of Dirichlet noise in the root priors of self-play.
         dirichlet_epsilon: f32 [0.0..=1.0] = 0.25,
@@ -122,7 +107,7 @@ section! {
         dirichlet_alpha: f32 [0.0..=1000.0] = 0.0,
         /// Gumbel: maximum number of actions considered at the root.
         max_num_considered_actions: u32 [1..=65_536] = 16,
-        /// Gumbel: visits from which a node below the root selects by PUCT (`c_init`, `c_base`, `fpu`), for deep searches. With fewer
+        /// Gumbel: visits from which a node below the root selects by PUCT (`c_init`, `c_base`, `fpu_reduction`), for deep searches. With fewer
         /// visits it selects by the improved policy, with which the error of deep searches stops falling. Connect Four, 800 simulations: 1.5 % in place of 2.5
         /// (2026-11-29-below-root.md). For returns that differ little, and for comparisons with mctx: a large number.
         puct_visits: u32 [0..=1_000_000_000] = 32,

@@ -1,6 +1,6 @@
 //! The parameters of a search: the configuration's values, resolved for one game. Kernels take them as they are.
 
-use crate::config::{Algorithm, ChanceRule, Fpu, SearchConfig};
+use crate::config::{Algorithm, ChanceRule, SearchConfig};
 use crate::device_struct::{device_enum, device_struct};
 use crate::game::Sizes;
 use bytemuck::NoUninit;
@@ -19,9 +19,7 @@ device_struct! {
         pub c_init: f32,
         /// c_base of PUCT.
         pub c_base: f32,
-        /// First-play urgency of PUCT: the Q of an edge without visits.
-        pub fpu: Fpu,
-        /// The reduction of first-play urgency from the parent's value.
+        /// The reduction of first-play urgency, the Q of an edge without visits, from the node's mean value.
         pub fpu_reduction: f32,
         /// Share of Dirichlet noise in the root's priors.
         pub dirichlet_epsilon: f32,
@@ -70,7 +68,6 @@ impl SearchParams {
             leaves: config.leaves,
             c_init: config.c_init,
             c_base: config.c_base,
-            fpu: config.fpu,
             fpu_reduction: config.fpu_reduction,
             dirichlet_epsilon: config.dirichlet_epsilon,
             dirichlet_alpha: config.dirichlet_alpha,

@@ -7,7 +7,7 @@
 //! edge. All functions are `inline(always)`, so that they are compiled for the caller's instruction set.
 
 use super::SearchParams;
-use crate::config::{Algorithm, ChanceRule, Fpu};
+use crate::config::{Algorithm, ChanceRule};
 use crate::device_struct::device_constants;
 use crate::math;
 use crate::rng::Key;
@@ -133,21 +133,14 @@ impl PuctTable {
     }
 }
 
+/// The Q of an edge of `node` without visits.
 #[inline(always)]
 fn first_play_urgency<S: Simd>(row: &RowMut<'_>, node: i32, params: &SearchParams) -> f32 {
-    let scalars = &row.nodes[node as usize];
-    match params.fpu {
-        Fpu::Zero => 0.0,
-        Fpu::Loss => -1.0,
-        Fpu::Parent => scalars.mean(),
-        Fpu::Reduced => {
-            let mut mass = F8::<S>::splat(0.0);
-            for (p, n, _) in vectors(&row.used_edges(node)) {
-                mass = mass + n.select_gt(0, p, F8::splat(0.0));
-            }
-            (scalars.mean() - params.fpu_reduction * mass.reduce_sum().sqrt()).max(-1.0)
-        }
+    let mut mass = F8::<S>::splat(0.0);
+    for (p, n, _) in vectors(&row.used_edges(node)) {
+        mass = mass + n.select_gt(0, p, F8::splat(0.0));
     }
+    (row.nodes[node as usize].mean() - params.fpu_reduction * mass.reduce_sum().sqrt()).max(-1.0)
 }
 
 /// The edge that PUCT selects at a decision node. `root` is given if its noise is to be mixed into the priors.

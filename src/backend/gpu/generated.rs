@@ -9,7 +9,7 @@ use super::layout::{
 };
 use super::polls::PollHeader;
 use crate::backend::decisions::{DecisionHead, SummaryHead};
-use crate::config::{Algorithm, ChanceRule, Fpu};
+use crate::config::{Algorithm, ChanceRule};
 use crate::device_struct::{DeviceType, check_header};
 use crate::net::gpu::slot_order;
 use crate::play::plan;
@@ -39,7 +39,6 @@ fn generated_header_of_the_search_kernels_is_up_to_date() {
         slot_order::device_constants(),
         Algorithm::definition(),
         ChanceRule::definition(),
-        Fpu::definition(),
         MctsSolver::definition(),
         SearchParams::definition(),
         NodeKind::definition(),

@@ -17,7 +17,7 @@ use vecaz::Error;
 use vecaz::backend::TreeRows;
 use vecaz::backend::gpu::KernelBackend;
 use vecaz::backend::plan::{BackendPlan, Reuse};
-use vecaz::config::{Algorithm, ChanceRule, Fpu, SearchConfig};
+use vecaz::config::{Algorithm, ChanceRule, SearchConfig};
 use vecaz::registry::any_game;
 use vecaz::search::SearchParams;
 use vecaz::search::root::Exploration::{Noisy, Plain};
@@ -110,14 +110,11 @@ fn they_agree_where_searches_are_deep_and_full_of_proofs() {
 
 #[test]
 fn they_agree_with_every_urgency_constant_and_chance_rule() {
-    for (fpu, chance) in [
-        (Fpu::Zero, ChanceRule::Sample),
-        (Fpu::Parent, ChanceRule::Stratified),
-        (Fpu::Reduced, ChanceRule::Sample),
-        (Fpu::Loss, ChanceRule::Stratified),
-    ] {
+    for (fpu_reduction, chance) in
+        [(0.0, ChanceRule::Stratified), (0.2, ChanceRule::Sample), (2.0, ChanceRule::Stratified)]
+    {
         let base = SearchConfig {
-            fpu,
+            fpu_reduction,
             chance,
             c_init: 2.5,
             c_base: 40.0,

@@ -1,6 +1,5 @@
 //! One node's edges and the formulas over them.
 
-use vecaz::config::Fpu;
 use vecaz::math;
 use vecaz::search::SearchParams;
 
@@ -101,15 +100,8 @@ impl ProvenBounds {
 
 /// Q of edges without visits, at a node whose mean value is `mean`.
 pub(super) fn first_play_urgency(edges: &[Edge], mean: f32, params: &SearchParams) -> f32 {
-    match params.fpu {
-        Fpu::Zero => 0.0,
-        Fpu::Parent => mean,
-        Fpu::Loss => -1.0,
-        Fpu::Reduced => {
-            let mass = math::sum(edges.iter().map(Edge::prior_if_taken));
-            (mean - params.fpu_reduction * mass.sqrt()).max(-1.0)
-        }
-    }
+    let mass = math::sum(edges.iter().map(Edge::prior_if_taken));
+    (mean - params.fpu_reduction * mass.sqrt()).max(-1.0)
 }
 
 /// Completed Q and the improved policy of Danihelka et al. 2022.
