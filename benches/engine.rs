@@ -90,7 +90,7 @@ fn speed(
             };
             let mut engine = Engine::new(game.clone(), network, settings)?;
             let found = engine.analyse(&Limit::time(Duration::from_secs_f64(seconds)))?;
-            let one = found.evaluations_per_second();
+            let one = found.evaluations as f64 / found.seconds;
             println!(
                 "  N = 1, {sharing:?} L = {leaves}: {one:.0} evaluations/s, {:.2} of N = 128; {:.0} simulations/s, end {:?}",
                 one / many,

@@ -66,9 +66,4 @@ impl Analysis {
     pub fn simulations_per_second(&self) -> f64 {
         self.simulations as f64 / self.seconds.max(1e-9)
     }
-
-    /// Evaluations of the network a second.
-    pub fn evaluations_per_second(&self) -> f64 {
-        self.evaluations as f64 / self.seconds.max(1e-9)
-    }
 }

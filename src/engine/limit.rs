@@ -37,12 +37,6 @@ impl Limit {
     pub fn or_stop(self, stop: &Stop) -> Self {
         Self { stop: stop.clone(), ..self }
     }
-
-    /// The same, and a limit of time.
-    #[must_use]
-    pub fn or_time(self, time: Duration) -> Self {
-        Self { time: Some(time), ..self }
-    }
 }
 
 /// Why an analysis ended.

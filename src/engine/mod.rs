@@ -18,8 +18,9 @@
 //! let shape = IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
 //! let settings = Settings { threads: 2, ..Settings::new(&Config::default(), &sizes) };
 //! let mut engine = Engine::new(game, &UniformNet(shape), settings)?;
+//! let limit = Limit { time: Some(Duration::from_secs(1)), ..Limit::simulations(200) };
 //! while !engine.playthrough().legal().is_empty() {
-//!     let found = engine.analyse(&Limit::simulations(200).or_time(Duration::from_secs(1)))?;
+//!     let found = engine.analyse(&limit)?;
 //!     let best = found.best();
 //!     println!("{} {:+.2} after {} simulations: {:?}", best.name, found.own_value(), found.visits, best.line_names);
 //!     engine.play(best.action)?;

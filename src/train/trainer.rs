@@ -17,7 +17,6 @@ use crate::replay::TrainBatch;
 /// A network in training with its optimiser.
 #[derive(Clone, Debug)]
 pub struct Trainer {
-    spec: NetSpec,
     config: TrainConfig,
     pass: AutogradPass,
     state: OptimizerState,
@@ -46,7 +45,7 @@ impl Trainer {
     /// [`Error::Mismatch`] where the weights are not those of `spec`.
     pub fn with_weights(spec: &NetSpec, config: &TrainConfig, weights: &Weights) -> Result<Self> {
         let net = CpuTrainNet::new(spec, config.precision.into())?;
-        Self::with_pass(spec, config, weights, AutogradPass::Fused(Box::new(net)))
+        Self::with_pass(config, weights, AutogradPass::Fused(Box::new(net)))
     }
 
     /// As [`Trainer::new`] by the instructions of `isa`.
@@ -56,7 +55,7 @@ impl Trainer {
     pub fn with_isa(spec: &NetSpec, config: &TrainConfig, seed: u64, isa: Isa) -> Result<Self> {
         let net = CpuTrainNet::with_isa(spec, config.precision.into(), isa)?;
         let weights = spec.model()?.initial_weights(seed);
-        Self::with_pass(spec, config, &weights, AutogradPass::Fused(Box::new(net)))
+        Self::with_pass(config, &weights, AutogradPass::Fused(Box::new(net)))
     }
 
     /// A network at its first weights that candle trains on one of its devices, whatever layers it has.
@@ -66,25 +65,14 @@ impl Trainer {
     pub fn on_candle(spec: &NetSpec, config: &TrainConfig, seed: u64, device: CandleDevice) -> Result<Self> {
         let model = spec.model()?;
         let weights = model.initial_weights(seed);
-        Self::with_pass(
-            spec,
-            config,
-            &weights,
-            AutogradPass::Candle(Box::new(CandlePass::new(model, device))),
-        )
+        Self::with_pass(config, &weights, AutogradPass::Candle(Box::new(CandlePass::new(model, device))))
     }
 
-    fn with_pass(
-        spec: &NetSpec,
-        config: &TrainConfig,
-        weights: &Weights,
-        pass: AutogradPass,
-    ) -> Result<Self> {
+    fn with_pass(config: &TrainConfig, weights: &Weights, pass: AutogradPass) -> Result<Self> {
         let (parameters, statistics) = pass.model().flatten(weights)?;
         let decayed = pass.model().decay_mask();
         let state = OptimizerState::new(parameters);
         Ok(Self {
-            spec: spec.clone(),
             config: config.clone(),
             pass,
             gradient: decayed.clone(),
@@ -94,11 +82,6 @@ impl Trainer {
             updates: 0,
             decayed,
         })
-    }
-
-    /// The network's sizes.
-    pub fn spec(&self) -> &NetSpec {
-        &self.spec
     }
 
     /// Updates made so far.

@@ -125,11 +125,6 @@ impl CpuTrainNet {
         &self.model
     }
 
-    /// The instructions in use.
-    pub fn isa(&self) -> Isa {
-        self.isa
-    }
-
     /// Sizes the arrays for `boards` boards.
     fn resize(&mut self, boards: usize) {
         if self.split.boards == boards {

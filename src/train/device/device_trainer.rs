@@ -94,11 +94,6 @@ impl<D: Device> DeviceTrainer<D> {
         Ok(())
     }
 
-    /// The network's sizes.
-    pub fn spec(&self) -> &NetSpec {
-        &self.plan.spec
-    }
-
     /// Updates made so far.
     pub fn updates(&self) -> u64 {
         self.updates
@@ -117,16 +112,6 @@ impl<D: Device> DeviceTrainer<D> {
     /// The loss scale of the next update.
     pub fn loss_scale(&self) -> LossScale {
         self.loss_scale
-    }
-
-    /// The parameters on the first device, flat as in [`Model::flatten`](crate::model::Model::flatten), moments after them; valid until the next update.
-    pub fn parameters(&self) -> &D::Buffer {
-        &self.replicas[0].state[0]
-    }
-
-    /// The running statistics on the first device, flat as in [`Model::flatten`](crate::model::Model::flatten); valid until the next update.
-    pub fn statistics(&self) -> &D::Buffer {
-        &self.replicas[0].statistics[0]
     }
 
     /// One update, as [`Trainer::step`].
