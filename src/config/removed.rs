@@ -4,16 +4,19 @@
 use crate::error::{Error, Result};
 
 /// Section, key, and the value that does what is done without the key.
-const REMOVED: [(&str, &str, &str); 3] =
-    [("search", "fpu", "\"reduced\""), ("train", "accumulate", "1"), ("train", "optimizer", "\"adamw\"")];
+const REMOVED: &[(&str, &str, &str)] = &[
+    ("search", "fpu", "\"reduced\""),    // one rule of first-play urgency
+    ("train", "accumulate", "1"),        // an update is of one batch
+    ("train", "optimizer", "\"adamw\""), // AdamW alone
+];
 
 /// The `table` of this section without keys that are gone.
 ///
 /// # Errors
 /// [`Error::Config`] for such a key with another value.
 pub(super) fn without_removed(section: &str, mut table: toml::Table) -> Result<toml::Table> {
-    for (_, key, same) in REMOVED.into_iter().filter(|(of, ..)| *of == section) {
-        let Some(value) = table.remove(key).filter(|value| value.to_string() != same) else { continue };
+    for (_, key, same) in REMOVED.iter().filter(|(of, ..)| *of == section) {
+        let Some(value) = table.remove(*key).filter(|value| value.to_string() != *same) else { continue };
         let expected = format!("{same}, which is what is done now that the key is gone");
         return Err(Error::config(format!("{section}.{key}"), value, expected));
     }
