@@ -69,8 +69,6 @@ fn print_networks() -> Result<()> {
             num_actions: if arch == Arch::Edge { height } else { height * width + 1 },
             num_players: 2,
             zero_sum_pair: true,
-            // So that the kernels of pooling layers are compiled with every residual network's.
-            se: if arch == Arch::Resnet { channels / 8 } else { 0 },
             ..NetSpec::default()
         };
         for (capability, multiprocessors) in GENERATIONS {

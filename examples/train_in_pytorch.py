@@ -8,7 +8,7 @@
     vecaz eval trained.imported.safetensors --against random
 
 The exported file names the game and the sizes; its weights are not used. `Network` is the residual network of `net.arch = "resnet"` without
-net.se, net.global_pool and net.auxiliary and with net.value_head = "scalar", for any game: parameters have the names and the shapes of vecaz by the names of the modules alone.
+net.auxiliary and with net.value_head = "scalar", for any game: parameters have the names and the shapes of vecaz by the names of the modules alone.
 """
 
 import json

@@ -3,7 +3,6 @@
 #include "train/linear.cuh"
 #include "train/norm.cuh"
 #include "train/optimizer.cuh"
-#include "train/pooling.cuh"
 
 // Zeroes the gradient and the report, and copies the running statistics to those after the update.
 VZ_KERNEL begin_update(VZ_BY_VALUE train::UpdateBlock args) {
@@ -159,31 +158,6 @@ VZ_KERNEL means(const train::Element* x, u32 boards, u32 area, u32 width, train:
 
 VZ_KERNEL spread_means(const train::Element* d, u32 boards, u32 area, u32 width, train::Element* out) {
     train::spread_means(d, boards, area, width, out);
-}
-
-// The kernels of pooling layers have one block a board, but for those over all rows and parameters.
-VZ_KERNEL pool_forward(VZ_BY_VALUE pooling::PoolingBlock layer, VZ_BY_VALUE train::PoolArrays arrays) {
-    train::pool_forward(layer, arrays);
-}
-
-VZ_KERNEL norm_bias_relu(VZ_BY_VALUE pooling::PoolingBlock layer, VZ_BY_VALUE train::PoolArrays arrays) {
-    train::norm_bias_relu(layer, arrays);
-}
-
-VZ_KERNEL scale_add(VZ_BY_VALUE pooling::PoolingBlock layer, VZ_BY_VALUE train::PoolArrays arrays) {
-    train::scale_add(layer, arrays);
-}
-
-VZ_KERNEL bias_backward(VZ_BY_VALUE pooling::PoolingBlock layer, VZ_BY_VALUE train::PoolArrays arrays) {
-    train::bias_backward(layer, arrays);
-}
-
-VZ_KERNEL scale_backward(VZ_BY_VALUE pooling::PoolingBlock layer, VZ_BY_VALUE train::PoolArrays arrays) {
-    train::scale_backward(layer, arrays);
-}
-
-VZ_KERNEL pool_weight_gradient(VZ_BY_VALUE pooling::PoolingBlock layer, VZ_BY_VALUE train::PoolArrays arrays) {
-    train::pool_weight_gradient(layer, arrays);
 }
 
 // One warp per sample.

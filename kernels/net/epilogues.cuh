@@ -9,32 +9,26 @@ namespace net {
 struct Nothing {};
 
 enum class Bias { NONE, ADDED };
-enum class Residual { NONE, ADDED };
 enum class Relu { NONE, APPLIED };
 
-// output = relu(sum + bias + residual), each of them optional.
-template <class ElementType, int CHANNELS, Bias BIAS, Residual RESIDUAL, Relu RELU>
-struct BiasResidualRelu {
+// output = relu(sum + bias), both optional.
+template <class ElementType, int CHANNELS, Bias BIAS, Relu RELU>
+struct BiasRelu {
     const f32* bias; // [channels]
-    const u32* residual; // [rows, CHANNELS]
     u32* output; // [rows, CHANNELS]
 
     typedef Four Terms;
     VZ_DEVICE Terms terms(int channel) const {
         return BIAS == Bias::ADDED ? read_four(bias + channel) : Four{{0.0f, 0.0f, 0.0f, 0.0f}};
     }
-    typedef Four Read;
-    VZ_DEVICE Read read(u64 row, int channel) const {
-        if (RESIDUAL == Residual::NONE || channel >= CHANNELS) return {};
-        return read_four<ElementType>(residual, row * CHANNELS + channel);
-    }
-    VZ_DEVICE void store(const Terms& terms, const Read& added, u64 row, int channel, Four sum) const {
+    typedef Nothing Read;
+    VZ_DEVICE Read read(u64, int) const { return {}; }
+    VZ_DEVICE void store(const Terms& terms, const Read&, u64 row, int channel, Four sum) const {
         if (channel >= CHANNELS) return;
 VZ_UNROLL
         for (int e = 0; e < 4; e++) {
             f32& x = sum.at[e];
             if (BIAS == Bias::ADDED) x += terms.at[e];
-            if (RESIDUAL == Residual::ADDED) x += added.at[e];
             if (RELU == Relu::APPLIED) x = relu(x);
         }
         write_four<ElementType>(output, row * CHANNELS + channel, sum);

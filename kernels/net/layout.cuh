@@ -42,19 +42,4 @@ struct ValuesBlock {
 };
 static_assert(sizeof(ValuesBlock) == 64, "must equal the Rust struct");
 
-// The arrays of a pooling layer.
-struct PoolArrays {
-    const f32* x; // The sums of the convolution before it. `[boards, squares, channels]`
-    // The hidden layer's weight `[inputs, hidden]` and bias, where there is one; the output's weight, and its bias if it is a scale.
-    const f32* params;
-    f32* values; // Statistics, hidden units and outputs. `[boards, values_per_board]`
-    f32* outputs; // The outputs of the first board, in `values`: biases or scales.
-    const f32* scale; // Of the BatchNorm that reads the residual stream. `[channels]`
-    const f32* offset; // Of the BatchNorm that reads the residual stream. `[channels]`
-    f32* stream; // The residual stream. `[boards, squares, channels]`
-    u32* output; // Activations. `[boards, squares, ROW_WORDS]`
-    BoardRange boards; // The boards.
-};
-static_assert(sizeof(PoolArrays) == 80, "must equal the Rust struct");
-
 } // namespace net

@@ -22,7 +22,6 @@ constexpr int NUM_STATS = 6; // Statistics of every column of a normalisation.
 constexpr int SUMS_PER_COLUMN = 2; // Sums of a column that a normalisation takes over a chunk of rows.
 constexpr int NUM_SYNCED = 3; // Statistics of a column that devices exchange.
 constexpr int NUM_LOSSES = 3; // Losses of a sample: cross-entropy, entropy of the target, squared error.
-constexpr int SCRATCH_ROWS = 2; // Rows of a pooling layer's scratch memory: values and their gradients.
 constexpr u32 SQUARED = 4096u; // Numbers of the gradient that one block squares.
 constexpr u32 CHUNK = 32u; // Inputs of a chunk: a convolution takes all taps of a chunk before the next one. One or two steps.
 constexpr int TILE_THREADS = 128; // Threads of a block that makes a tile of products.
@@ -152,16 +151,10 @@ struct WeightGradientBlock {
 };
 static_assert(sizeof(WeightGradientBlock) == 40, "must equal the Rust struct");
 
-// Which gradient a normalisation with a ReLU is given.
-enum class GradientOf : u32 {
-    ReluOutput = 0, // That of the ReLU's output.
-    ReluInput = 1, // That of the ReLU's input: the mask has been applied.
-};
-
 // A normalisation with its ReLU, forward and backward.
 struct NormBlock {
     const Element* x; // The input. `[rows, width]`
-    const Element* d; // The gradient given. `[rows, width]`
+    const Element* d; // The gradient of the ReLU's output. `[rows, width]`
     const Element* residual; // Added to the gradient of the input; may be `out`. `[rows, width]`, or 0
     Element* out; // The output, or the gradient of the input. `[rows, width]`
     f32* parts; // Sums over chunks of rows. `[chunks, SUMS_PER_COLUMN, width]`
@@ -175,7 +168,6 @@ struct NormBlock {
     u32 rows; // Rows.
     u32 chunk_rows; // Rows of a chunk.
     u32 width; // Columns.
-    GradientOf gradient_of; // The array whose gradient `d` is.
     u32 device; // This device's index among all.
     u32 devices; // Devices.
 };
@@ -200,20 +192,6 @@ struct MessageBlock {
     TriangleTerms terms; // Which products are summed.
 };
 static_assert(sizeof(MessageBlock) == 48, "must equal the Rust struct");
-
-// The arrays of a pooling layer in training.
-struct PoolArrays {
-    const Element* x; // The numbers that are pooled; backward, the activations after a bias. `[boards, squares, width]`
-    const Element* d; // The gradient of scaled numbers. `[boards, squares, width]`
-    const Element* residual; // Added to scaled numbers. `[boards, squares, width]`
-    Element* out; // The output, or the gradient of the input. `[boards, squares, width]`
-    const f32* stats; // The statistics of the normalisation before the pooling. `[NUM_STATS, width]`, or 0 where there is none
-    const f32* params; // The layer's parameters.
-    f32* scratch; // Intermediate values, then their gradients. `[boards, SCRATCH_ROWS, values_per_board]`
-    f32* gradient; // The gradient of the layer's parameters.
-    u32 boards; // Boards.
-};
-static_assert(sizeof(PoolArrays) == 72, "must equal the Rust struct");
 
 // The arrays of an update's first and last kernels: zeroed sums, the gradient's norm, the optimiser.
 struct UpdateBlock {

@@ -152,9 +152,6 @@ VZ_DEVICE Moments synced_moments(const NormBlock& args, u32 column) {
     return all;
 }
 
-// A normalised number, before the ReLU.
-VZ_DEVICE f32 normalised(f32 x, f32 mean, f32 scale, f32 shift) { return (x - mean) * scale + shift; }
-
 // One statistic of VEC columns, which two loads read.
 struct alignas(16) StatVector {
     f32 x[VEC];
@@ -172,12 +169,10 @@ struct NormVector {
           shift(load_stat(stats, SHIFT, width, column)) {}
 
     // `x` of column `i`, normalised.
-    VZ_DEVICE f32 of(int i, f32 x) const { return normalised(x, mean.x[i], scale.x[i], shift.x[i]); }
+    VZ_DEVICE f32 of(int i, f32 x) const { return (x - mean.x[i]) * scale.x[i] + shift.x[i]; }
 
     // The gradient of the ReLU's input, whose input in column `i` is `x`, out of the gradient `d`.
-    VZ_DEVICE f32 relu_gradient(GradientOf gradient_of, int i, f32 x, f32 d) const {
-        return gradient_of == GradientOf::ReluInput || of(i, x) > 0.0f ? d : 0.0f;
-    }
+    VZ_DEVICE f32 relu_gradient(int i, f32 x, f32 d) const { return of(i, x) > 0.0f ? d : 0.0f; }
 };
 
 // out = max(0, (x - mean) scale + shift) for all rows.
@@ -208,7 +203,7 @@ VZ_DEVICE void gradient_sums(const NormBlock& args, f32 (&shared)[ROW_SLOTS][GRO
         const Vector v = load(x + at), g = load(d + at);
         for (int i = 0; i < VEC; i++) {
             const f32 value = to_f32(v.x[i]);
-            const f32 dz = norm.relu_gradient(args.gradient_of, i, value, to_f32(g.x[i]));
+            const f32 dz = norm.relu_gradient(i, value, to_f32(g.x[i]));
             sums[i] += dz;
             products[i] += dz * (value - norm.mean.x[i]);
         }
@@ -281,7 +276,7 @@ VZ_DEVICE void input_gradient(const NormBlock& args) {
         const Vector v = load(args.x + i * VEC), g = load(args.d + i * VEC);
         Vector o = args.residual ? load(args.residual + i * VEC) : zeros();
         for (int j = 0; j < VEC; j++) {
-            const f32 value = to_f32(v.x[j]), dz = norm.relu_gradient(args.gradient_of, j, value, to_f32(g.x[j]));
+            const f32 value = to_f32(v.x[j]), dz = norm.relu_gradient(j, value, to_f32(g.x[j]));
             const f32 dx = dz * norm.scale.x[j] - (value - norm.mean.x[j]) * slope.x[j] - offset.x[j];
             o.x[j] = from_f32<Element>(to_f32(o.x[j]) + dx);
         }

@@ -94,14 +94,6 @@ section! {
         value_head: ValueHead = ValueHead::Scalar,
         /// Hidden units of the value head. AlphaGo Zero has 256 for a tower of 256 channels; 64, not tuned, suits small towers.
         value_hidden: usize [1..=4096] = 64,
-        /// Global-pooling bias in every second block, the last one included (resnet, Wu 2019): channels of the block's first
-        /// convolution whose means and maxima over the board set a bias of its other channels; 0: none. KataGo pools 1/4 to 1/3
-        /// of the channels. For properties of the whole board: ko fights, ladders, the score, threats far apart. Without it
-        /// KataGo needs 1.60 times the work (Wu 2019); 0, as no gain is measured here.
-        global_pool: usize [0..=4095] = 0,
-        /// Squeeze-and-excitation in every block (resnet, Hu et al. 2018; Leela Chess Zero): units of the layer between the
-        /// channels' means over the board and their factors; 0: none, as no gain is measured here. Usual: channels / 4 to / 16.
-        se: usize [0..=4096] = 0,
         /// Targets of the game's own that heads learn besides policy and value, names separated by commas; `vecaz games GAME` lists
         /// them. The heads cost time in training only. Their weight is `train.auxiliary_weight`; none, as no gain is measured yet.
         auxiliary: String = String::new(),

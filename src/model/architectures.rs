@@ -27,7 +27,6 @@ impl Model {
                 expected: "2".into(),
             });
         }
-        check_pooling(spec)?;
         check_policy(spec)?;
         check_auxiliary(spec)?;
         match spec.arch {
@@ -36,21 +35,6 @@ impl Model {
             Arch::Edge => edge(spec),
         }
     }
-}
-
-/// Refuses pooling layers outside a residual network, and a bias of more channels than there are.
-fn check_pooling(spec: &NetSpec) -> Result<()> {
-    for (key, found) in [("net.global_pool", spec.global_pool), ("net.se", spec.se)] {
-        if found > 0 && spec.arch != Arch::Resnet {
-            return Err(Error::config(key, found, "0, or net.arch = \"resnet\""));
-        }
-    }
-    let max = spec.channels.saturating_sub(1);
-    if spec.global_pool > max {
-        let expected = format!("a whole number from 0 to {max} (fewer than net.channels)");
-        return Err(Error::config("net.global_pool", spec.global_pool, expected));
-    }
-    Ok(())
 }
 
 /// Refuses logits at points outside a residual network, and more of them than actions.
@@ -85,24 +69,11 @@ fn check_auxiliary(spec: &NetSpec) -> Result<()> {
 fn resnet(spec: &NetSpec) -> Model {
     let mut b = ModelBuilder::new(spec.obs.into());
     let mut x = b.conv3x3("stem", 0, spec.channels);
-    for i in 0..spec.blocks {
-        let block = format!("blocks.{i}");
+    for block in (0..spec.blocks).map(|i| format!("blocks.{i}")) {
         let y = b.norm_relu(format!("{block}.bn1"), x);
         let y = b.conv3x3(format!("{block}.conv1"), y, spec.channels);
-        let mut y = b.layer(format!("{block}.bn2"), LayerKind::BatchNorm, &[y]);
-        // The last block and every second one before it.
-        if spec.global_pool > 0 && (spec.blocks - i) % 2 == 1 {
-            y = b.layer(
-                format!("{block}.pool"),
-                LayerKind::GlobalPoolBias { pooled: spec.global_pool },
-                &[y],
-            );
-        }
-        let y = b.layer("", LayerKind::Relu, &[y]);
-        let mut y = b.conv3x3(format!("{block}.conv2"), y, spec.channels);
-        if spec.se > 0 {
-            y = b.layer(format!("{block}.se"), LayerKind::SqueezeExcite { squeezed: spec.se }, &[y]);
-        }
+        let y = b.norm_relu(format!("{block}.bn2"), y);
+        let y = b.conv3x3(format!("{block}.conv2"), y, spec.channels);
         x = b.add(x, y);
     }
     let x = b.norm_relu("bn", x);

@@ -3,7 +3,7 @@
 //!
 //! In: a model, its [`Tower`] and weights. Out: matrices and biases in the model's order, which every fused forward packs for itself.
 
-use super::{ActivationShape, BN_EPS, CompleteGraph, GlobalPooling, HeadConv, Model, Tower, Weights};
+use super::{ActivationShape, BN_EPS, CompleteGraph, HeadConv, Model, Tower, Weights};
 use crate::error::{Error, Result};
 
 /// Per-channel factors and terms: BatchNorm as scale * x + offset.
@@ -60,13 +60,6 @@ impl FoldedLayer {
     }
 }
 
-/// A pooling layer and its parameters, flat.
-#[derive(Clone, Debug)]
-pub(crate) struct FoldedPooling {
-    pub pooling: GlobalPooling,
-    pub params: Vec<f32>, // [hidden, hidden biases, output, output biases]
-}
-
 /// A residual block; its first BatchNorm is the one before it.
 #[derive(Clone, Debug)]
 pub(crate) struct FoldedBlock {
@@ -75,8 +68,6 @@ pub(crate) struct FoldedBlock {
     pub vertex: Option<FoldedLayer>,
     /// As [`super::ResidualBlock::triangle_channels`].
     pub triangle_channels: usize,
-    /// As [`super::ResidualBlock::pooling`].
-    pub pooling: [Option<FoldedPooling>; 2],
     /// The BatchNorm that reads the residual stream after the block.
     pub norm: Affine,
 }
@@ -143,10 +134,6 @@ impl FoldedTower {
     /// [`Error::NotFinite`] where that makes an offset infinite.
     pub fn move_biases_to_norms(mut self) -> Result<Self> {
         for block in 0..self.blocks.len() {
-            // A pooling layer after it reads the layer with its bias.
-            if self.blocks[block].pooling[1].is_some() {
-                continue;
-            }
             let second = &mut self.blocks[block].layers[1];
             let none = vec![0.0; second.outputs];
             let bias = std::mem::replace(&mut second.bias, none);
@@ -233,7 +220,6 @@ impl Fold<'_> {
             layers: [self.inner(first, Some(&norm), 0), self.inner(second, None, block.triangle_channels)],
             vertex: on_edges.then(|| self.vertex(first, &norm)),
             triangle_channels: block.triangle_channels,
-            pooling: block.pooling.map(|layer| self.pooling(layer?)),
             norm: self.norm(self.tower.stream_norm(i + 1))?,
         })
     }
@@ -247,12 +233,6 @@ impl Fold<'_> {
             rows.flat_map(|(row, scale)| row.iter().map(move |weight| scale * vertex_scale * weight));
         let (matrix, bias) = (matrix.collect(), vec![0.0; channels]);
         FoldedLayer { outputs: channels, taps: 1, inputs: channels, matrix, bias }
-    }
-
-    fn pooling(&self, layer: usize) -> Option<FoldedPooling> {
-        let params = self.model.layers[layer].params.clone();
-        let params = params.flat_map(|param| self.param(param)).copied().collect();
-        Some(FoldedPooling { pooling: self.model.pooling(layer)?, params })
     }
 
     /// Both heads' 1x1 convolutions with their BatchNorms.

@@ -1,7 +1,6 @@
 //! The kinds of layer: the function, the parameters, the output's shape and the multiply-adds of each.
 
 use super::point_logits::PointLogits;
-use super::pooling::{ChannelEffect, GlobalPooling, PoolStatistics};
 use super::role::{Gain, Role};
 use crate::game::{ObsShape, PointActions};
 use crate::math;
@@ -160,23 +159,6 @@ pub enum LayerKind {
     /// Logits of actions at the points of a board: the first `planes` channels at each point, point by point (AlphaZero has 73 in chess),
     /// then the mean over the board of each other channel, for actions that are at no point, like a pass. See [`PointLogits`].
     PointLogits(PointActions),
-    /// Global-pooling bias (Wu 2019, Accelerating Self-Play Learning in Go, section 3.3) between a BatchNorm and its ReLU.
-    ///
-    /// Statistics of relu(x) are taken over the board for each of the first `pooled` channels: the mean, the mean times
-    /// (root of the board's squares - 14) / 10, and the maximum. The statistics times `weight [channels - pooled, 3 pooled]` are added
-    /// to the other channels at every square. Two details differ from KataGo. The layer follows the BatchNorm, so that the statistics
-    /// of the BatchNorm need no second pass over the batch. The pooled channels stay in the output, so that all layers of a tower have
-    /// one shape.
-    GlobalPoolBias {
-        /// Channels that are pooled.
-        pooled: usize,
-    },
-    /// Squeeze-and-excitation (Hu et al. 2018): x times sigmoid(excite(relu(squeeze(means of x)))) channel by channel.
-    /// `squeeze.weight [squeezed, channels]`, `squeeze.bias`, `excite.weight [channels, squeezed]`, `excite.bias`
-    SqueezeExcite {
-        /// Units of the squeezed layer.
-        squeezed: usize,
-    },
 }
 
 /// The function from the outputs of a value head's last linear layer to the values that the search reads.
@@ -241,8 +223,6 @@ impl LayerKind {
             Self::TriangleMix { .. } => "triangle_mix",
             Self::MeanOverEdges => "mean_over_edges",
             Self::PointLogits(_) => "point_logits",
-            Self::GlobalPoolBias { .. } => "global_pool_bias",
-            Self::SqueezeExcite { .. } => "squeeze_excite",
         }
     }
 
@@ -282,12 +262,6 @@ impl LayerKind {
             {
                 ActivationShape::Vector(x.point_logits(actions).num_logits())
             }
-            (Self::GlobalPoolBias { pooled }, &[x @ ActivationShape::Board { .. }])
-                if pooled < x.channels() =>
-            {
-                x
-            }
-            (Self::SqueezeExcite { .. }, &[x @ ActivationShape::Board { .. }]) => x,
             _ => return None,
         })
     }
@@ -318,41 +292,7 @@ impl LayerKind {
                 let shape = vec![x.channels(); 2];
                 vec![("edge.weight", shape.clone(), inner), ("vertex.weight", shape, inner)]
             }
-            (Self::GlobalPoolBias { .. }, &[x]) => self.pooling(x).map_or(Vec::new(), |pooling| {
-                let shape = vec![pooling.outputs(), pooling.inputs()];
-                vec![("weight", shape, Role::Matrix(Gain::Output))]
-            }),
-            (Self::SqueezeExcite { squeezed }, [x]) => vec![
-                ("squeeze.weight", vec![squeezed, x.channels()], inner),
-                ("squeeze.bias", vec![squeezed], Role::Bias),
-                ("excite.weight", vec![x.channels(), squeezed], inner),
-                ("excite.bias", vec![x.channels()], Role::Bias),
-            ],
             _ => Vec::new(),
-        }
-    }
-
-    /// The sizes and form of a layer that computes a bias or a scale of each channel from a whole board; None for other kinds.
-    pub fn pooling(self, input: ActivationShape) -> Option<GlobalPooling> {
-        let channels = input.channels();
-        match self {
-            Self::GlobalPoolBias { pooled } => Some(GlobalPooling {
-                pooled,
-                statistics: PoolStatistics::ReluMeanMax,
-                hidden: 0,
-                effect: ChannelEffect::Bias,
-                first: pooled,
-                channels,
-            }),
-            Self::SqueezeExcite { squeezed } => Some(GlobalPooling {
-                pooled: channels,
-                statistics: PoolStatistics::Mean,
-                hidden: squeezed,
-                effect: ChannelEffect::Scale,
-                first: 0,
-                channels,
-            }),
-            _ => None,
         }
     }
 
@@ -369,7 +309,6 @@ impl LayerKind {
             (Self::TriangleMix { channels }, [ActivationShape::Edges { vertices, .. }]) => {
                 output.positions() * (vertices - 2) * channels
             }
-            (_, &[x]) => self.pooling(x).map_or(0, GlobalPooling::multiply_adds),
             _ => 0,
         }
     }
@@ -416,8 +355,6 @@ mod tests {
             LayerKind::TriangleMix { channels: 1 },
             LayerKind::MeanOverEdges,
             LayerKind::PointLogits(PointActions::ONE),
-            LayerKind::GlobalPoolBias { pooled: 1 },
-            LayerKind::SqueezeExcite { squeezed: 1 },
         ];
         for kind in kinds {
             let json = serde_json::to_value(kind).expect("plain data");

@@ -3,7 +3,6 @@
 use super::head::Head;
 use super::kind::{ActivationShape, LayerKind};
 use super::param::Param;
-use super::pooling::GlobalPooling;
 use serde::Serialize;
 use std::ops::Range;
 
@@ -73,12 +72,6 @@ impl Model {
     /// V: outputs of the value head, 1 or P.
     pub fn num_values(&self) -> usize {
         self.layers[self.value()].shape.len()
-    }
-
-    /// The sizes and form of layer `index`, where it is a pooling layer.
-    pub fn pooling(&self, index: usize) -> Option<GlobalPooling> {
-        let Layer { kind, inputs, .. } = &self.layers[index];
-        kind.pooling(self.layers[*inputs.first()?].shape)
     }
 
     /// The shapes of the inputs of layer `index`.

@@ -16,7 +16,6 @@ mod batch_norm; // its constants
 mod complete_graph; // the edges of K_n
 mod kind; // kinds of layer: parameters, shape and multiply-adds
 mod point_logits; // from channels at points to logits
-mod pooling; // a bias or scale of each channel from a whole board
 mod role; // roles of parameters: first values, gradients, weight decay
 mod param; // one parameter
 mod params; // all of them, by name and in flat arrays
@@ -37,7 +36,6 @@ pub use kind::{ActivationShape, LayerKind, ValueFunction, taps_on_board};
 pub use layer_list::{IoShape, Layer, Model};
 pub use param::Param;
 pub use point_logits::PointLogits;
-pub use pooling::{ChannelEffect, GlobalPooling, PoolStatistics, board_factor};
 pub use role::{Gain, Role};
 pub use spec::NetSpec;
 pub use tower::{AuxiliaryHead, HeadConv, ResidualBlock, ResidualGrad, Tower};

@@ -5,8 +5,7 @@
 pub enum Gain {
     /// 2, which keeps the variance through a ReLU (He et al. 2015, eq. 10).
     Hidden,
-    /// 0.02 for layers that should do little at first: the two output layers, so that training starts from near-uniform policies and
-    /// near-zero values, and biases of whole channels, which no normalisation follows.
+    /// 0.02 for the output layers, so that training starts from near-uniform policies and near-zero values.
     Output,
 }
 

@@ -10,11 +10,6 @@ use serde::{Deserialize, Serialize};
 /// The largest length of a target that is a vector.
 const MAX_TARGET_LEN: usize = 65_536;
 
-/// True for the size of an absent layer, which files leave out.
-fn is_zero(size: &usize) -> bool {
-    *size == 0
-}
-
 /// The value head of files that name none.
 fn scalar() -> ValueHead {
     ValueHead::Scalar
@@ -51,12 +46,6 @@ pub struct NetSpec {
     pub value_head: ValueHead,
     /// Hidden units of the value head.
     pub value_hidden: usize,
-    /// Channels pooled by the global-pooling bias of every second block (resnet); 0: no block has one.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub global_pool: usize,
-    /// Units of the squeezed layer in every block (resnet); 0: no squeeze-and-excitation.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub se: usize,
     /// The targets of the game's own that heads learn in training.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub auxiliary: Vec<Target>,
@@ -113,7 +102,7 @@ impl NetSpec {
     }
 
     /// The keys of `[net]` that fix the layers, with their values as typed there.
-    pub fn keys(&self) -> [(&'static str, String); 11] {
+    pub fn keys(&self) -> [(&'static str, String); 9] {
         let policy_head = if self.point_actions.is_some() { PolicyHead::Points } else { PolicyHead::Dense };
         let auxiliary: Vec<&str> = self.auxiliary.iter().map(|target| target.name.as_str()).collect();
         [
@@ -125,8 +114,6 @@ impl NetSpec {
             ("value_channels", self.value_channels.to_string()),
             ("value_head", self.value_head.to_string()),
             ("value_hidden", self.value_hidden.to_string()),
-            ("global_pool", self.global_pool.to_string()),
-            ("se", self.se.to_string()),
             ("auxiliary", format!("\"{}\"", auxiliary.join(","))),
         ]
     }
@@ -141,8 +128,6 @@ impl NetSpec {
             value_channels: net.value_channels,
             value_head: net.value_head,
             value_hidden: net.value_hidden,
-            global_pool: net.global_pool,
-            se: net.se,
             auxiliary: Vec::new(),
             obs: ObsShape { channels: 1, height: 1, width: 1 },
             num_actions: 1,
@@ -163,8 +148,6 @@ impl NetSpec {
             policy_channels: self.policy_channels,
             value_channels: self.value_channels,
             value_hidden: self.value_hidden,
-            global_pool: self.global_pool,
-            se: self.se,
             ..NetConfig::default()
         };
         net.check_values("net")?;

@@ -81,47 +81,6 @@ fn parameters_have_the_names_and_order_of_files() {
     assert_eq!(names(&model(Arch::Edge)), edge.concat());
 }
 
-/// The last block pools, and every second one before it; all squeeze. The parameters of other layers keep their names and order.
-#[test]
-fn pooling_layers_stand_in_their_blocks() {
-    let plain = NetSpec { blocks: 3, ..spec(Arch::Resnet) };
-    let with = NetSpec { global_pool: 1, se: 3, ..plain.clone() }.model().expect("a network");
-    let is_new = |name: &str| name.contains(".pool.") || name.contains(".se.");
-    let (new, old): (Vec<&str>, Vec<&str>) = names(&with).into_iter().partition(|name| is_new(name));
-    assert_eq!(old, names(&plain.model().expect("a network")));
-    let se = |block: usize| {
-        ["squeeze.weight", "squeeze.bias", "excite.weight", "excite.bias"]
-            .map(|part| format!("blocks.{block}.se.{part}"))
-    };
-    let pool = |block: usize| [format!("blocks.{block}.pool.weight")];
-    assert_eq!(new, [&pool(0)[..], &se(0), &se(1), &pool(2), &se(2)].concat());
-    let shape = |name: &str| with.params.iter().find(|param| param.name == name).expect(name).shape.clone();
-    assert_eq!(shape("blocks.2.pool.weight"), [4 - 1, 3]);
-    assert_eq!(shape("blocks.1.se.squeeze.weight"), [3, 4]);
-    assert_eq!(shape("blocks.1.se.excite.weight"), [4, 3]);
-    let more = with.multiply_adds() - plain.model().expect("a network").multiply_adds();
-    assert_eq!(more, 2 * 3 * 3 + 3 * 2 * 3 * 4);
-}
-
-#[test]
-fn pooling_layers_that_no_network_has_are_refused() {
-    let refused = |spec: NetSpec| spec.model().expect_err("must be refused").to_string();
-    let all = refused(NetSpec { global_pool: 4, ..spec(Arch::Resnet) });
-    assert_eq!(
-        all,
-        "config key net.global_pool: got 4, expected a whole number from 0 to 3 (fewer than net.channels)"
-    );
-    let large = NetSpec { se: 5000, ..spec(Arch::Resnet) }.check_layers().expect_err("out of range");
-    assert!(
-        large.to_string().contains("net.se: got 5000, expected a whole number from 0 to 4096"),
-        "{large}"
-    );
-    for arch in [Arch::Mlp, Arch::Edge] {
-        assert!(refused(NetSpec { se: 2, ..spec(arch) }).contains("net.arch"));
-        assert!(refused(NetSpec { global_pool: 2, ..spec(arch) }).contains("net.arch"));
-    }
-}
-
 /// Logits at points need a board with as many actions, and a tower on it.
 #[test]
 fn logits_at_points_that_no_network_has_are_refused() {
@@ -141,16 +100,15 @@ fn logits_at_points_that_no_network_has_are_refused() {
     assert_eq!((&points.shape[..], model.num_actions()), (&[2 + 6, 2, 1, 1][..], 90));
 }
 
-/// Files of networks without such layers say nothing of them, and files that say nothing have none.
+/// Files of networks without logits at points say nothing of them, and files that say nothing have none.
 #[test]
-fn absent_layers_are_absent_from_files() {
+fn absent_logits_at_points_are_absent_from_files() {
     let plain = spec(Arch::Resnet);
     let text = serde_json::to_string(&plain).expect("written");
-    let absent = ["se\":", "global_pool", "point_actions"];
-    assert!(absent.iter().all(|key| !text.contains(key)), "{text}");
+    assert!(!text.contains("point_actions"), "{text}");
     assert_eq!(serde_json::from_str::<NetSpec>(&text).expect("read"), plain);
     let point_actions = Some(PointActions { planes: 3, order: PointOrder::Columns });
-    let with = NetSpec { global_pool: 2, se: 3, point_actions, ..plain };
+    let with = NetSpec { point_actions, ..plain };
     let text = serde_json::to_string(&with).expect("written");
     assert_eq!(serde_json::from_str::<NetSpec>(&text).expect("read"), with);
 }

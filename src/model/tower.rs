@@ -3,7 +3,7 @@
 //! [`Tower`] says which layers of a [`Model`] are the stem, the blocks, the last normalisation and the heads. Fused executors read kinds,
 //! shapes and parameters of those layers; they know no architecture and no parameter's name.
 
-use super::{ActivationShape, ChannelEffect, HeadRole, Layer, LayerKind, Model, ValueFunction};
+use super::{ActivationShape, HeadRole, Layer, LayerKind, Model, ValueFunction};
 
 /// A residual tower with a policy and a value head. All fields are indices of [`Model::layers`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,8 +37,7 @@ pub struct AuxiliaryHead {
     pub out: usize,
 }
 
-/// `x + second(relu(bn(first(relu(bn(x))))))`; on boards perhaps with a bias of channels before the second ReLU and a scale of channels
-/// before the sum, see [`super::GlobalPooling`].
+/// `x + second(relu(bn(first(relu(bn(x))))))`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResidualBlock {
     /// The BatchNorm before each layer.
@@ -47,9 +46,6 @@ pub struct ResidualBlock {
     pub layers: [usize; 2],
     /// Channels that are mixed around triangles before the second layer; 0 where the stream is not on the edges of K_n.
     pub triangle_channels: usize,
-    /// The layer between the second BatchNorm and its ReLU, whose effect is a bias, and the one after the second layer, whose
-    /// effect is a scale.
-    pub pooling: [Option<usize>; 2],
 }
 
 /// The role of a layer's output in the gradient of the residual stream.
@@ -292,18 +288,20 @@ impl<'a> Matcher<'a> {
         Ok((HeadConv { conv, norm }, end))
     }
 
-    fn block(&mut self, start: usize, sum: usize, stream: ActivationShape) -> Result<ResidualBlock, String> {
-        let (scale, second) = self.pooling(sum, ChannelEffect::Scale);
+    /// The block that adds its layer `second` to `start`.
+    fn block(
+        &mut self,
+        start: usize,
+        second: usize,
+        stream: ActivationShape,
+    ) -> Result<ResidualBlock, String> {
         let mut relu = self.input_of_inner(second, BlockLayer::Second, stream)?;
         let mut triangle_channels = 0;
         if let LayerKind::TriangleMix { channels } = self.model.layers[relu].kind {
             triangle_channels = channels;
             relu = self.layer(relu).inputs[0];
         }
-        let (bias, second_norm) = {
-            let after_norm = self.norm_of(relu)?;
-            self.pooling(after_norm, ChannelEffect::Bias)
-        };
+        let second_norm = self.norm_of(relu)?;
         let first = self.input_of_norm(second_norm)?;
         let relu = self.input_of_inner(first, BlockLayer::First, stream)?;
         let first_norm = self.norm_of(relu)?;
@@ -312,15 +310,7 @@ impl<'a> Matcher<'a> {
             return Err(self.mismatch(stream_start, "the input of the block's sum"));
         }
         let (norms, layers) = ([first_norm, second_norm], [first, second]);
-        Ok(ResidualBlock { norms, layers, triangle_channels, pooling: [bias, scale] })
-    }
-
-    /// Layer `index` if it is a pooling layer with this effect, and its input; else None and `index`.
-    fn pooling(&mut self, index: usize, effect: ChannelEffect) -> (Option<usize>, usize) {
-        match self.model.pooling(index) {
-            Some(pooling) if pooling.effect == effect => (Some(index), self.layer(index).inputs[0]),
-            _ => (None, index),
-        }
+        Ok(ResidualBlock { norms, layers, triangle_channels })
     }
 
     fn stem(&mut self, stem: usize) -> Result<(), String> {
@@ -375,23 +365,12 @@ mod tests {
         ] {
             let model = spec(arch).model().expect("a network");
             let tower = Tower::of(&model).expect("a tower");
-            let ResidualBlock { norms, layers, triangle_channels, .. } = tower.blocks[1];
+            let ResidualBlock { norms, layers, triangle_channels } = tower.blocks[1];
             let found = [tower.stem, norms[1], layers[1], tower.norm, tower.hidden];
             assert_eq!(found.map(|index| model.layers[index].name.as_str()), names);
             assert_eq!((tower.blocks.len(), tower.heads.is_some()), (2, arch == Arch::Resnet));
             assert_eq!(triangle_channels, if arch == Arch::Edge { 2 } else { 0 });
         }
-    }
-
-    #[test]
-    fn pooling_layers_have_places_in_blocks() {
-        let spec = NetSpec { global_pool: 1, se: 2, ..spec(Arch::Resnet) };
-        let model = spec.model().expect("a network");
-        let tower = Tower::of(&model).expect("a tower");
-        let names =
-            |block: &ResidualBlock| block.pooling.map(|layer| layer.map(|l| model.layers[l].name.as_str()));
-        assert_eq!(names(&tower.blocks[0]), [None, Some("blocks.0.se")]);
-        assert_eq!(names(&tower.blocks[1]), [Some("blocks.1.pool"), Some("blocks.1.se")]);
     }
 
     #[test]

@@ -83,8 +83,6 @@ pub struct PreActivation {
     pub message: TrainMessage,
     /// Whether it ends a block.
     pub residual: Residual,
-    /// The pooling layers, by their indices in [`Model::layers`]: a bias before the ReLU, and a scale of the linear layer's output.
-    pub pooling: [Option<usize>; 2],
 }
 
 /// All layers of a network in training.
@@ -174,7 +172,6 @@ impl TrainTower {
                     linear: linear(&convs, Connectivity::Pointwise, &channels),
                     message: TrainMessage::None,
                     residual: Residual::None,
-                    pooling: [None; 2],
                 });
                 let norms = heads.iter().map(|head| head.norm).collect();
                 (norms, convs.iter().map(|&conv| model.outputs(conv)).collect())
@@ -274,20 +271,8 @@ fn block_layers(
     let [vertex, triangle] = messages;
     let [first_norm, second_norm] = block.norms;
     [
-        PreActivation {
-            norm: first_norm,
-            linear: first,
-            message: vertex,
-            residual: Residual::None,
-            pooling: [None; 2],
-        },
-        PreActivation {
-            norm: second_norm,
-            linear: second,
-            message: triangle,
-            residual: Residual::Add,
-            pooling: block.pooling,
-        },
+        PreActivation { norm: first_norm, linear: first, message: vertex, residual: Residual::None },
+        PreActivation { norm: second_norm, linear: second, message: triangle, residual: Residual::Add },
     ]
 }
 

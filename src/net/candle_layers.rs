@@ -3,7 +3,7 @@
 //! Boards are `[B, C, H, W]`, edges `[B, E, C]`, vectors `[B, F]`.
 
 use crate::game::PointActions;
-use crate::model::{ActivationShape, BN_EPS, BN_MOMENTUM, CompleteGraph, LayerKind, board_factor};
+use crate::model::{ActivationShape, BN_EPS, BN_MOMENTUM, CompleteGraph, LayerKind};
 use candle_core::{D, DType, Device, Result, Tensor};
 use candle_nn::{BatchNorm, Conv2d, Conv2dConfig, Linear, Module, ModuleT};
 use std::sync::Arc;
@@ -32,8 +32,6 @@ pub(super) enum Op {
     TriangleMix { graph: Arc<GraphTensors>, channels: usize },
     MeanOverEdges,
     PointLogits(PointActions),
-    GlobalPoolBias { pooled: usize, linear: Linear },
-    SqueezeExcite { squeeze: Linear, excite: Linear },
 }
 
 impl Op {
@@ -83,14 +81,6 @@ impl Op {
             (LayerKind::TriangleMix { channels }, _) => Self::TriangleMix { graph: graph()?, channels },
             (LayerKind::MeanOverEdges, _) => Self::MeanOverEdges,
             (LayerKind::PointLogits(actions), _) => Self::PointLogits(actions),
-            (LayerKind::GlobalPoolBias { pooled }, [weight]) => {
-                Self::GlobalPoolBias { pooled, linear: Linear::new(weight.clone(), None) }
-            }
-            (LayerKind::SqueezeExcite { .. }, [squeeze, squeeze_bias, excite, excite_bias]) => {
-                let linear = |weight: &Tensor, bias: &Tensor| Linear::new(weight.clone(), Some(bias.clone()));
-                let (squeeze, excite) = (linear(squeeze, squeeze_bias), linear(excite, excite_bias));
-                Self::SqueezeExcite { squeeze, excite }
-            }
             _ => candle_core::bail!("{} with {} parameters", kind.name(), params.len()),
         })
     }
@@ -127,12 +117,6 @@ impl Op {
             Self::TriangleMix { graph, channels } => graph.mix(x, *channels),
             Self::MeanOverEdges => x.mean(1),
             Self::PointLogits(actions) => point_logits(*actions, x),
-            Self::GlobalPoolBias { pooled, linear } => global_pool_bias(linear, x, *pooled),
-            Self::SqueezeExcite { squeeze, excite } => {
-                let means = x.mean((2, 3))?;
-                let scale = sigmoid(&excite.forward(&squeeze.forward(&means)?.relu()?)?)?;
-                x.broadcast_mul(&per_channel(&scale)?)
-            }
         }
     }
 
@@ -153,16 +137,6 @@ fn batch_norm(norm: &BatchNorm, x: &Tensor, mode: BatchNormMode) -> Result<Tenso
     norm.forward_t(&flat, train)?.reshape((boards, edges, channels))
 }
 
-/// `[B, C]` -> `[B, C, 1, 1]`
-fn per_channel(x: &Tensor) -> Result<Tensor> {
-    x.unsqueeze(2)?.unsqueeze(3)
-}
-
-/// 1 / (1 + exp(-x)). (tanh(x / 2) + 1) / 2, which overflows nowhere.
-fn sigmoid(x: &Tensor) -> Result<Tensor> {
-    ((x * 0.5)?.tanh()? * 0.5)? + 0.5
-}
-
 /// Channels at the points in the order of the actions, then the means of the others. `[B, C, H, W]` -> `[B, A]`
 fn point_logits(PointActions { planes, order }: PointActions, x: &Tensor) -> Result<Tensor> {
     let (_, channels, height, width) = x.dims4()?;
@@ -175,20 +149,6 @@ fn point_logits(PointActions { planes, order }: PointActions, x: &Tensor) -> Res
     }
     let others = x.narrow(1, planes, channels - planes)?.mean((2, 3))?;
     Tensor::cat(&[&at_points, &others], 1)
-}
-
-fn global_pool_bias(linear: &Linear, x: &Tensor, pooled: usize) -> Result<Tensor> {
-    let (boards, _, height, width) = x.dims4()?;
-    let active = x.narrow(1, 0, pooled)?.relu()?.reshape((boards, pooled, height * width))?;
-    let mean = active.mean(2)?;
-    // The gradient of a maximum goes to the first of equal ones.
-    let first = active.contiguous()?.argmax_keepdim(2)?;
-    let max = active.contiguous()?.gather(&first, 2)?.squeeze(2)?;
-    let statistics = Tensor::cat(&[&mean, &(&mean * board_factor(height * width))?, &max], 1)?;
-    let bias = linear.forward(&statistics)?;
-    let none = Tensor::zeros((boards, pooled), x.dtype(), x.device())?;
-    let bias = Tensor::cat(&[&none, &bias], 1)?;
-    x.broadcast_add(&per_channel(&bias)?)
 }
 
 /// K_n as tensors.

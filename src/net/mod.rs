@@ -15,7 +15,6 @@ mod candle_layers; // the layers as candle's operations
 pub mod candle;
 pub mod number; // f32 and bfloat16 in memory
 pub(crate) mod edge_messages; // messages between the edges of K_n
-pub(crate) mod pooling; // biases and scales of channels from a whole board
 mod register_tile; // the micro-kernel of matrix products
 mod bf16_products; // its products of bf16 pairs
 #[cfg(target_arch = "x86_64")]

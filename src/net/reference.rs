@@ -74,8 +74,6 @@ fn run(layer: &Layer, params: &[&Array], inputs: &[LayerInput<'_>]) -> Vec<f64> 
         LayerKind::TriangleMix { channels } => triangle_mix(x, channels, &edges_of(shape)),
         LayerKind::MeanOverEdges => x.chunks_exact(shape.positions()).map(mean).collect(),
         LayerKind::PointLogits(actions) => point_logits(actions, x, shape),
-        LayerKind::GlobalPoolBias { pooled } => global_pool_bias(params[0], x, shape, pooled),
-        LayerKind::SqueezeExcite { .. } => squeeze_excite(params, x, shape),
     }
 }
 
@@ -176,32 +174,6 @@ fn point_logits(PointActions { planes, order }: PointActions, x: &[f64], shape: 
     let planes = || at_points.chunks_exact(height * width);
     let by_point = points.iter().flat_map(|&point| planes().map(move |plane| plane[point]));
     by_point.chain(others.chunks_exact(height * width).map(mean)).collect()
-}
-
-fn global_pool_bias(weight: &Array, x: &[f64], shape: ActivationShape, pooled: usize) -> Vec<f64> {
-    let squares = shape.positions();
-    let active: Vec<f64> = x[..pooled * squares].iter().map(|x| x.max(0.0)).collect();
-    let of_channels = |f: &dyn Fn(&[f64]) -> f64| active.chunks_exact(squares).map(f).collect::<Vec<_>>();
-    let factor = ((squares as f64).sqrt() - 14.0) / 10.0;
-    let statistics = [
-        of_channels(&mean),
-        of_channels(&|x| mean(x) * factor),
-        of_channels(&|x| x.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
-    ];
-    let biases = pointwise(weight, &statistics.concat(), 1);
-    let bias = |at: usize| (at / squares).checked_sub(pooled).map_or(0.0, |output| biases[output]);
-    x.iter().enumerate().map(|(at, x)| x + bias(at)).collect()
-}
-
-fn squeeze_excite(params: &[&Array], x: &[f64], shape: ActivationShape) -> Vec<f64> {
-    let linear = |weight: &Array, bias: &Array, x: &[f64]| -> Vec<f64> {
-        pointwise(weight, x, 1).iter().zip(&bias.data).map(|(sum, &bias)| sum + f64::from(bias)).collect()
-    };
-    let means: Vec<f64> = x.chunks_exact(shape.positions()).map(mean).collect();
-    let squeezed: Vec<f64> = linear(params[0], params[1], &means).iter().map(|x| x.max(0.0)).collect();
-    let excited = linear(params[2], params[3], &squeezed);
-    let scale = |at: usize| 1.0 / (1.0 + (-excited[at / shape.positions()]).exp());
-    x.iter().enumerate().map(|(at, x)| x * scale(at)).collect()
 }
 
 /// Largest difference, as a share of 1 + the largest number; infinite where one of them is NaN.

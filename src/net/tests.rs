@@ -55,12 +55,9 @@ pub(crate) fn specs() -> Vec<NetSpec> {
     vec![
         spec(Arch::Resnet),
         NetSpec { num_players: 2, zero_sum_pair: true, channels: 33, ..spec(Arch::Resnet) },
-        NetSpec { global_pool: 6, blocks: 3, ..spec(Arch::Resnet) },
-        NetSpec { se: 5, channels: 33, ..spec(Arch::Resnet) },
-        NetSpec { global_pool: 17, se: 3, channels: 35, ..spec(Arch::Resnet) },
         at_points(PointOrder::Rows, 1, 0),
         at_points(PointOrder::Columns, 19, 0),
-        NetSpec { global_pool: 6, ..at_points(PointOrder::Columns, 3, 2) },
+        at_points(PointOrder::Columns, 3, 2),
         spec(Arch::Mlp),
         NetSpec { auxiliary: auxiliary(), ..spec(Arch::Resnet) },
         wdl(Arch::Resnet),
@@ -300,12 +297,10 @@ fn kind_index(kind: LayerKind) -> usize {
         LayerKind::TriangleMix { .. } => 11,
         LayerKind::MeanOverEdges => 12,
         LayerKind::PointLogits(_) => 13,
-        LayerKind::GlobalPoolBias { .. } => 14,
-        LayerKind::SqueezeExcite { .. } => 15,
     }
 }
 
-const NUM_KINDS: usize = 16;
+const NUM_KINDS: usize = 14;
 
 #[test]
 fn the_networks_here_have_every_kind_of_layer() {

@@ -63,15 +63,6 @@ def run(layer, p, inputs):
         if layer["order"] == "columns":  # column by column, each from the last row
             planes = planes.flip(2).transpose(2, 3)
         return torch.cat([planes.permute(0, 2, 3, 1).flatten(1), x[:, layer["planes"] :].mean((2, 3))], 1)
-    if kind == "global_pool_bias":
-        active = x[:, : layer["pooled"]].relu()
-        mean, squares = active.mean((2, 3)), x.shape[2] * x.shape[3]
-        pooled = torch.cat([mean, mean * (squares**0.5 - 14) / 10, active.amax((2, 3))], 1)
-        bias = F.pad(F.linear(pooled, p["weight"]), (layer["pooled"], 0))
-        return x + bias[:, :, None, None]
-    if kind == "squeeze_excite":
-        hidden = F.linear(x.mean((2, 3)), p["squeeze.weight"], p["squeeze.bias"]).relu()
-        return x * F.linear(hidden, p["excite.weight"], p["excite.bias"]).sigmoid()[:, :, None, None]
     sys.exit(f"a layer of kind {kind} is not known here")
 
 

@@ -48,7 +48,7 @@ pub fn networks() -> [NetSpec; 8] {
         board(2, 6, 7, 6, 128),
         board(17, 19, 19, 2, 70),
         board(3, 3, 5, 3, 256),
-        NetSpec { global_pool: 6, se: 5, ..board(2, 9, 9, 2, 64) },
+        board(2, 9, 9, 2, 64),
         NetSpec { arch: Arch::Mlp, ..board(198, 1, 1, 3, 250) },
         edges(91, 3, 64),
         edges(136, 2, 200),

@@ -39,11 +39,6 @@ impl Runs {
         }
     }
 
-    /// Positions of the output.
-    pub(super) fn positions(&self) -> usize {
-        self.many.iter().map(|run| run.count).sum()
-    }
-
     /// A 3x3 convolution with zero padding.
     pub(super) fn conv3x3(height: usize, width: usize) -> Self {
         Self { many: conv3x3(height, width), single: Some(conv3x3_single(height, width)) }

@@ -2,7 +2,6 @@
 
 use super::layer::LINE;
 use super::packed_net::Net;
-use super::pooled::FusedPooling;
 use crate::model::{ActivationShape, PointLogits};
 
 /// The maximum number of boards of a chunk.
@@ -56,9 +55,6 @@ pub(super) struct ChunkLayout {
     pub logits_row: usize,
     pub hidden_row: usize,
     pub value_row: usize,
-    /// Of a block's convolution before a pooling layer, and the scratch of such a layer; 0 where there is none.
-    pub pooling_row: usize,
-    pub pooling_scratch: usize,
     /// Rows after the last one that kernels may read.
     overread: usize,
 }
@@ -66,8 +62,8 @@ pub(super) struct ChunkLayout {
 impl ChunkLayout {
     /// Words of each array for `boards`, each a whole number of cache lines: observations, stream, activations twice, heads, hidden,
     /// value; for an edge network also sums at the vertices, vertex messages, pooled activations; logits by position, where one layer makes
-    /// some at each; for pooling layers their input and scratch.
-    pub(super) fn words(&self, boards: usize) -> [usize; 13] {
+    /// some at each.
+    pub(super) fn words(&self, boards: usize) -> [usize; 11] {
         let squares = self.positions * boards;
         let (vertices, edge_boards) = (self.vertices * boards, self.vertices.min(1) * boards);
         [
@@ -82,8 +78,6 @@ impl ChunkLayout {
             vertices * self.stream_row,
             edge_boards * self.stream_row,
             squares * self.logits_row,
-            squares * self.pooling_row,
-            boards * self.pooling_scratch,
         ]
         .map(|words| words.next_multiple_of(LINE))
     }
@@ -108,7 +102,6 @@ impl Net {
         let vertices = self.packed.messages.as_ref().map_or(0, |messages| messages.edges.vertices);
         let (tower, stem) = (self.kernel_set.tower, self.kernel_set.stem_of(planes));
         let stream_row = stream.channels().next_multiple_of(tower.channels());
-        let pooled = || self.packed.pooled.iter().flatten().flatten();
         // A tile's rows may be a board's width apart.
         let overread = (tower.batch_multiple() - 1) * board_width;
         ChunkLayout {
@@ -124,8 +117,6 @@ impl Net {
             hidden_row: model.outputs(self.tower.hidden).next_multiple_of(self.kernel_set.full.lanes),
             value_row: model.outputs(self.tower.values),
             vertices,
-            pooling_row: if pooled().next().is_some() { stream_row } else { 0 },
-            pooling_scratch: pooled().map(FusedPooling::scratch_len).max().unwrap_or(0),
             overread,
         }
     }

@@ -7,7 +7,6 @@ use super::layer::{Buffers, CacheLine, LINE, RowLayout, RowPlacement, lines};
 use super::message_passing::{MessageRows, slice};
 use super::observe::Observations;
 use super::packed_net::Net;
-use super::pooled::{FusedPooling, PoolingRows};
 use crate::error::{Error, Result};
 
 /// A callback with the index and the activations of a tower layer.
@@ -78,13 +77,12 @@ impl Net {
         &self,
         layout: &ChunkLayout,
         (obs, squares): (&[f32], &mut Boards),
-        arrays: [&'a mut [f32]; 13],
+        arrays: [&'a mut [f32]; 11],
         logits: &mut [f32],
         hook: LayerHook<'_>,
     ) -> &'a [f32] {
         let boards = obs.len() / self.model.obs().len();
-        let [planes, stream, a, b, heads, hidden, out, sums, ends, pooled, by_point, numbers, scratch] =
-            arrays;
+        let [planes, stream, a, b, heads, hidden, out, sums, ends, pooled, by_point] = arrays;
         // SAFETY: the kernel contract; the arrays are distinct.
         unsafe {
             let at = |array: &mut [f32], row| RowLayout::whole(array, boards, row);
@@ -107,13 +105,9 @@ impl Net {
                 pooled: at(pooled, layout.stream_row),
                 logits: at(by_point, layout.logits_row.max(1)),
             };
-            let pooling = PoolingRows {
-                numbers: at(numbers, layout.pooling_row),
-                scratch: at(scratch, layout.pooling_scratch),
-            };
             let matrices = self.kernel_set.tower.matrices.as_ref();
             matrices.inspect(|m| (m.begin)(m.rows));
-            self.tower(boards, planes, [stream, a, b], (rows, pooling), hook);
+            self.tower(boards, planes, [stream, a, b], rows, hook);
             match &self.packed.messages {
                 Some(messages) => self.edge_heads(boards, messages, [a, hidden, logits, values], rows),
                 None => self.heads(boards, [a, heads, hidden, logits, values], rows.logits),
@@ -156,7 +150,7 @@ impl Net {
         boards: usize,
         planes: RowLayout,
         [stream, a, b]: [RowLayout; 3],
-        (message_rows, pooling): (MessageRows, PoolingRows),
+        message_rows: MessageRows,
         hook: LayerHook<'_>,
     ) {
         let ends = message_rows.ends;
@@ -171,18 +165,15 @@ impl Net {
             strips.filter(|_| a.is_blocked()).inspect(|(m, rows)| (m.begin)(*rows));
             hook(0, std::slice::from_raw_parts(a.start, words));
             for (i, [first, second]) in self.packed.blocks.iter().enumerate() {
-                let [bias, scale] = self.packed.pooled[i].each_ref().map(Option::as_ref);
                 if let Some(messages) = &self.packed.messages {
                     messages.send(i, boards, self.activations(), a, message_rows);
                 }
-                let buffers = Buffers { source: a, stream, out: b, ends };
-                FusedPooling::run_after(bias, first, boards, buffers, pooling);
+                first.run(boards, Buffers { source: a, stream, out: b, ends });
                 hook(2 * i + 1, std::slice::from_raw_parts(b.start, words));
                 if let Some(messages) = &self.packed.messages {
                     messages.mix(i, boards, self.activations(), b);
                 }
-                let buffers = Buffers { source: b, stream, out: a, ends };
-                FusedPooling::run_after(scale, second, boards, buffers, pooling);
+                second.run(boards, Buffers { source: b, stream, out: a, ends });
                 hook(2 * i + 2, std::slice::from_raw_parts(a.start, words));
             }
         }

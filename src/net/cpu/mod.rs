@@ -41,7 +41,6 @@ mod message_passing;
 mod observe;
 mod pack;
 mod packed_net;
-mod pooled;
 mod kernel_set;
 mod kernels;
 mod portable;

@@ -6,13 +6,11 @@ use super::kernel_set::KernelSet;
 use super::kernels::Kernels;
 use super::layer::{PackedLayer, UnpackedLayer};
 use super::message_passing::EdgeMessages;
-use super::pooled::FusedPooling;
 use super::tile::Epilogue;
 use crate::error::Result;
 use crate::game::ObsShape;
-use crate::model::folded::{Affine, FoldedBlock, FoldedLayer, FoldedPooling, FoldedTower, MessageScale};
+use crate::model::folded::{Affine, FoldedBlock, FoldedLayer, FoldedTower, MessageScale};
 use crate::model::{ActivationShape, CompleteGraph, Model, Tower, Weights};
-use crate::net::pooling::PooledLayer;
 
 /// All layers of one network.
 pub(super) struct PackedLayers {
@@ -20,8 +18,6 @@ pub(super) struct PackedLayers {
     pub im2col: Option<Im2col>,
     pub stem: PackedLayer,
     pub blocks: Vec<[PackedLayer; 2]>,
-    /// The pooling layers after the layers of each block.
-    pub pooled: Vec<[Option<FusedPooling>; 2]>,
     /// The 1x1 convolutions of both heads as one: policy channels, then value channels.
     pub head: Option<PackedLayer>,
     /// The messages between the layers of an edge network.
@@ -101,15 +97,13 @@ impl Packer<'_> {
         let FoldedTower { stem, norm, blocks, heads, values, .. } = self.folded;
         let stem = InnerLayer { layer: stem, norm: Some(norm), epilogue: Epilogue::StemBnRelu, index: 0 };
         let [policy, hidden] = self.head_layers();
-        let each = || blocks.iter().enumerate();
         PackedLayers {
             stem: match &im2col {
                 Some(im2col) => self.im2col_stem(im2col, stem),
                 None => self.inner(stem),
             },
             im2col,
-            blocks: each().map(|(i, block)| self.block(i, block)).collect(),
-            pooled: each().map(|(i, block)| self.pooled(i, block)).collect(),
+            blocks: blocks.iter().enumerate().map(|(i, block)| self.block(i, block)).collect(),
             head: heads.as_ref().map(|head| self.head(head)),
             messages: self.edges.as_ref().map(|edges| self.messages(edges)),
             policy,
@@ -141,34 +135,11 @@ impl Packer<'_> {
 
     fn block(&self, i: usize, block: &FoldedBlock) -> [PackedLayer; 2] {
         let epilogue = if self.edges.is_some() { Epilogue::VertexAddRelu } else { Epilogue::BiasRelu };
-        // A pooling layer reads f32 without an activation function.
-        let of = |layer: usize, own: Epilogue| match block.pooling[layer] {
-            Some(_) => Epilogue::BiasF32,
-            None => own,
-        };
         let [first, second] = &block.layers;
-        let epilogues = [of(0, epilogue), of(1, Epilogue::ResidualAddBnRelu)];
-        let norm = Some(&block.norm).filter(|_| epilogues[1] == Epilogue::ResidualAddBnRelu);
-        [
-            self.inner(InnerLayer { layer: first, norm: None, epilogue: epilogues[0], index: 2 * i + 1 }),
-            self.inner(InnerLayer { layer: second, norm, epilogue: epilogues[1], index: 2 * i + 2 }),
-        ]
-    }
-
-    /// The pooling layers of block `i`.
-    fn pooled(&self, i: usize, block: &FoldedBlock) -> [Option<FusedPooling>; 2] {
-        let (writes, width) = (self.kernel_set.tower.writes, self.width());
-        let layer = |of: usize, norm: Option<Affine>| {
-            let FoldedPooling { pooling, params } = block.pooling[of].as_ref()?;
-            let mut layer = PooledLayer::new(*pooling);
-            layer.set_params(params.clone());
-            let step = self.source_step(2 * i + 2 + of);
-            Some(FusedPooling { layer, isa: self.kernel_set.isa, norm, step, writes, width })
-        };
-        let mut norm = block.norm.clone();
-        norm.scale.resize(width, 0.0);
-        norm.offset.resize(width, 0.0);
-        [layer(0, None), layer(1, Some(norm))]
+        let first = InnerLayer { layer: first, norm: None, epilogue, index: 2 * i + 1 };
+        let (norm, epilogue) = (Some(&block.norm), Epilogue::ResidualAddBnRelu);
+        let second = InnerLayer { layer: second, norm, epilogue, index: 2 * i + 2 };
+        [self.inner(first), self.inner(second)]
     }
 
     /// A layer of stem or blocks.
@@ -181,8 +152,6 @@ impl Packer<'_> {
             steps: [self.source_step(index), self.source_step(index + 1)],
             ..UnpackedLayer::of(layer, epilogue)
         };
-        // Rows for a pooling layer are written with their padding, which must be 0.
-        let unpacked = if epilogue == Epilogue::BiasF32 { unpacked.with_padding() } else { unpacked };
         PackedLayer::new(kernels, self.taps.clone(), &unpacked)
     }
 

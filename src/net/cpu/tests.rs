@@ -117,18 +117,14 @@ fn any_spec() -> impl Strategy<Value = NetSpec> {
         (1..6usize, 1..8usize, 1..8usize).prop_map(|(c, h, w)| ObsShape { channels: c, height: h, width: w });
     let tower = (0..3usize, 1..70usize);
     let heads = (1..20usize, 1..6usize, 1..40usize, 1..70usize);
-    let pooling = (0..140usize, 0..20usize);
-    (arch, board, tower, heads, pooling, 1..5usize, any::<bool>()).prop_map(
-        |(arch, obs, tower, heads, pooling, players, zero_sum)| NetSpec {
+    (arch, board, tower, heads, 1..5usize, any::<bool>()).prop_map(
+        |(arch, obs, tower, heads, players, zero_sum)| NetSpec {
             arch,
             blocks: tower.0,
             channels: tower.1,
             policy_channels: heads.0,
             value_channels: heads.1,
             value_hidden: heads.2,
-            // None in about half of the networks.
-            global_pool: if arch == Arch::Resnet && pooling.0 < 70 { pooling.0 % tower.1 } else { 0 },
-            se: if arch == Arch::Resnet { pooling.1.saturating_sub(10) } else { 0 },
             // A board of h x w squares stands for K_n with n = 3 + h.
             obs: match arch {
                 Arch::Edge => ObsShape { height: (3 + obs.height) * (2 + obs.height) / 2, width: 1, ..obs },
@@ -260,7 +256,7 @@ fn instruction_sets_agree_to_the_bit() {
     for (arch, board, channels) in nets {
         check_bits(&spec(arch, board, channels));
     }
-    check_bits(&NetSpec { global_pool: 8, se: 6, ..spec(Arch::Resnet, [2, 4, 4], 20) });
+    check_bits(&spec(Arch::Resnet, [2, 4, 4], 20));
     check_bits(&edge_spec(6, 40));
 }
 
@@ -292,7 +288,7 @@ fn avx512_without_bf16_gives_the_same_bits() {
     let sets = sets.map(|(tower, (full, isa))| KernelSet { stem: tower, tower, full, isa });
     for spec in [
         spec(Arch::Resnet, [3, 6, 7], 40),
-        NetSpec { global_pool: 8, se: 6, ..spec(Arch::Resnet, [2, 4, 4], 20) },
+        spec(Arch::Resnet, [2, 4, 4], 20),
         spec(Arch::Mlp, [31, 1, 1], 64),
         edge_spec(6, 40),
     ] {

@@ -15,7 +15,6 @@ use super::tower::{CpuTrainNet, GradBuffers, Outputs, TowerArrays};
 use super::view::View;
 use crate::isa::Isa;
 use crate::model::{HeadInput, ResidualGrad};
-use crate::net::pooling::BoardRows;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -45,12 +44,6 @@ struct LayerInput<'a> {
     active: &'a mut [f32],
     /// Scratch for the layer's message. `[rows, scratch_len]`
     message: &'a mut [f32],
-    /// The layer's output before its scale, empty where there is none, and scratch for a chunk's gradient of that.
-    /// `[positions, rows, columns]`
-    unscaled: &'a [f32],
-    d_unscaled: &'a mut [f32],
-    /// Scratch for the layer's pooling layers. `[rows, scratch_len]`
-    pooling: &'a mut [f32],
     /// Scratch for what the layer's products multiply. `[operand_words]`
     operands: &'a mut [f32],
 }
@@ -61,8 +54,6 @@ struct PartitionSums<'a> {
     weights: &'a mut [f32],
     /// Weight gradient of the message's own layer. `[inputs, columns]`
     message: &'a mut [f32],
-    /// Gradient of the parameters of the layer's pooling layers: the bias's, then the scale's. `[num_params]`
-    pooling: &'a mut [f32],
     /// `[columns]`
     bias: Vec<f32>,
     /// Sums for the normalisation's gradient. `[chunks][2, width]`
@@ -153,7 +144,7 @@ impl CpuTrainNet {
 
     fn backward_layer(&mut self, number: usize) {
         let Self { split, layers, tail, arrays, isa, blocks, .. } = self;
-        let TowerArrays { activations, unscaled, flow, scratch, .. } = arrays;
+        let TowerArrays { activations, flow, scratch, .. } = arrays;
         let residual_grad = ResidualGrad::of_output(number + 1, *blocks);
         let above = layers.get(number + 1).map_or(&*tail, |layer| &layer.norm);
         let layer = &layers[number];
@@ -163,24 +154,15 @@ impl CpuTrainNet {
         let (outputs, next) = outputs;
         let inputs =
             split.parts(&activations[number], x_floats).into_iter().zip(split.parts_mut(next, x_floats));
-        let unscaled = split.parts(&unscaled[number], layer.unscaled_floats());
         let jobs: Vec<_> = outputs
             .into_iter()
-            .zip(inputs.zip(unscaled))
+            .zip(inputs)
             .zip(scratch)
-            .map(|((output, ((x, next), unscaled)), scratch)| {
-                let Scratch { active, weights, message, message_weights, pooling, pooling_weights, .. } =
-                    scratch;
-                let operands = &mut scratch.operands[..];
+            .map(|((output, (x, next)), scratch)| {
+                let Scratch { active, weights, message, message_weights, operands } = scratch;
                 let layers = [Some(&layer.linear), layer.message.linear()];
-                let mut sums = PartitionSums::new(layers, [weights, message_weights]);
-                let pooled = layer.pooled().map(|pooled| pooled.gradient.len()).sum();
-                sums.pooling = &mut pooling_weights[..pooled];
-                sums.pooling.fill(0.0);
-                let d_unscaled = &mut scratch.unscaled[..];
-                let input =
-                    LayerInput { layer, x, next, active, message, unscaled, d_unscaled, pooling, operands };
-                (output, input, sums)
+                let sums = PartitionSums::new(layers, [weights, message_weights]);
+                (output, LayerInput { layer, x, next, active, message, operands }, sums)
             })
             .collect();
         let sums: Vec<PartitionSums<'_>> = jobs
@@ -188,17 +170,8 @@ impl CpuTrainNet {
             .zip(&split.partitions)
             .map(|((output, input, sums), partition)| input.run(split, partition, output, sums))
             .collect();
-        let PreActLayer { norm, linear, message, bias, scale, .. } = &mut layers[number];
+        let PreActLayer { norm, linear, message, .. } = &mut layers[number];
         take_sums(linear, &sums, |sums| sums.weights);
-        let mut start = 0;
-        for gradient in [bias, scale].into_iter().flatten().map(|pooled| &mut pooled.gradient) {
-            gradient.fill(0.0);
-            for partition in &sums {
-                let part = &partition.pooling[start..start + gradient.len()];
-                gradient.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
-            }
-            start += gradient.len();
-        }
         if let Some(linear) = message.linear_mut() {
             take_sums(linear, &sums, |sums| sums.message);
         }
@@ -244,7 +217,6 @@ impl CpuTrainNet {
             .map(|layer| &layer.norm)
             .chain([&self.tail])
             .for_each(|norm| norm.add_gradient(&mut parts));
-        self.layers.iter().flat_map(PreActLayer::pooled).for_each(|pooled| pooled.add_gradient(&mut parts));
         let jobs: Vec<(&Linear, Vec<&mut [f32]>)> = self
             .linears()
             .map(|linear| (linear, linear.slots().map(|slot| std::mem::take(&mut parts[slot])).collect()))
@@ -305,39 +277,24 @@ impl LayerInput<'_> {
         mut output: LayerOutput<'_>,
         mut sums: PartitionSums<'s>,
     ) -> PartitionSums<'s> {
-        let layer = self.layer;
-        let PreActLayer { norm, linear, message, bias, scale, .. } = layer;
+        let PreActLayer { norm, linear, message, .. } = self.layer;
         let isa = output.isa;
         let x_floats = linear.tap_map.inputs * norm.width;
         let y_floats = linear.tap_map.outputs * linear.columns;
         let mut done = 0;
         for boards in split.chunks(partition) {
             let rows = boards.len();
-            let out = done * y_floats..(done + rows) * y_floats;
-            let mut dy = output.gradient(out.clone());
+            let dy = output.gradient(done * y_floats..(done + rows) * y_floats);
             let part = done * x_floats..(done + rows) * x_floats;
             let (x, next) = (&self.x[part.clone()], &mut self.next[part]);
             let active = &mut self.active[..rows * x_floats];
-            layer.activate(isa, x, rows, active, self.pooling);
-            let (of_bias, of_scale) =
-                sums.pooling.split_at_mut(bias.as_ref().map_or(0, |b| b.gradient.len()));
-            if let Some(scale) = scale {
-                let d_unscaled = &mut self.d_unscaled[..rows * y_floats];
-                let both = [&self.unscaled[out], dy];
-                let scratch = (of_scale, &mut *self.pooling);
-                scale.layer.scale_backward(isa, layer.output_rows(rows), both, d_unscaled, scratch);
-                dy = d_unscaled;
-            }
+            norm::normalize_relu(isa, x, &norm.columns(), active);
             let here = LayerChunk { isa, rows, active };
             let source = message.source(here, self.message);
             next.fill(0.0);
             let dy = linear.output_view(dy);
             let units = linear.operands.by_columns(isa, dy, self.operands);
             linear.backward(isa, rows, units.data, next, norm.width);
-            if let Some(bias) = bias {
-                let rows = BoardRows { boards: rows, width: norm.width };
-                bias.layer.bias_backward(isa, rows, active, next, (of_bias, &mut *self.pooling));
-            }
             let source = View { data: source, width: norm.width, offset: 0 };
             sums.add(isa, linear, rows, [source, dy], self.operands);
             message.backward(here, dy.data, next, sums.message, self.message);
@@ -357,7 +314,7 @@ impl<'a> PartitionSums<'a> {
         weights.fill(0.0);
         message.fill(0.0);
         let columns = layers[0].map_or(0, |linear| linear.columns);
-        Self { weights, message, pooling: &mut [], bias: vec![0.0; columns], norm: Vec::new() }
+        Self { weights, message, bias: vec![0.0; columns], norm: Vec::new() }
     }
 
     /// Adds the sums of a chunk of `rows` boards with input `x` and the gradient `dy` of its output. `scratch [operand_words]`

@@ -26,7 +26,6 @@ mod layer;
 mod message;
 mod norm;
 mod operands;
-mod pooled;
 mod preact_layer;
 mod split;
 mod tap_map;

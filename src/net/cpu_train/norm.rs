@@ -62,31 +62,6 @@ for_each_isa! {
 }
 
 for_each_isa! {
-    /// `out = (x - mean) scale + shift`.
-    fn normalize(x: &[f32], columns: &Columns<'_>, out: &mut [f32]) {
-        let width = columns.mean.len();
-        for (x, out) in x.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
-            for first in (0..width).step_by(LANES) {
-                let (v, m) = (lanes(x, first), lanes(columns.mean, first));
-                let (s, t) = (lanes(columns.scale, first), lanes(columns.shift, first));
-                let y: [f32; LANES] = std::array::from_fn(|i| (v[i] - m[i]) * s[i] + t[i]);
-                out[first..first + LANES].copy_from_slice(&y);
-            }
-        }
-    }
-}
-
-for_each_isa! {
-    /// `x = max(0, x)`.
-    fn relu(x: &mut [f32]) {
-        for x in x {
-            // Not `max`: a NaN must stay one.
-            *x = if *x < 0.0 { 0.0 } else { *x };
-        }
-    }
-}
-
-for_each_isa! {
     /// Passes the gradient `dz` back through the ReLU with output `active`, in place, and sums `dz` and `dz (x - mean)` over the
     /// chunk. `sum [width]`, `product [width]`.
     fn relu_gradient(x: &[f32], mean: &[f32], active: &[f32], dz: &mut [f32], sum: &mut [f32], product: &mut [f32]) {

@@ -61,9 +61,7 @@ fn specs() -> Vec<NetSpec> {
         spec(Arch::Resnet, 2, 20, (2, 3, 4)),
         spec(Arch::Resnet, 1, 64, (5, 2, 7)),
         spec(Arch::Resnet, 0, 48, (3, 5, 3)),
-        NetSpec { global_pool: 5, ..spec(Arch::Resnet, 2, 20, (2, 3, 4)) },
-        NetSpec { se: 6, ..spec(Arch::Resnet, 2, 20, (2, 3, 4)) },
-        NetSpec { global_pool: 16, se: 3, ..spec(Arch::Resnet, 1, 33, (5, 2, 7)) },
+        spec(Arch::Resnet, 1, 33, (5, 2, 7)),
         at_points(spec(Arch::Resnet, 1, 20, (5, 2, 7)), PointOrder::Rows, 1, 1),
         at_points(spec(Arch::Resnet, 0, 33, (2, 3, 4)), PointOrder::Columns, 19, 0),
         at_points(wdl(spec(Arch::Resnet, 1, 20, (3, 5, 3))), PointOrder::Columns, 3, 2),
@@ -269,12 +267,8 @@ fn any_spec() -> impl Strategy<Value = NetSpec> {
     let arch = prop_oneof![3 => Just(Arch::Resnet), 1 => Just(Arch::Mlp)];
     let board = (1..6usize, 1..8usize, 1..8usize);
     let heads = (1..20usize, 1..20usize, 1..40usize, 1..70usize, 1..5usize, any::<bool>(), 0..3usize);
-    let pooling = (0..140usize, 0..20usize);
-    let all = (arch, 0..3usize, 1..70usize, board, heads, pooling);
-    all.prop_map(|(arch, blocks, channels, obs, heads, pooling)| NetSpec {
-        // None in about half of the networks.
-        global_pool: if arch == Arch::Resnet && pooling.0 < 70 { pooling.0 % channels } else { 0 },
-        se: if arch == Arch::Resnet { pooling.1.saturating_sub(10) } else { 0 },
+    let all = (arch, 0..3usize, 1..70usize, board, heads);
+    all.prop_map(|(arch, blocks, channels, obs, heads)| NetSpec {
         policy_channels: heads.0,
         value_channels: heads.1,
         value_hidden: heads.2,
@@ -298,7 +292,7 @@ proptest! {
     }
 }
 
-/// Found by [`any_shape_trains_as_with_candle`]: the gradient of `policy.conv.weight` is 1e-7 of the whole.
+/// A network as [`any_shape_trains_as_with_candle`] rarely draws: the gradient of `policy.conv.weight` is 2e-6 of the whole.
 #[test]
 fn a_network_of_one_channel_trains_as_with_candle() {
     let spec = NetSpec {
@@ -306,7 +300,6 @@ fn a_network_of_one_channel_trains_as_with_candle() {
         value_hidden: 1,
         num_actions: 21,
         num_players: 1,
-        se: 3,
         ..spec(Arch::Resnet, 2, 1, (3, 3, 2))
     };
     for isa in Isa::available() {
@@ -321,7 +314,6 @@ fn gradients_are_finite_differences() {
     check_differences(&edge_spec(1, 10, 5));
     check_differences(&wdl(edge_spec(1, 10, 5)));
     check_differences(&NetSpec { auxiliary: auxiliary(), ..spec(Arch::Resnet, 1, 10, (2, 3, 4)) });
-    check_differences(&NetSpec { global_pool: 4, se: 3, ..spec(Arch::Resnet, 1, 10, (2, 3, 4)) });
 }
 
 fn check_differences(spec: &NetSpec) {

@@ -8,7 +8,6 @@ use super::layer::{CpuBatchNorm, Linear, Moments};
 use super::message::LayerMessage;
 use super::norm;
 use super::operands::Operands;
-use super::pooled::TrainPooling;
 use super::preact_layer::{PreActLayer, Scratch};
 use super::split::BatchSplit;
 use super::view::{View, ViewMut};
@@ -27,8 +26,6 @@ pub(super) struct TowerArrays {
     pub obs: Vec<f32>,
     /// Output of the stem and of every layer.
     pub activations: Vec<Vec<f32>>,
-    /// Output of every layer before its scale; empty where it has none.
-    pub unscaled: Vec<Vec<f32>>,
     /// The input of the heads' linear layers. `[positions, boards, width]` in chunks
     pub tail: Vec<f32>,
     /// The mean of it over all edges, which the value layers of an edge network read. `[B, width]`, else empty
@@ -140,11 +137,6 @@ impl CpuTrainNet {
         let per_board =
             layers.clone().map(|layer| layer.linear.tap_map.inputs * layer.norm.width).max().unwrap_or(0);
         let messages = layers.clone().map(|layer| &layer.message);
-        let pooling_scratch =
-            layers.clone().flat_map(PreActLayer::pooled).map(TrainPooling::scratch_len).max();
-        let pooling_weights =
-            layers.clone().map(|layer| layer.pooled().map(|pooled| pooled.gradient.len()).sum());
-        let unscaled = layers.clone().map(PreActLayer::unscaled_floats).max();
         let operands = layers.clone().map(|layer| layer.operand_words(self.split.chunk)).max();
         let scratch = messages.clone().map(LayerMessage::scratch_len).max().unwrap_or(0);
         let of_messages = messages.filter_map(LayerMessage::linear).map(|linear| linear.gradient.len()).max();
@@ -155,9 +147,6 @@ impl CpuTrainNet {
             weights: vec![0.0; gradient],
             message: vec![0.0; self.split.chunk * scratch],
             message_weights: vec![0.0; of_messages.unwrap_or(0)],
-            pooling: vec![0.0; self.split.chunk * pooling_scratch.unwrap_or(0)],
-            pooling_weights: vec![0.0; pooling_weights.max().unwrap_or(0)],
-            unscaled: vec![0.0; self.split.chunk * unscaled.unwrap_or(0)],
             operands: vec![0.0; operands.unwrap_or(0)],
         };
         let widest = activations.iter().map(Vec::len).max().unwrap_or(0);
@@ -167,7 +156,6 @@ impl CpuTrainNet {
             scratch: vec![scratch; self.split.partitions.len()],
             obs: vec![0.0; boards * self.model.obs().len()],
             activations,
-            unscaled: self.layers.iter().map(|layer| vec![0.0; boards * layer.unscaled_floats()]).collect(),
             tail: vec![0.0; boards * self.tail_floats()],
             pooled: vec![0.0; boards * self.pooled_floats()],
             heads: self.heads.iter().map(|head| head.arrays(boards)).collect(),
@@ -220,10 +208,6 @@ impl CpuTrainNet {
 
     fn pack(&mut self, parameters: &[f32]) {
         let Self { model, stem, layers, heads, .. } = self;
-        layers
-            .iter_mut()
-            .flat_map(|layer| layer.bias.iter_mut().chain(&mut layer.scale))
-            .for_each(|pooled| pooled.pack(model, parameters));
         let layers = layers
             .iter_mut()
             .flat_map(|layer| std::iter::once(&mut layer.linear).chain(layer.message.linear_mut()));
@@ -285,7 +269,7 @@ impl CpuTrainNet {
         let Self { split, layers, arrays, isa, .. } = self;
         let layer = &layers[number];
         let PreActLayer { norm, linear, residual, .. } = layer;
-        let TowerArrays { activations, unscaled, scratch, .. } = arrays;
+        let TowerArrays { activations, scratch, .. } = arrays;
         let (before, after) = activations.split_at_mut(number + 1);
         let x_floats = linear.tap_map.inputs * norm.width;
         let y_floats = linear.tap_map.outputs * linear.columns;
@@ -295,11 +279,8 @@ impl CpuTrainNet {
             Residual::None => vec![None; split.partitions.len()],
             Residual::Add => split.parts(&before[number - 1], y_floats).into_iter().map(Some).collect(),
         };
-        let unscaled_floats = layer.unscaled_floats();
-        let unscaled = split.parts_mut(&mut unscaled[number], unscaled_floats);
-        let outputs = y.into_par_iter().zip(unscaled);
-        let per_partition = split.partitions.par_iter().zip(x).zip(outputs).zip(stream).zip(scratch).map(
-            |((((partition, x), (y, unscaled)), stream), scratch)| {
+        let per_partition = split.partitions.par_iter().zip(x).zip(y).zip(stream).zip(scratch).map(
+            |((((partition, x), y), stream), scratch)| {
                 let mut done = 0;
                 split
                     .chunks(partition)
@@ -308,9 +289,8 @@ impl CpuTrainNet {
                         let x = &x[done * x_floats..(done + rows) * x_floats];
                         let range = done * y_floats..(done + rows) * y_floats;
                         let y = &mut y[range.clone()];
-                        let unscaled = &mut unscaled[done * unscaled_floats..(done + rows) * unscaled_floats];
                         let stream = stream.map(|stream| &stream[range]);
-                        layer.forward(*isa, rows, (x, stream), [unscaled, &mut *y], scratch);
+                        layer.forward(*isa, rows, (x, stream), y, scratch);
                         done += rows;
                         chunk_moments(*isa, y, linear.columns)
                     })

@@ -67,28 +67,3 @@ device_struct! {
         pub boards: Boards as "BoardRange",
     }
 }
-
-device_struct! {
-    /// The arrays of a pooling layer.
-    #[derive(Clone, Copy, Debug, NoUninit)]
-    pub(crate) struct PoolArrays {
-        /// The sums of the convolution before it. `[boards, squares, channels]`
-        pub x: u64 as "const f32*",
-        /// The hidden layer's weight `[inputs, hidden]` and bias, where there is one; the output's weight, and its bias if it is a scale.
-        pub params: u64 as "const f32*",
-        /// Statistics, hidden units and outputs. `[boards, values_per_board]`
-        pub values: u64 as "f32*",
-        /// The outputs of the first board, in `values`: biases or scales.
-        pub outputs: u64 as "f32*",
-        /// Of the BatchNorm that reads the residual stream. `[channels]`
-        pub scale: u64 as "const f32*",
-        /// Of the BatchNorm that reads the residual stream. `[channels]`
-        pub offset: u64 as "const f32*",
-        /// The residual stream. `[boards, squares, channels]`
-        pub stream: u64 as "f32*",
-        /// Activations. `[boards, squares, ROW_WORDS]`
-        pub output: u64 as "u32*",
-        /// The boards.
-        pub boards: Boards as "BoardRange",
-    }
-}

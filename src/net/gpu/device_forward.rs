@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::model::{ActivationShape, LayerKind, NetSpec, Weights, taps_on_board};
 
 /// Threads of a block of all kernels but those of layers.
-pub(super) const BLOCK: u32 = 128;
+const BLOCK: u32 = 128;
 
 /// A network on the device `D`, for a fixed number of slots.
 pub struct DeviceForward<D: Device> {
@@ -60,8 +60,6 @@ impl<D: Device> DeviceForward<D> {
             stream: device.alloc(boards * bytes.stream)?,
             heads: device.alloc(boards * bytes.heads)?,
             vertices: device.alloc(boards * bytes.vertices)?,
-            pooling_input: device.alloc(boards * bytes.pooling_input)?,
-            pooling: device.alloc(boards * bytes.pooling)?,
             hidden: device.alloc(boards * bytes.hidden)?,
             not_finite: device.alloc(4)?,
         };
@@ -199,22 +197,11 @@ impl<D: Device> DeviceForward<D> {
     /// The blocks of a residual network or perceptron.
     fn tower(&self, device: &D, part: BoardRange<'_, D::Buffer>) -> Result<()> {
         let (tower, work) = (&self.layers.tower, &self.work);
-        for (block, [first_layer, last_layer]) in self.offsets.blocks.iter().enumerate() {
-            let [first_pooling, last_pooling] = [0, 1].map(|layer| self.layers.pooling(block, layer));
-            let [bias, scale] = self.offsets.pooling[block];
-            if let Some(pooling) = first_pooling {
-                self.pool_relu(device, pooling, [*first_layer, bias], part)?;
-            } else {
-                let output = device.address(&work.b);
-                let block = LayerBlock { output, ..self.block(device, *first_layer, (&work.a, part)) };
-                self.layer(device, "bias_relu", tower, &block)?;
-            }
-            match last_pooling {
-                Some(pooling) => self.pool_residual_add(device, pooling, [*last_layer, scale], part)?,
-                None => {
-                    self.stream_layer(device, "residual_add_bn_relu", (tower, *last_layer), (&work.b, part))?
-                }
-            }
+        for &[first, last] in &self.offsets.blocks {
+            let output = device.address(&work.b);
+            let block = LayerBlock { output, ..self.block(device, first, (&work.a, part)) };
+            self.layer(device, "bias_relu", tower, &block)?;
+            self.stream_layer(device, "residual_add_bn_relu", (tower, last), (&work.b, part))?;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::pack::{self, PackedParameters};
 use super::program::program;
 use crate::device::{Limits, Program};
 use crate::error::Result;
-use crate::model::{GlobalPooling, NetSpec, Weights};
+use crate::model::{NetSpec, Weights};
 
 /// A network's packed weights, and the memory that it needs on a device, before any of it is allocated.
 pub struct ForwardPlan {
@@ -63,10 +63,6 @@ pub(super) struct ActivationBuffers<B> {
     pub(super) heads: B,
     /// On edges. `[boards, vertices, C]`, 32-bit floats
     pub(super) vertices: B,
-    /// The input of a pooling layer. `[boards, squares, C]`, 32-bit floats
-    pub(super) pooling_input: B,
-    /// The results of a pooling layer, see [`GlobalPooling::values_per_board`]. `[boards, values_per_board]`, 32-bit floats
-    pub(super) pooling: B,
     /// `[boards, hidden units]`, 32-bit floats
     pub(super) hidden: B,
     /// Not 0 once a logit or value was not finite. `[1]`
@@ -80,8 +76,6 @@ pub(super) struct WorkBytes {
     pub(super) stream: usize,
     pub(super) heads: usize,
     pub(super) vertices: usize,
-    pub(super) pooling_input: usize,
-    pub(super) pooling: usize,
     pub(super) hidden: usize,
 }
 
@@ -90,7 +84,6 @@ impl WorkBytes {
         let words =
             |layer: &ForwardLayer, rows: usize| 4 * rows * layer.spec.inputs / element_type.per_word();
         let squares = layers.squares;
-        let pooling = layers.all_pooling().map(GlobalPooling::values_per_board).max();
         Self {
             planes: words(&layers.stem, squares),
             activations: words(&layers.tower, squares),
@@ -100,14 +93,12 @@ impl WorkBytes {
                 _ => words(&layers.dense, 1),
             },
             vertices: layers.graph.map_or(0, |graph| 4 * graph.vertices * graph.layer.spec.inputs),
-            pooling_input: pooling.map_or(0, |_| 4 * squares * layers.tower.spec.inputs),
-            pooling: 4 * pooling.unwrap_or(0),
             hidden: 4 * layers.model.outputs(layers.form.hidden),
         }
     }
 
     pub(super) fn board(&self) -> usize {
-        let Self { planes, activations, stream, heads, vertices, pooling_input, pooling, hidden } = self;
-        planes + 2 * activations + stream + heads + vertices + pooling_input + pooling + hidden
+        let Self { planes, activations, stream, heads, vertices, hidden } = self;
+        planes + 2 * activations + stream + heads + vertices + hidden
     }
 }

@@ -26,8 +26,6 @@ mod pack; // weights as the kernels read them
 pub(crate) mod blocks; // parameter blocks of the kernels
 mod edge_graph; // the sizes of an edge network
 mod edge; // vertices and heads of an edge network
-pub mod pooling_block; // pooling layers as kernels see them, of networks and of training
-mod pooling; // biases and scales of channels out of a whole board
 mod evaluator; // for callers on the host
 mod double_buffer; // for callers on the host that prepare one batch while another is evaluated
 

@@ -6,8 +6,8 @@ use super::element_type::ElementType;
 use super::layer::ForwardLayer;
 use super::layers::ForwardLayers;
 use crate::error::Result;
-use crate::model::folded::{Affine, FoldedLayer, FoldedPooling, FoldedTower, MessageScale};
-use crate::model::{GlobalPooling, Weights};
+use crate::model::Weights;
+use crate::model::folded::{Affine, FoldedLayer, FoldedTower, MessageScale};
 
 /// Arrays begin at multiples of so many bytes.
 const ALIGNMENT: usize = 256;
@@ -27,8 +27,6 @@ pub(super) struct PackedParameters {
     pub bytes: Vec<u8>,
     pub stem: LayerOffsets,
     pub blocks: Vec<[LayerOffsets; 2]>,
-    /// The parameters of the pooling layers after the layers of each block.
-    pub pooling: Vec<[LayerOffsets; 2]>,
     /// The layer at vertices of each block, without bias (edge).
     pub vertices: Vec<LayerOffsets>,
     pub head: LayerOffsets,
@@ -46,12 +44,11 @@ pub(super) fn pack(weights: &Weights, layers: &ForwardLayers) -> Result<PackedPa
     let folded = FoldedTower::new(&layers.model, &layers.form, weights, MessageScale::InSums)?;
     let mut packer = Packer { bytes: Vec::new() };
     let stem = packer.stream_layer(&layers.stem, &folded.stem, &folded.norm);
-    let (mut blocks, mut pooling, mut vertices) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut blocks, mut vertices) = (Vec::new(), Vec::new());
     for block in &folded.blocks {
         let [first, second] = &block.layers;
         let first = packer.layer(&layers.tower, first);
         blocks.push([first, packer.stream_layer(&layers.tower, second, &block.norm)]);
-        pooling.push(block.pooling.each_ref().map(|layer| packer.pooling(layer.as_ref())));
         if let (Some(graph), Some(vertex)) = (&layers.graph, &block.vertex) {
             vertices.push(packer.layer(&graph.layer, vertex));
         }
@@ -66,7 +63,7 @@ pub(super) fn pack(weights: &Weights, layers: &ForwardLayers) -> Result<PackedPa
     };
     let dense = packer.dense(layers, &folded);
     let values = packer.values(&folded.values);
-    Ok(PackedParameters { bytes: packer.bytes, stem, blocks, pooling, vertices, head, policy, dense, values })
+    Ok(PackedParameters { bytes: packer.bytes, stem, blocks, vertices, head, policy, dense, values })
 }
 
 struct Packer {
@@ -94,13 +91,6 @@ impl Packer {
         let offsets = self.layer(layer, folded);
         let (scale, offset) = (layer.by_channel(&norm.scale), layer.by_channel(&norm.offset));
         LayerOffsets { scale: self.push(&scale), offset: self.push(&offset), ..offsets }
-    }
-
-    /// The parameters of a pooling layer; nowhere if there is none.
-    fn pooling(&mut self, layer: Option<&FoldedPooling>) -> LayerOffsets {
-        let params = layer.map(|layer| packed_params(layer.pooling, &layer.params));
-        let weights = params.map_or(0, |params| self.push(&params));
-        LayerOffsets { weights, ..LayerOffsets::default() }
     }
 
     /// One weight a channel, 0 past the last.
@@ -147,19 +137,6 @@ impl Packer {
         let (weights, bias) = (self.push(values.matrix()), self.push(&values.bias));
         LayerOffsets { weights, bias, ..LayerOffsets::default() }
     }
-}
-
-/// A pooling layer's parameters in the order that the kernels read: weights with outputs together.
-fn packed_params(pooling: GlobalPooling, params: &[f32]) -> Vec<f32> {
-    let [hidden, hidden_bias, output, _] = pooling.param_sizes();
-    let transposed = |part: &[f32], inputs: usize| -> Vec<f32> {
-        (0..inputs).flat_map(|input| part.iter().skip(input).step_by(inputs).copied()).collect()
-    };
-    let (hidden, rest) = params.split_at(hidden);
-    let (hidden_bias, rest) = rest.split_at(hidden_bias);
-    let (output, bias) = rest.split_at(output);
-    let parts = [transposed(hidden, pooling.inputs()), hidden_bias.to_vec()];
-    [parts.concat(), transposed(output, pooling.output_inputs()), bias.to_vec()].concat()
 }
 
 impl ForwardLayers {

@@ -20,13 +20,12 @@ pub fn program(
 ) -> Result<Program> {
     let arithmetic = arithmetic.into();
     let layers = ForwardLayers::new(spec, arithmetic, slots, limits)?;
-    let mut units = match (&layers.head, &layers.graph) {
-        (_, Some(_)) => vec!["net.cu", "net_edge.cu"],
-        (Some(_), None) => vec!["net.cu", "net_tower.cu", "net_head.cu"],
-        (None, None) => vec!["net.cu", "net_tower.cu"],
+    let units: &[&str] = match (&layers.head, &layers.graph) {
+        (_, Some(_)) => &["net.cu", "net_edge.cu"],
+        (Some(_), None) => &["net.cu", "net_tower.cu", "net_head.cu"],
+        (None, None) => &["net.cu", "net_tower.cu"],
     };
-    units.extend(layers.all_pooling().next().map(|_| "net_pooling.cu"));
-    let program = source::compose("a network", &units, layers.defines(arithmetic.element_type));
+    let program = source::compose("a network", units, layers.defines(arithmetic.element_type));
     let code = match arithmetic.cores {
         MatrixInstruction::Mma => GpuCode::Portable,
         MatrixInstruction::Wgmma => GpuCode::ArchSpecific,

@@ -1,7 +1,7 @@
 //! The arrays of a training pass on the device.
 
 use super::constants::{NUM_LOSSES, NUM_STATS, SUMS_PER_COLUMN};
-use super::layers::{Norm, TrainLayer, TrainLayers, Unit, VertexLayers};
+use super::layers::{Norm, TrainLayer, TrainLayers, VertexLayers};
 use super::tiling::splits;
 use crate::device::Device;
 use crate::error::Result;
@@ -45,33 +45,6 @@ impl<B> Samples<B> {
             values: floats(spec.num_players)?,
             weight: floats(1)?,
         })
-    }
-}
-
-/// The arrays of the pooling layers of one unit.
-pub struct PoolingArrays<B> {
-    /// Of the bias and of the scale, 32-bit floats. `[B, scratch_len]`
-    pub scratch: [B; 2],
-    /// The output of the unit's layer before its scale; empty without one. `[B area, width]`
-    pub unscaled: B,
-}
-
-impl<B> PoolingArrays<B> {
-    /// Arrays of `unit` for `boards` samples of `area` squares, in numbers of `bytes` bytes.
-    ///
-    /// # Errors
-    /// Those of the device.
-    pub fn new<D: Device<Buffer = B>>(
-        device: &D,
-        unit: &Unit,
-        [boards, area]: [usize; 2],
-        bytes: usize,
-    ) -> Result<Self> {
-        let [bias, scale] =
-            unit.pooled.map(|pooled| pooled.map_or(0, |pooled| 4 * boards * pooled.scratch_len()));
-        let unscaled =
-            if scale > 0 { boards * area * unit.linear.forward.columns as usize * bytes } else { 0 };
-        Ok(Self { scratch: [device.alloc(bias)?, device.alloc(scale)?], unscaled: device.alloc(unscaled)? })
     }
 }
 
@@ -158,8 +131,6 @@ pub struct TrainArrays<B> {
     pub losses: B,
     /// The arrays of an edge network.
     pub graph: Option<GraphArrays<B>>,
-    /// The arrays of the pooling layers of every unit; empty if no unit has one.
-    pub pooling: Vec<PoolingArrays<B>>,
 }
 
 impl<B> TrainArrays<B> {
@@ -180,8 +151,6 @@ impl<B> TrainArrays<B> {
         let widest = tower.iter().map(|layer| outputs(layer)).max().unwrap_or(0);
         let parts = layers.linears().map(|layer| Self::part_floats(layer, boards));
         let sums = layers.norms().map(|norm| Self::sum_floats(norm, rows));
-        let has_pooling = layers.units.iter().any(|unit| unit.pooled.iter().any(Option::is_some));
-        let with_pooling = layers.units.iter().filter(|_| has_pooling);
         Ok(Self {
             boards,
             samples: Samples::new(device, spec, boards)?,
@@ -211,9 +180,6 @@ impl<B> TrainArrays<B> {
                 }
                 None => None,
             },
-            pooling: with_pooling
-                .map(|unit| PoolingArrays::new(device, unit, [boards, layers.area], bytes))
-                .collect::<Result<_>>()?,
         })
     }
 

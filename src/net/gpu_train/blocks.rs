@@ -62,24 +62,13 @@ device_struct! {
     }
 }
 
-device_enum! {
-    /// Which gradient a normalisation with a ReLU is given.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, NoUninit)]
-    pub enum GradientOf: u32 {
-        /// That of the ReLU's output.
-        ReluOutput,
-        /// That of the ReLU's input: the mask has been applied.
-        ReluInput,
-    }
-}
-
 device_struct! {
     /// A normalisation with its ReLU, forward and backward.
     #[derive(Clone, Copy, Debug, NoUninit)]
     pub struct NormBlock {
         /// The input. `[rows, width]`
         pub x: u64 as "const Element*",
-        /// The gradient given. `[rows, width]`
+        /// The gradient of the ReLU's output. `[rows, width]`
         pub d: u64 as "const Element*",
         /// Added to the gradient of the input; may be `out`. `[rows, width]`, or 0
         pub residual: u64 as "const Element*",
@@ -107,12 +96,12 @@ device_struct! {
         pub chunk_rows: u32,
         /// Columns.
         pub width: u32,
-        /// The array whose gradient `d` is.
-        pub gradient_of: GradientOf,
         /// This device's index among all.
         pub device: u32,
         /// Devices.
         pub devices: u32,
+        /// Up to a multiple of 8 bytes, as CUDA pads a struct that has addresses.
+        pub padding: u32 as "",
     }
 }
 
@@ -149,33 +138,6 @@ device_struct! {
         pub scale: f32,
         /// Which products are summed.
         pub terms: TriangleTerms,
-    }
-}
-
-device_struct! {
-    /// The arrays of a pooling layer in training.
-    #[derive(Clone, Copy, Debug, NoUninit)]
-    pub struct PoolArrays {
-        /// The numbers that are pooled; backward, the activations after a bias. `[boards, squares, width]`
-        pub x: u64 as "const Element*",
-        /// The gradient of scaled numbers. `[boards, squares, width]`
-        pub d: u64 as "const Element*",
-        /// Added to scaled numbers. `[boards, squares, width]`
-        pub residual: u64 as "const Element*",
-        /// The output, or the gradient of the input. `[boards, squares, width]`
-        pub out: u64 as "Element*",
-        /// The statistics of the normalisation before the pooling. `[NUM_STATS, width]`, or 0 where there is none
-        pub stats: u64 as "const f32*",
-        /// The layer's parameters.
-        pub params: u64 as "const f32*",
-        /// Intermediate values, then their gradients. `[boards, SCRATCH_ROWS, values_per_board]`
-        pub scratch: u64 as "f32*",
-        /// The gradient of the layer's parameters.
-        pub gradient: u64 as "f32*",
-        /// Boards.
-        pub boards: u32,
-        /// Up to a multiple of 8 bytes, as CUDA pads a struct that has addresses.
-        pub padding: u32 as "",
     }
 }
 

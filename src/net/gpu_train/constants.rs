@@ -22,8 +22,6 @@ device_constants! {
     pub const NUM_SYNCED: usize as "int" = 3;
     /// Losses of a sample: cross-entropy, entropy of the target, squared error.
     pub const NUM_LOSSES: usize as "int" = 3;
-    /// Rows of a pooling layer's scratch memory: values and their gradients.
-    pub const SCRATCH_ROWS: usize as "int" = 2;
     /// Numbers of the gradient that one block squares.
     pub const SQUARED: usize as "u32" = 4096;
     /// Inputs of a chunk: a convolution takes all taps of a chunk before the next one. One or two steps.

@@ -1,13 +1,13 @@
 //! A network as the kernels see it: layers with their shapes, and maps from the flat parameters to the arrays that products
 //! read. Columns of every array are padded to whole vectors.
 
-use super::constants::{CHUNK, NOWHERE, SCRATCH_ROWS, VEC};
+use super::constants::{CHUNK, NOWHERE, VEC};
 use super::logits::LogitLayout;
 use crate::device_struct::device_struct;
 use crate::error::{Error, Result};
 use crate::model::{
-    CompleteGraph, Connectivity, GlobalPooling, HeadRole, Loss, Model, Param, PreActivation, Residual, Tower,
-    TrainLinear, TrainMessage, TrainTower,
+    CompleteGraph, Connectivity, HeadRole, Loss, Model, Param, PreActivation, Residual, Tower, TrainLinear,
+    TrainMessage, TrainTower,
 };
 use bytemuck::NoUninit;
 use std::ops::Range;
@@ -78,30 +78,6 @@ pub struct Unit {
     pub linear: TrainLayer,
     /// Whether the residual stream goes through it.
     pub skips: bool,
-    /// The bias of channels before its ReLU, and the scale of those that the layer puts out.
-    pub pooled: [Option<Pooled>; 2],
-}
-
-/// A pooling layer, and where its parameters begin among the flat ones.
-#[derive(Clone, Copy, Debug)]
-pub struct Pooled {
-    /// Its form.
-    pub pooling: GlobalPooling,
-    /// The flat index of its first parameter.
-    pub start: usize,
-}
-
-impl Pooled {
-    /// Layer `layer` of `model`, where it is a pooling layer.
-    pub fn new(model: &Model, layer: usize) -> Option<Self> {
-        let start = model.params[model.param_index(layer, 0)].range.start;
-        Some(Self { pooling: model.pooling(layer)?, start })
-    }
-
-    /// Numbers of one board's values and of their gradients.
-    pub fn scratch_len(&self) -> usize {
-        SCRATCH_ROWS * self.pooling.values_per_board()
-    }
 }
 
 /// The vertices of K_n, and the layers at them.
@@ -282,8 +258,7 @@ impl LayersBuilder<'_> {
     fn unit(&mut self, layer: &PreActivation) -> Unit {
         let norm = self.norm(&[layer.norm]);
         let linear = self.linear(&layer.linear);
-        let pooled = layer.pooling.map(|layer| Pooled::new(self.model, layer?));
-        Unit { norm, linear, skips: layer.residual == Residual::Add, pooled }
+        Unit { norm, linear, skips: layer.residual == Residual::Add }
     }
 
     fn linear(&mut self, linear: &TrainLinear) -> TrainLayer {

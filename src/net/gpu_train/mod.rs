@@ -10,7 +10,6 @@ pub(crate) mod arrays; // the arrays of a pass
 pub(crate) mod process_group; // the communicator of the devices
 pub(crate) mod passes; // forward and backward
 mod graph; // message passing of an edge network
-mod pooling; // biases and scales of channels out of a whole board
 
 pub use arrays::Samples;
 pub use layers::{LinearShape, TrainLayer, TrainLayers, check_heads};

@@ -2,7 +2,7 @@
 //! order.
 
 use super::arrays::{TrainArrays, chunk_rows};
-use super::blocks::{Activation, GradientOf, LinearBlock, NormBlock, WeightGradientBlock};
+use super::blocks::{Activation, LinearBlock, NormBlock, WeightGradientBlock};
 use super::constants::{BLOCK, GROUP, VEC};
 use super::layers::{LinearShape, Norm, TrainLayers};
 use super::process_group::ProcessGroup;
@@ -119,14 +119,8 @@ impl<D: Device> TrainPass<'_, D> {
                 Some(on) => self.edge_network_forward(on, number)?,
                 None => None,
             };
-            let input = self.input_of(number);
-            match (skipped, &unit.pooled[1]) {
-                (Some(residual), Some(scale)) => self.linear_with_scale(number, scale, [input, residual])?,
-                _ => {
-                    let out = &arrays.activations[number + 1];
-                    self.linear_forward(number + 1, input, skipped.or(sent), out)?;
-                }
-            }
+            let out = &arrays.activations[number + 1];
+            self.linear_forward(number + 1, self.input_of(number), skipped.or(sent), out)?;
         }
         let last = layers.units.len();
         self.normalise(last)?;
@@ -160,14 +154,11 @@ impl<D: Device> TrainPass<'_, D> {
         self.backward_heads(flow.d)?;
         self.norm_gradient_sums(last, flow.d)?;
         for number in (0..last).rev() {
-            let dy = self.scale_backward(number, self.output_gradient(number + 1, flow.d)?)?;
+            let dy = self.output_gradient(number + 1, flow.d)?;
             self.layer_gradient(number + 1, self.input_of(number), dy)?;
             match self.on_graph() {
                 Some(on) => self.edge_network_backward(on, number, dy, flow.next)?,
                 None => self.linear_backward(number + 1, dy, InputGradient::Written, None, flow.next)?,
-            }
-            if let Some(bias) = self.bias_of(number) {
-                self.bias_backward(number, bias, flow.next)?;
             }
             self.norm_gradient_sums(number, flow.next)?;
             flow = GradBuffers { d: flow.next, next: flow.d };
@@ -217,9 +208,6 @@ impl<D: Device> TrainPass<'_, D> {
     /// The block of the normalisation above output `number` of the tower: its input, statistics and maps.
     fn norm_block(&self, number: usize) -> NormBlock {
         let (arrays, norm, rows) = (self.arrays, self.norm(number), self.rows());
-        // A pooling bias before the ReLU has applied the ReLU's mask.
-        let gradient_of =
-            if self.bias_of(number).is_some() { GradientOf::ReluInput } else { GradientOf::ReluOutput };
         let (device, devices) = self.group.map_or((0, 1), |group| (group.sums.rank(), group.sums.size()));
         NormBlock {
             x: self.address(&arrays.activations[number]),
@@ -237,9 +225,9 @@ impl<D: Device> TrainPass<'_, D> {
             rows: rows as u32,
             chunk_rows: chunk_rows(rows) as u32,
             width: norm.width as u32,
-            gradient_of,
             device: device as u32,
             devices: devices as u32,
+            padding: 0,
         }
     }
 
@@ -395,9 +383,6 @@ impl<D: Device> TrainPass<'_, D> {
                 let shape = blocks(norm.width.div_ceil(BLOCK as usize), BLOCK);
                 self.launch("norm_prepare_synced", shape, &[Arg::of(&block)])?;
             }
-        }
-        if let Some(bias) = self.bias_of(number) {
-            return self.normalise_with_bias(number, bias);
         }
         self.launch("norm_relu", elementwise(rows * norm.width), &[Arg::of(&block)])
     }

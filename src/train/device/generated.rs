@@ -6,8 +6,7 @@ use crate::device_struct::{DeviceType, check_header};
 use crate::model;
 use crate::model::Connectivity;
 use crate::net::gpu_train::blocks::{
-    Activation, GradientOf, LinearBlock, MessageBlock, NormBlock, PoolArrays, TriangleTerms, UpdateBlock,
-    WeightGradientBlock,
+    Activation, LinearBlock, MessageBlock, NormBlock, TriangleTerms, UpdateBlock, WeightGradientBlock,
 };
 use crate::net::gpu_train::constants;
 use crate::net::gpu_train::layers::LinearShape;
@@ -38,11 +37,9 @@ fn generated_header_of_the_training_kernels_is_up_to_date() {
         Activation::definition(),
         LinearBlock::definition(),
         WeightGradientBlock::definition(),
-        GradientOf::definition(),
         NormBlock::definition(),
         TriangleTerms::definition(),
         MessageBlock::definition(),
-        PoolArrays::definition(),
         UpdateBlock::definition(),
     ];
     check_header("train/layout.cuh", "train", PREAMBLE, &definitions);

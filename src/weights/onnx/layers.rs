@@ -67,8 +67,6 @@ impl<'a> LayerWriter<'a> {
                 Ok(self.graph.node("ReduceMean", &name, &[&x], &over_edges))
             }
             LayerKind::PointLogits(actions) => Ok(self.point_logits(index, actions)),
-            LayerKind::GlobalPoolBias { pooled } => self.global_pool_bias(index, pooled),
-            LayerKind::SqueezeExcite { .. } => self.squeeze_excite(index),
         }
     }
 

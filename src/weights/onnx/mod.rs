@@ -7,7 +7,7 @@ mod proto; // the messages of the format
 mod graph; // nodes and constants
 mod folding; // BatchNorm in the weights before it
 mod layers; // a layer -> nodes
-mod board_layers; // convolutions and pooling layers
+mod board_layers; // convolutions, logits at points
 mod edge_layers; // layers on the edges of K_n
 mod outputs; // heads -> outputs with their meaning
 mod model_file; // the whole file

@@ -45,9 +45,6 @@ fn specs() -> Vec<NetSpec> {
             zero_sum_pair: true,
             ..spec(Arch::Resnet)
         },
-        NetSpec { global_pool: 7, ..spec(Arch::Resnet) },
-        NetSpec { se: 5, ..spec(Arch::Resnet) },
-        NetSpec { global_pool: 8, se: 3, channels: 34, blocks: 1, ..spec(Arch::Resnet) },
         at_points(PointOrder::Rows, 1, 2),
         at_points(PointOrder::Columns, 18, 1),
         at_points(PointOrder::Columns, 2, 0),

@@ -59,7 +59,6 @@ fn gradients_statistics_and_losses_are_those_of_rust() {
 #[test]
 fn the_gradient_is_the_slope_of_the_loss() {
     check_slope(&NetSpec { channels: 8, blocks: 1, ..spec(Arch::Resnet) });
-    check_slope(&NetSpec { channels: 8, blocks: 1, global_pool: 3, se: 2, ..spec(Arch::Resnet) });
     check_slope(&NetSpec { channels: 8, blocks: 1, ..on_edges(5, spec(Arch::Edge)) });
 }
 
@@ -89,7 +88,6 @@ fn check_slope(spec: &NetSpec) {
 fn many_updates_follow_those_of_rust() {
     let shapes = [
         (NetSpec { channels: 12, ..spec(Arch::Resnet) }, config()),
-        (NetSpec { channels: 12, global_pool: 4, se: 3, ..spec(Arch::Resnet) }, config()),
         (spec(Arch::Mlp), config()),
         (NetSpec { channels: 12, ..on_edges(5, spec(Arch::Edge)) }, config()),
     ];
