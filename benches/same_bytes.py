@@ -60,7 +60,7 @@ SETTINGS = {
     "connect_four gumbel int8": f"{CONNECT_FOUR} net.precision=int8",
     "connect_four puct many leaves": f"{CONNECT_FOUR} {PUCT} search.simulations=40 search.leaves=16 search.root_cache=128",
     "connect_four puct no caches": f"{CONNECT_FOUR} {PUCT} search.cache_entries=0 search.reuse=false search.solver=false",
-    "connect_four puct parent": f"{CONNECT_FOUR} {PUCT} search.fpu_reduction=0.0 search.dirichlet_alpha=0.3",
+    "connect_four puct no reduction": f"{CONNECT_FOUR} {PUCT} search.fpu_reduction=0.0 search.dirichlet_alpha=0.3",
     "connect_four overlapped": f"{CONNECT_FOUR} train.mode=overlapped run.epochs=3",
     "connect_four playout caps": f"{CONNECT_FOUR} selfplay.playout_cap_prob=0.5 selfplay.fast_simulations=4",
     "connect_four constant rate": f"{CONNECT_FOUR} train.lr=0.01 train.lr_final=1.0",

@@ -7,6 +7,6 @@ typedef net::Layer<ElementType, VZ_HEAD> Head;
 // The 1x1 convolutions of both heads: policy channels, then value channels.
 VZ_BLOCK_KERNEL(Head::THREADS) head(VZ_BY_VALUE net::LayerBlock args) {
     constexpr int CHANNELS = Dense::ROW_WORDS * ElementType::PER_WORD / SQUARES;
-    typedef net::BiasRelu<ElementType, CHANNELS, net::Bias::ADDED, net::Relu::APPLIED> Pointwise;
+    typedef net::BiasRelu<ElementType, CHANNELS> Pointwise;
     net::run_layer<Head>(net::operands_of<Head>(args), Pointwise{args.bias, args.output});
 }

@@ -4,8 +4,8 @@
 
 // The first layer of a block: `output` = relu(sum + bias).
 VZ_BLOCK_KERNEL(Tower::THREADS) bias_relu(VZ_BY_VALUE net::LayerBlock args) {
-    typedef net::BiasRelu<ElementType, TOWER_CHANNELS, net::Bias::ADDED, net::Relu::APPLIED> Layer;
-    net::run_layer<Tower>(net::operands_of<Tower>(args), Layer{args.bias, args.output});
+    typedef net::BiasRelu<ElementType, TOWER_CHANNELS> Epilogue;
+    net::run_layer<Tower>(net::operands_of<Tower>(args), Epilogue{args.bias, args.output});
 }
 
 // The last layer of a block: `stream` += sum + bias; `output` = relu(scale * stream + offset).

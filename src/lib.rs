@@ -91,7 +91,7 @@ pub mod engine; // one position for any caller: tree kept, clock, stop, ponderin
 pub mod weights; // network files: save, load, export, import
 pub mod eval; // exact solvers, matches, Elo
 #[doc(hidden)]
-pub mod report; // what people see: tables, progress, metrics, plots, report.html
+pub mod report; // what people see: tables, progress, metrics, report.html
 #[doc(hidden)]
 pub mod run; // self-play -> replay -> train -> evaluate -> checkpoint
 pub mod source; // networks from files, with game and configuration; engines of them

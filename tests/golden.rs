@@ -72,9 +72,9 @@ fn a_win_in_one_ends_the_search() {
     ");
 }
 
-/// Checked by hand. X has a1 b3 c3, O has b2 b1, O to move and only a3 stops X. All values are 0, those of edges without visits too, and all priors 1/4, so that the
-/// least visited edge is next and the lowest of them first: three rounds over the four moves, and below each of them the
-/// same in small. Twelve simulations do not come to X's win at a3, the last of three.
+/// Checked by hand. X has a1 b3 c3, O has b2 b1, O to move and only a3 stops X. All values are 0, those of edges without visits too,
+/// and all priors 1/4, so that the least visited edge is next and the lowest of them first: three rounds over the four moves, and
+/// below each of them the same in small. Twelve simulations do not come to X's win at a3, the last of three.
 #[test]
 fn puct_with_twelve_simulations() {
     let config = SearchConfig {

@@ -8,30 +8,35 @@ namespace net {
 // The `Read` of an epilogue that reads no array by square.
 struct Nothing {};
 
-enum class Bias { NONE, ADDED };
-enum class Relu { NONE, APPLIED };
-
-// output = relu(sum + bias), both optional.
-template <class ElementType, int CHANNELS, Bias BIAS, Relu RELU>
+// output = relu(sum + bias).
+template <class ElementType, int CHANNELS>
 struct BiasRelu {
     const f32* bias; // [channels]
     u32* output; // [rows, CHANNELS]
 
     typedef Four Terms;
-    VZ_DEVICE Terms terms(int channel) const {
-        return BIAS == Bias::ADDED ? read_four(bias + channel) : Four{{0.0f, 0.0f, 0.0f, 0.0f}};
-    }
+    VZ_DEVICE Terms terms(int channel) const { return read_four(bias + channel); }
     typedef Nothing Read;
     VZ_DEVICE Read read(u64, int) const { return {}; }
     VZ_DEVICE void store(const Terms& terms, const Read&, u64 row, int channel, Four sum) const {
         if (channel >= CHANNELS) return;
 VZ_UNROLL
-        for (int e = 0; e < 4; e++) {
-            f32& x = sum.at[e];
-            if (BIAS == Bias::ADDED) x += terms.at[e];
-            if (RELU == Relu::APPLIED) x = relu(x);
-        }
+        for (int e = 0; e < 4; e++) sum.at[e] = relu(sum.at[e] + terms.at[e]);
         write_four<ElementType>(output, row * CHANNELS + channel, sum);
+    }
+};
+
+// output = sum, in f32.
+template <int CHANNELS>
+struct Sum {
+    u32* output; // [rows, CHANNELS]
+
+    typedef Nothing Terms;
+    VZ_DEVICE Terms terms(int) const { return {}; }
+    typedef Nothing Read;
+    VZ_DEVICE Read read(u64, int) const { return {}; }
+    VZ_DEVICE void store(const Terms&, const Read&, u64 row, int channel, const Four& sum) const {
+        if (channel < CHANNELS) write_four<F32>(output, row * CHANNELS + channel, sum);
     }
 };
 

@@ -123,9 +123,6 @@ pub(super) fn is_section(name: &str) -> bool {
 
 /// The hint for a key that does not exist.
 fn suggest(key: &str) -> String {
-    if key == "search.engine" {
-        return "it is gone, since there is one search, and nothing is needed instead: remove it".into();
-    }
     // The settings of the game are its own, so only the spelling of the section can be corrected.
     if let Some((section, name)) = key.split_once('.')
         && section != "game"

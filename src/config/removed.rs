@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 const REMOVED: &[(&str, &str, &str)] = &[
     ("net", "global_pool", "0"),         // no global pooling
     ("net", "se", "0"),                  // no squeeze-and-excitation
+    ("search", "engine", "\"batched\""), // there is one search
     ("search", "fpu", "\"reduced\""),    // one rule of first-play urgency
     ("train", "accumulate", "1"),        // an update is of one batch
     ("train", "optimizer", "\"adamw\""), // AdamW alone

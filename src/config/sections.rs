@@ -190,7 +190,7 @@ section! {
         mode: TrainingMode = TrainingMode::InTurns,
         /// Peak learning rate of AdamW (Loshchilov and Hutter 2019), whose moments have Adam's decays, 0.9 and 0.999.
         lr: f64 [0.0..=100.0] = 2e-3,
-        /// Weight decay, decoupled from the gradient. AlphaZero's value, which trained by SGD; not tuned.
+        /// Weight decay, decoupled from the gradient. The value of AlphaZero, which trained by SGD; not tuned.
         weight_decay: f64 [0.0..=10.0] = 1e-4,
         /// Norm above which the gradient is scaled down to it, against outlier batches (Pascanu et al. 2013); 0 = off; 1: not
         /// tuned.

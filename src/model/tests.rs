@@ -100,12 +100,13 @@ fn logits_at_points_that_no_network_has_are_refused() {
     assert_eq!((&points.shape[..], model.num_actions()), (&[2 + 6, 2, 1, 1][..], 90));
 }
 
-/// Files of networks without logits at points say nothing of them, and files that say nothing have none.
+/// Files of networks without optional layers say nothing of them, and files that say nothing have none.
 #[test]
-fn absent_logits_at_points_are_absent_from_files() {
+fn absent_layers_are_absent_from_files() {
     let plain = spec(Arch::Resnet);
     let text = serde_json::to_string(&plain).expect("written");
-    assert!(!text.contains("point_actions"), "{text}");
+    let absent = |key: &str| !text.contains(key);
+    assert!(["point_actions", "value_head", "auxiliary"].into_iter().all(absent), "{text}");
     assert_eq!(serde_json::from_str::<NetSpec>(&text).expect("read"), plain);
     let point_actions = Some(PointActions { planes: 3, order: PointOrder::Columns });
     let with = NetSpec { point_actions, ..plain };

@@ -79,7 +79,7 @@ impl MemoryPlan {
         let model = NetSpec::with_targets(&config.net, &sizes, &game.targets())?.model()?;
         let targets = TargetList::new(game, &model)?;
         let parameters = model.num_parameters() + model.num_statistics();
-        // The parts of a batch each sum the gradient of one layer at a time.
+        // The partitions of a batch each sum the gradient of one layer at a time.
         let largest = model.params.iter().map(|param| param.range.len()).max().unwrap_or_default();
         let weights = NUMBERS_PER_PARAMETER * parameters + MAX_PARTITIONS * largest;
         // The activations of a forward and their gradients.

@@ -38,49 +38,39 @@ struct RowLoss {
     entropy: f64,
 }
 
-/// What one head's outputs are compared with.
-struct HeadRows<'a> {
-    head: &'a Head,
-    /// Outputs of a row.
-    outputs: usize,
-    /// `[rows, target]`
-    target: &'a [f32],
-    /// Elements of a row's target.
-    target_len: usize,
-    /// `[rows, A]`
-    legal: &'a [u8],
-    num_actions: usize,
-    /// `[rows]`
-    weight: &'a [f32],
-}
-
-impl HeadRows<'_> {
-    /// Replaces `outputs [rows, outputs]` by the gradient of the loss, `scale` times the samples' weights. Returns the weighted sums of loss
-    /// and target entropy.
-    fn gradients(&self, outputs: &mut [f32], total_weight: f64, factor: f32) -> RowLoss {
-        let tasks = outputs
-            .par_chunks_mut(ROWS * self.outputs)
-            .zip(self.target.par_chunks(ROWS * self.target_len))
-            .zip(self.legal.par_chunks(ROWS * self.num_actions))
-            .zip(self.weight.par_chunks(ROWS));
-        let sums = tasks.map(|(((outputs, target), legal), weight)| {
-            let mut sums = RowLoss::default();
-            let outputs = outputs.chunks_exact_mut(self.outputs).zip(target.chunks_exact(self.target_len));
-            let rows = outputs.zip(legal.chunks_exact(self.num_actions)).zip(weight);
-            for (((outputs, target), legal), &w) in rows {
-                let share = (f64::from(w) / total_weight) as f32;
-                let row = row_gradient(self.head.loss, outputs, target, legal, share * factor);
-                sums.loss += f64::from(w) * row.loss;
-                sums.entropy += f64::from(w) * row.entropy;
-            }
-            sums
-        });
-        let add = |all: RowLoss, one: &RowLoss| RowLoss {
-            loss: all.loss + one.loss,
-            entropy: all.entropy + one.entropy,
-        };
-        sums.collect::<Vec<_>>().iter().fold(RowLoss::default(), add)
-    }
+/// Replaces `outputs [rows, outputs]` of `head` by the gradient of its loss, `factor` times the samples' weights. Returns the weighted sums
+/// of loss and target entropy.
+fn head_gradients(
+    (model, head): (&Model, &Head),
+    batch: &TrainBatch,
+    outputs: &mut [f32],
+    total_weight: f64,
+    factor: f32,
+) -> Result<RowLoss> {
+    let target = batch.targets.get(&head.target).ok_or_else(|| missing(head))?;
+    let (out_len, target_len) = (model.head_outputs(head), model.target_len(head));
+    let num_actions = model.num_actions();
+    let tasks = outputs
+        .par_chunks_mut(ROWS * out_len)
+        .zip(target.par_chunks(ROWS * target_len))
+        .zip(batch.legal.par_chunks(ROWS * num_actions))
+        .zip(batch.weight.par_chunks(ROWS));
+    let sums = tasks.map(|(((outputs, target), legal), weight)| {
+        let mut sums = RowLoss::default();
+        let outputs = outputs.chunks_exact_mut(out_len).zip(target.chunks_exact(target_len));
+        for (((outputs, target), legal), &w) in outputs.zip(legal.chunks_exact(num_actions)).zip(weight) {
+            let share = (f64::from(w) / total_weight) as f32;
+            let row = row_gradient(head.loss, outputs, target, legal, share * factor);
+            sums.loss += f64::from(w) * row.loss;
+            sums.entropy += f64::from(w) * row.entropy;
+        }
+        sums
+    });
+    let add = |all: RowLoss, one: &RowLoss| RowLoss {
+        loss: all.loss + one.loss,
+        entropy: all.entropy + one.entropy,
+    };
+    Ok(sums.collect::<Vec<_>>().iter().fold(RowLoss::default(), add))
 }
 
 /// Gradients of the mean loss at the heads' outputs, in whose place they are written, and the losses' sums. The loss is the
@@ -97,17 +87,8 @@ pub fn gradients(
     let mut sums = LossSums::default();
     for (head, outputs) in model.heads.iter().zip(outputs) {
         let of_values = value_error(model, head, batch, outputs);
-        let target = batch.targets.get(&head.target).ok_or_else(|| missing(head))?;
-        let of_head = HeadRows {
-            head,
-            outputs: model.head_outputs(head),
-            target,
-            target_len: model.target_len(head),
-            legal: &batch.legal,
-            num_actions: model.num_actions(),
-            weight: &batch.weight,
-        };
-        let RowLoss { loss, entropy } = of_head.gradients(outputs, total_weight, weight(config, head) as f32);
+        let factor = weight(config, head) as f32;
+        let RowLoss { loss, entropy } = head_gradients((model, head), batch, outputs, total_weight, factor)?;
         match head.role {
             HeadRole::Policy => sums.target_entropy += entropy,
             HeadRole::Value => sums.squared_error += of_values.unwrap_or(loss),

@@ -243,15 +243,29 @@ fn verify_accept_takes_edited_files_but_not_invalid_ones() {
     assert_eq!(fs::read(run.join("manifest.jsonl")).expect("read"), before, "nothing was accepted");
 }
 
+/// `config.toml` of an earlier version has keys that are gone.
 #[test]
-fn a_run_with_a_key_that_does_not_exist_is_refused_in_a_sentence() {
+fn a_run_with_keys_that_are_gone_goes_on_where_they_have_their_defaults() {
     let (_folder, run) = run_copy();
     let config = run.join("config.toml");
     let text = fs::read_to_string(&config).expect("read");
-    fs::write(&config, text.replace("[search]\n", "[search]\nengine = \"batched\"\n")).expect("edited");
+    let with = |search: &str| {
+        let text = text.replace("[search]\n", &format!("[search]\n{search}\n"));
+        let text = text.replace("[net]\n", "[net]\nglobal_pool = 0\nse = 0\n");
+        fs::write(&config, text.replace("[train]\n", "[train]\naccumulate = 1\noptimizer = \"adamw\"\n"))
+            .expect("edited");
+    };
+    with("engine = \"scalar\"");
     let line = refusal(&mut vecaz(&["verify", utf8(&run), "--accept"]));
-    assert!(line.contains(&format!("config key search.engine ({}, line ", config.display())), "{line}");
-    assert!(line.contains("it is gone, since there is one search, and nothing is needed instead"), "{line}");
+    let found = format!("config key search.engine ({}, line ", config.display());
+    assert!(
+        line.contains(&found) && line.contains("got \"scalar\", expected \"batched\", which is"),
+        "{line}"
+    );
+    with("engine = \"batched\"\nfpu = \"reduced\"");
+    accept(&run);
+    vecaz(&resume(&run)).assert().success();
+    assert!(!fs::read_to_string(&config).expect("read").contains("optimizer"), "written without them");
 }
 
 /// A run of an earlier version has no manifest.

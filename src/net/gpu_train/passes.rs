@@ -31,7 +31,7 @@ pub struct PassBuffers<B> {
     pub report: B,
 }
 
-/// One pass over one part of a batch.
+/// One pass over the device's samples.
 pub struct TrainPass<'a, D: Device> {
     /// The device, with the program loaded.
     pub device: &'a D,

@@ -197,7 +197,7 @@ impl Axis {
         const MAX: usize = 8;
         match self {
             Self::Whole => MAX.min(end.max(1.0) as usize + 1),
-            _ => MAX,
+            Self::Any => MAX,
         }
     }
 
@@ -205,7 +205,7 @@ impl Axis {
         match self {
             Self::Whole if value.fract() != 0.0 => String::new(),
             Self::Whole => value.to_string(),
-            _ => compact(value),
+            Self::Any => compact(value),
         }
     }
 }
@@ -214,7 +214,7 @@ impl Axis {
 fn range(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
     let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
     if low > high {
-        return 1.0..2.0;
+        return 0.0..1.0;
     }
     let low = low.min(0.0);
     // The library does not terminate for labels closer than the precision of the values either.

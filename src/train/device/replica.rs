@@ -37,9 +37,9 @@ pub struct Replica<D: Device> {
     /// The others, where there are some.
     group: Option<ProcessGroup<D>>,
     /// Parameters, first and second moments `[3, parameters]`, and those after the update.
-    pub state: [D::Buffer; 2],
+    state: [D::Buffer; 2],
     /// Running means and variances, and those after the update.
-    pub statistics: [D::Buffer; 2],
+    statistics: [D::Buffer; 2],
     /// 1 for parameters subject to weight decay, else 0.
     decayed: D::Buffer,
     /// Parts of the gradient's squares.

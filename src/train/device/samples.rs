@@ -73,7 +73,7 @@ pub struct DeviceReplay<B> {
     sizes: Sizes,
     state_size: usize,
     residence: Residence,
-    /// Samples that fit: R, or those of a batch.
+    /// Samples that fit: R, or the device's share of a batch.
     capacity: usize,
     /// Samples ever added that are here.
     added: u64,
@@ -85,7 +85,7 @@ pub struct DeviceReplay<B> {
 
 impl<B> DeviceReplay<B> {
     /// Room on `device` for a replay of `capacity` samples of `game`, if that takes no more than half of the free memory; else
-    /// for `batch` samples, the device's share of a batch.
+    /// for `share` samples, the device's share of a batch.
     ///
     /// # Errors
     /// Those of the device.
@@ -93,7 +93,7 @@ impl<B> DeviceReplay<B> {
         device: &D,
         game: &dyn ErasedRules,
         capacity: usize,
-        batch: usize,
+        share: usize,
     ) -> Result<Self> {
         let (sizes, state_size) = (game.sizes(), game.state_size());
         let need = capacity.saturating_mul(Replay::sample_bytes(&sizes, state_size));
@@ -108,13 +108,13 @@ impl<B> DeviceReplay<B> {
         }
         let capacity = match residence {
             Residence::Device => capacity,
-            Residence::Host => batch,
+            Residence::Host => share,
         };
         let [states, players, num_legal, actions, policy, values] =
             row_bytes(&sizes, state_size).map(|bytes| device.alloc(capacity * bytes));
         Ok(Self {
             arrays: [states?, players?, num_legal?, actions?, policy?, values?],
-            images: device.alloc(batch * state_size)?,
+            images: device.alloc(share * state_size)?,
             sizes,
             state_size,
             residence,

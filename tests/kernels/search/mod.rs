@@ -109,7 +109,7 @@ fn they_agree_where_searches_are_deep_and_full_of_proofs() {
 }
 
 #[test]
-fn they_agree_with_every_urgency_constant_and_chance_rule() {
+fn they_agree_with_every_constant_and_chance_rule() {
     for (fpu_reduction, chance) in
         [(0.0, ChanceRule::Stratified), (0.2, ChanceRule::Sample), (2.0, ChanceRule::Stratified)]
     {

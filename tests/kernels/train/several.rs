@@ -181,8 +181,8 @@ fn gradients_statistics_and_losses_are_those_of_one_device() {
 
 #[test]
 fn many_updates_follow_those_of_one_device() {
-    let shapes = [(NetSpec { channels: 12, ..spec(Arch::Resnet) }, config()), (spec(Arch::Mlp), config())];
-    for (spec, config) in shapes {
+    let config = config();
+    for spec in [NetSpec { channels: 12, ..spec(Arch::Resnet) }, spec(Arch::Mlp)] {
         let state = first_state(&spec, &config);
         let mut one = on_device(&spec, &config, &state);
         let mut trainer = several(2, &spec, &config, &state);

@@ -87,12 +87,12 @@ fn check_slope(spec: &NetSpec) {
 #[test]
 fn many_updates_follow_those_of_rust() {
     let shapes = [
-        (NetSpec { channels: 12, ..spec(Arch::Resnet) }, config()),
-        (spec(Arch::Mlp), config()),
-        (NetSpec { channels: 12, ..on_edges(5, spec(Arch::Edge)) }, config()),
+        NetSpec { channels: 12, ..spec(Arch::Resnet) },
+        spec(Arch::Mlp),
+        NetSpec { channels: 12, ..on_edges(5, spec(Arch::Edge)) },
     ];
-    for (spec, config) in shapes {
-        let (mut right, mut found) = pair(&spec, &config);
+    for spec in shapes {
+        let (mut right, mut found) = pair(&spec, &config());
         for update in 0..20 {
             let samples = batch(&spec, 24, update % 4);
             let (l, r) = (found.step(&samples).expect("finite"), right.step(&samples).expect("finite"));
