@@ -99,28 +99,11 @@ pub fn execute(args: &NewArgs, registry: &Registry) -> Result<()> {
     ))
 }
 
-/// Names of crates that the project uses, of crates of Rust, and of folders of cargo.
-const TAKEN: [&str; 13] = [
-    "vecaz",
-    "test",
-    "core",
-    "std",
-    "alloc",
-    "game",
-    "serde",
-    "toml",
-    "bytemuck",
-    "build",
-    "deps",
-    "examples",
-    "incremental",
-];
-
 /// Refuses names that a crate cannot have, and those of other games.
 fn check_name(name: &str, registry: &Registry) -> Result<()> {
     let is_word = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if !is_word || TAKEN.contains(&name) || is_keyword(name) {
+    if !is_word || is_taken(name) {
         let expected =
             "the name of a crate: lower-case letters, digits and _, a letter first, no word of Rust";
         return Err(Error::config("the name", name, expected));
@@ -131,11 +114,11 @@ fn check_name(name: &str, registry: &Registry) -> Result<()> {
     Ok(())
 }
 
-/// True for the reserved words of Rust, which name no crate.
-fn is_keyword(name: &str) -> bool {
+/// True for words that no crate can be called: reserved words of Rust, crates of Rust and of the project, and folders of cargo.
+fn is_taken(name: &str) -> bool {
     const WORDS: &str = " abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen if impl \
         in let loop macro match mod move mut override priv pub ref return self static struct super trait true try type typeof unsafe unsized \
-        use virtual where while yield ";
+        use virtual where while yield alloc core std test bytemuck game serde toml vecaz build deps examples incremental ";
     WORDS.contains(&format!(" {name} "))
 }
 

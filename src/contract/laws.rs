@@ -21,33 +21,17 @@ type Check<G> = fn(&G, &Trail) -> Law;
 /// All laws with their names, in the order in which they are checked: a law may rely on those before it.
 pub(super) fn laws<G: Game>() -> Vec<(&'static str, Check<G>)> {
     macro_rules! named {
-        ($($law:ident),+ $(,)?) => { vec![$((stringify!($law), $law::<G> as Check<G>)),+] };
+        ($($law:ident)+) => { vec![$((stringify!($law), $law::<G> as Check<G>)),+] };
     }
     named![
-        sizes_are_consistent,
-        play_is_legal_and_ends,
-        options_make_the_same_game,
-        unknown_options_are_refused,
-        sight_options_change_no_rule,
-        chance_is_a_distribution,
-        returns_are_bounded,
-        tallies_are_cells_of_the_table,
-        symmetries_are_distinct_bijections,
-        symmetries_commute_with_play,
-        actions_are_at_their_points,
-        observations_are_finite_and_complete,
-        hidden_draws_keep_what_is_seen,
-        canonical_states_share_an_evaluation,
-        bytes_that_are_valid_can_be_observed,
-        history_keys_follow_the_position,
-        search_paths_are_history,
-        targets_are_complete,
-        names_are_read_back,
-        views_describe_the_position,
-        views_show_nothing_hidden,
-        placed_pieces_give_the_position,
-        erased_play_is_the_same,
-        batches_keep_finished_games,
+        sizes_are_consistent play_is_legal_and_ends options_make_the_same_game unknown_options_are_refused
+        sight_options_change_no_rule chance_is_a_distribution returns_are_bounded
+        tallies_are_cells_of_the_table symmetries_are_distinct_bijections symmetries_commute_with_play
+        actions_are_at_their_points observations_are_finite_and_complete hidden_draws_keep_what_is_seen
+        canonical_states_share_an_evaluation bytes_that_are_valid_can_be_observed
+        history_keys_follow_the_position search_paths_are_history targets_are_complete names_are_read_back
+        views_describe_the_position views_show_nothing_hidden placed_pieces_give_the_position
+        erased_play_is_the_same batches_keep_finished_games
     ]
 }
 

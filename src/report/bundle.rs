@@ -9,23 +9,15 @@ use std::fmt::Write;
 type Module = (&'static str, &'static str);
 
 macro_rules! board_modules {
-    ($($name:literal),+ $(,)?) => {
+    ($($name:literal)+) => {
         [$(($name, include_str!(concat!("../serve/page/", $name)))),+]
     };
 }
 
 /// The modules that draw boards. A module imports only from those before it.
 const BOARD: [Module; 10] = board_modules![
-    "dom.js",
-    "wording.js",
-    "pieces.js",
-    "spots.js",
-    "overlay.js",
-    "board_cards.js",
-    "board_graph.js",
-    "board_grid.js",
-    "board_slots.js",
-    "board.js",
+    "dom.js" "wording.js" "pieces.js" "spots.js" "overlay.js" "board_cards.js" "board_graph.js"
+    "board_grid.js" "board_slots.js" "board.js"
 ];
 /// Steps through games.
 const VIEWER: Module = ("viewer.js", include_str!("page/viewer.js"));

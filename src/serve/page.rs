@@ -12,7 +12,7 @@ pub struct PageFile {
 }
 
 macro_rules! page_files {
-    ($($name:literal),+ $(,)?) => {
+    ($($name:literal)+) => {
         &[$(PageFile {
             name: $name,
             bytes: include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/serve/page/", $name)),
@@ -22,40 +22,11 @@ macro_rules! page_files {
 
 /// All files of the page. The first is also that of the path `/`.
 const FILES: &[PageFile] = page_files!(
-    "index.html",
-    "analysis.js",
-    "api.js",
-    "board.css",
-    "board.js",
-    "board_cards.js",
-    "board_graph.js",
-    "board_grid.js",
-    "board_slots.js",
-    "chart.js",
-    "dom.js",
-    "favicon.svg",
-    "feed.js",
-    "main.js",
-    "messages.js",
-    "moves.js",
-    "overlay.js",
-    "pieces.js",
-    "player_list.js",
-    "players.js",
-    "records.js",
-    "replay.js",
-    "review.js",
-    "route.js",
-    "set_up.js",
-    "settings.js",
-    "spots.js",
-    "start.js",
-    "style.css",
-    "table.js",
-    "table_controls.js",
-    "watch.js",
-    "wording.js",
-    "workers.js",
+    "index.html" "analysis.js" "api.js" "board.css" "board.js" "board_cards.js" "board_graph.js"
+    "board_grid.js" "board_slots.js" "chart.js" "dom.js" "favicon.svg" "feed.js" "main.js" "messages.js"
+    "moves.js" "overlay.js" "pieces.js" "player_list.js" "players.js" "records.js" "replay.js" "review.js"
+    "route.js" "set_up.js" "settings.js" "spots.js" "start.js" "style.css" "table.js" "table_controls.js"
+    "watch.js" "wording.js" "workers.js"
 );
 
 /// The file at `path`, which begins with a slash.

@@ -51,8 +51,8 @@ fn the_functions_that_are_checked_are_those_of_the_stand_in() {
         .filter_map(|rest| rest.split_once('(').map(|(name, _)| name))
         .collect();
     let mut checked: Vec<&str> = DRIVER_FUNCTIONS
-        .iter()
-        .chain(&["cuDriverGetVersion"])
+        .split_whitespace()
+        .chain(["cuDriverGetVersion"])
         .filter_map(|name| name.strip_prefix("cu"))
         .collect();
     defined.sort_unstable();

@@ -21,7 +21,7 @@ pub fn check_driver(number: u32) -> Result<()> {
             format!("the NVIDIA driver is too old: it is for CUDA {found}, this program needs {needed}");
         return Err(failure(name, what));
     }
-    CudaLibrary::Driver.require(&DRIVER_FUNCTIONS, &name.to_string())?;
+    CudaLibrary::Driver.require(DRIVER_FUNCTIONS, &name.to_string())?;
     let count = match result::init().and_then(|()| result::device::get_count()) {
         Ok(count) => u32::try_from(count).unwrap_or(0),
         Err(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => 0,

@@ -16,71 +16,22 @@ const DRIVERS: [(u32, u32); 7] =
     [(12_040, 550), (12_050, 555), (12_060, 560), (12_080, 570), (12_090, 575), (13_000, 580), (13_010, 590)];
 
 /// The functions of the driver that this program calls, by itself or by cudarc, besides the one that gives the driver's version.
-pub const DRIVER_FUNCTIONS: [&str; 48] = [
-    "cuCtxGetCurrent",
-    "cuCtxSetCurrent",
-    "cuCtxSynchronize",
-    "cuDeviceCanAccessPeer",
-    "cuDeviceGet",
-    "cuDeviceGetAttribute",
-    "cuDeviceGetCount",
-    "cuDeviceGetDefaultMemPool",
-    "cuDeviceGetName",
-    "cuDevicePrimaryCtxRelease_v2",
-    "cuDevicePrimaryCtxRetain",
-    "cuEventCreate",
-    "cuEventDestroy_v2",
-    "cuEventElapsedTime_v2",
-    "cuEventRecord",
-    "cuEventSynchronize",
-    "cuFuncGetParamInfo",
-    "cuFuncLoad",
-    "cuFuncSetAttribute",
-    "cuGetErrorName",
-    "cuGetErrorString",
-    "cuGraphDestroy",
-    "cuGraphExecDestroy",
-    "cuGraphInstantiateWithFlags",
-    "cuGraphLaunch",
-    "cuInit",
-    "cuLaunchKernel",
-    "cuMemAllocAsync",
-    "cuMemFreeAsync",
-    "cuMemFreeHost",
-    "cuMemGetInfo_v2",
-    "cuMemHostAlloc",
-    "cuMemPoolSetAccess",
-    "cuMemcpyDtoHAsync_v2",
-    "cuMemcpyHtoDAsync_v2",
-    "cuMemsetD8Async",
-    "cuModuleEnumerateFunctions",
-    "cuModuleGetFunction",
-    "cuModuleGetFunctionCount",
-    "cuModuleLoadData",
-    "cuModuleUnload",
-    "cuStreamBeginCapture_v2",
-    "cuStreamCreate",
-    "cuStreamDestroy_v2",
-    "cuStreamEndCapture",
-    "cuStreamSynchronize",
-    "cuStreamWaitEvent",
-    "cuGetExportTable",
-];
+pub const DRIVER_FUNCTIONS: &str = "\
+cuCtxGetCurrent cuCtxSetCurrent cuCtxSynchronize cuDeviceCanAccessPeer cuDeviceGet cuDeviceGetAttribute
+cuDeviceGetCount cuDeviceGetDefaultMemPool cuDeviceGetName cuDevicePrimaryCtxRelease_v2
+cuDevicePrimaryCtxRetain cuEventCreate cuEventDestroy_v2 cuEventElapsedTime_v2 cuEventRecord
+cuEventSynchronize cuFuncGetParamInfo cuFuncLoad cuFuncSetAttribute cuGetErrorName cuGetErrorString
+cuGraphDestroy cuGraphExecDestroy cuGraphInstantiateWithFlags cuGraphLaunch cuInit cuLaunchKernel
+cuMemAllocAsync cuMemFreeAsync cuMemFreeHost cuMemGetInfo_v2 cuMemHostAlloc cuMemPoolSetAccess
+cuMemcpyDtoHAsync_v2 cuMemcpyHtoDAsync_v2 cuMemsetD8Async cuModuleEnumerateFunctions cuModuleGetFunction
+cuModuleGetFunctionCount cuModuleLoadData cuModuleUnload cuStreamBeginCapture_v2 cuStreamCreate
+cuStreamDestroy_v2 cuStreamEndCapture cuStreamSynchronize cuStreamWaitEvent cuGetExportTable";
 /// The function of the driver that gives its version. Drivers that are too old have it, and lack some of [`DRIVER_FUNCTIONS`].
-const DRIVER_VERSION: [&str; 1] = ["cuDriverGetVersion"];
+const DRIVER_VERSION: &str = "cuDriverGetVersion";
 /// The functions of NVRTC that this program calls.
-const COMPILER_FUNCTIONS: [&str; 10] = [
-    "nvrtcVersion",
-    "nvrtcGetNumSupportedArchs",
-    "nvrtcGetSupportedArchs",
-    "nvrtcGetErrorString",
-    "nvrtcCreateProgram",
-    "nvrtcDestroyProgram",
-    "nvrtcCompileProgram",
-    "nvrtcGetProgramLogSize",
-    "nvrtcGetProgramLog",
-    "nvrtcGetCUBIN",
-];
+const COMPILER_FUNCTIONS: &str = "\
+nvrtcVersion nvrtcGetNumSupportedArchs nvrtcGetSupportedArchs nvrtcGetErrorString nvrtcCreateProgram
+nvrtcDestroyProgram nvrtcCompileProgram nvrtcGetProgramLogSize nvrtcGetProgramLog nvrtcGetCUBIN";
 /// The libraries that are loaded, until the program ends. cudarc finds them by their names.
 static LOADED: Mutex<Vec<(CudaLibrary, Library)>> = Mutex::new(Vec::new());
 
@@ -149,8 +100,8 @@ impl CudaLibrary {
         };
         LOADED.lock().unwrap_or_else(PoisonError::into_inner).push((self, library));
         match self {
-            Self::Driver => self.require(&DRIVER_VERSION, device),
-            Self::Compiler => self.require(&COMPILER_FUNCTIONS, device),
+            Self::Driver => self.require(DRIVER_VERSION, device),
+            Self::Compiler => self.require(COMPILER_FUNCTIONS, device),
             _ => Ok(()),
         }
     }
@@ -159,14 +110,14 @@ impl CudaLibrary {
     ///
     /// # Errors
     /// [`Error::Device`] with the first function that is missing.
-    pub fn require(self, functions: &[&str], device: &str) -> Result<()> {
+    pub fn require(self, functions: &str, device: &str) -> Result<()> {
         let loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((_, library)) = loaded.iter().find(|(loaded, _)| *loaded == self) else { return Ok(()) };
         // SAFETY: the address of the function is compared with null, and never called.
         let has = |name: &str| {
             unsafe { library.get::<*const ()>(name.as_bytes()) }.is_ok_and(|found| !found.is_null())
         };
-        match functions.iter().find(|name| !has(name)) {
+        match functions.split_whitespace().find(|name| !has(name)) {
             None => Ok(()),
             Some(name) => {
                 let what = self.how_to_get(&format!("is not NVIDIA's: it has no function {name}"));

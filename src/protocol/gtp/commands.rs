@@ -12,43 +12,14 @@ use crate::protocol::restriction::moves_left;
 use crate::view;
 
 /// The commands of all games.
-const COMMANDS: [&str; 25] = [
-    "protocol_version",
-    "name",
-    "version",
-    "known_command",
-    "list_commands",
-    "quit",
-    "boardsize",
-    "clear_board",
-    "play",
-    "genmove",
-    "reg_genmove",
-    "undo",
-    "time_settings",
-    "kgs-time_settings",
-    "time_left",
-    "final_score",
-    "showboard",
-    "lz-analyze",
-    "lz-genmove_analyze",
-    "kata-analyze",
-    "kata-genmove_analyze",
-    "analyze",
-    "genmove_analyze",
-    "stop",
-    "gogui-interrupt",
-];
+const COMMANDS: &str = "\
+protocol_version name version known_command list_commands quit boardsize clear_board play genmove reg_genmove
+undo time_settings kgs-time_settings time_left final_score showboard lz-analyze lz-genmove_analyze
+kata-analyze kata-genmove_analyze analyze genmove_analyze stop gogui-interrupt";
 
 /// The commands of Go alone.
-const COMMANDS_OF_GO: [&str; 6] = [
-    "komi",
-    "fixed_handicap",
-    "place_free_handicap",
-    "set_free_handicap",
-    "final_status_list",
-    "kgs-genmove_cleanup",
-];
+const COMMANDS_OF_GO: &str = "\
+komi fixed_handicap place_free_handicap set_free_handicap final_status_list kgs-genmove_cleanup";
 
 /// Plies of a game of Go for each point of the board: no client knows of a limit.
 const PLIES_A_POINT: i64 = 10;
@@ -104,8 +75,14 @@ impl Gtp {
         Ok(Self { board, clocks: None, before: Vec::new(), task: None })
     }
 
+    /// The commands of this game.
+    fn commands(&self) -> impl Iterator<Item = &'static str> {
+        let of_go = if self.board.kind == Kind::Go { COMMANDS_OF_GO } else { "" };
+        COMMANDS.split_whitespace().chain(of_go.split_whitespace())
+    }
+
     fn is_known(&self, command: &str) -> bool {
-        COMMANDS.contains(&command) || (self.board.kind == Kind::Go && COMMANDS_OF_GO.contains(&command))
+        self.commands().any(|known| known == command)
     }
 
     /// Runs a command that has no search; None for one that has.
@@ -120,10 +97,7 @@ impl Gtp {
                 [name] => ok(if self.is_known(name) { "true" } else { "false" }),
                 _ => Some(syntax_error()),
             },
-            "list_commands" => {
-                let all = COMMANDS.iter().chain(&COMMANDS_OF_GO).filter(|name| self.is_known(name));
-                ok(&all.copied().collect::<Vec<_>>().join("\n"))
-            }
+            "list_commands" => ok(&self.commands().collect::<Vec<_>>().join("\n")),
             "boardsize" => Some(self.boardsize(dialogue, arguments)),
             "clear_board" => {
                 self.begin_game(dialogue);

@@ -13,19 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The commands.
-const COMMANDS: [&str; 11] = [
-    "uci",
-    "debug",
-    "isready",
-    "setoption",
-    "register",
-    "ucinewgame",
-    "position",
-    "go",
-    "stop",
-    "ponderhit",
-    "quit",
-];
+const COMMANDS: &str = "uci debug isready setoption register ucinewgame position go stop ponderhit quit";
 /// The answer to `go` where there is no move.
 const NO_MOVE: &str = "bestmove (none)";
 /// Minimum MiB of trees.
@@ -231,11 +219,15 @@ fn find(position: &Position, name: &str) -> Option<u16> {
     position.play().legal().into_iter().find(|&action| position.name(action).eq_ignore_ascii_case(name))
 }
 
+fn is_command(word: &str) -> bool {
+    COMMANDS.split_whitespace().any(|command| command == word)
+}
+
 impl Protocol for Uci {
     fn line(&mut self, dialogue: &mut Dialogue, line: &str) -> Result<LineOutcome> {
         let words: Vec<&str> = line.split_whitespace().collect();
         // Words before the first command are passed over, as the protocol asks.
-        let Some(at) = words.iter().position(|word| COMMANDS.contains(word)) else {
+        let Some(at) = words.iter().position(|word| is_command(word)) else {
             return Ok(LineOutcome::Continue);
         };
         let (command, rest) = (words[at], &words[at + 1..]);
@@ -268,7 +260,7 @@ impl Protocol for Uci {
     }
 
     fn reading(&self, line: &str) -> Reading {
-        match line.split_whitespace().find(|word| COMMANDS.contains(word)) {
+        match line.split_whitespace().find(|word| is_command(word)) {
             Some("setoption" | "ucinewgame" | "position" | "go" | "quit") => Reading::Interrupt,
             _ => Reading::Now,
         }
