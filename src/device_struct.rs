@@ -4,19 +4,19 @@
 //! `bytemuck` refuses padding between fields at compile time, and the generated file asserts that CUDA has the same size, so the fields
 //! have the same offsets on both sides.
 
-/// Defines a `#[repr(C)]` struct with a CUDA definition. It derives `bytemuck::NoUninit`, or `Pod`.
+/// Defines `#[repr(C)]` structs with CUDA definitions. Each derives `bytemuck::NoUninit`, or `Pod`.
 ///
 /// The CUDA type of a field has the name of its Rust type, which is a primitive type, another shared type or an array of these.
 /// A field with another type in CUDA has that behind `as`: an address is a `u64`, the number of an enum's variant a `u8`. Padding at
 /// the end that CUDA adds by itself has the type "".
 macro_rules! device_struct {
-    (
+    ($(
         $(#[doc = $doc:literal])*
         #[derive($($derive:tt)*)]
         $vis:vis struct $name:ident {
             $($(#[doc = $field_doc:literal])* $field_vis:vis $field:ident: $ty:ty $(as $cuda:literal)?,)+
         }
-    ) => {
+    )+) => {$(
         $(#[doc = $doc])*
         #[derive($($derive)*)]
         #[repr(C)]
@@ -26,7 +26,7 @@ macro_rules! device_struct {
             $name: [$($doc)*], Fields,
             $([$($field_doc)*] $crate::device_struct::field(stringify!($field), &[stringify!($ty), $($cuda)?]),)+
         }
-    };
+    )+};
 }
 pub(crate) use device_struct;
 

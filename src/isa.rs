@@ -275,10 +275,10 @@ macro_rules! per_isa {
 }
 pub(crate) use per_isa;
 
-/// Defines `name(isa, args..)`, which runs `body` compiled for that instruction set. The body is plain Rust that the compiler
-/// vectorises; the result is the same to the bit on all instruction sets.
+/// Defines functions `name(isa, args..)`, each of which runs its `body` compiled for that instruction set. The body is plain Rust that the
+/// compiler vectorises; the result is the same to the bit on all instruction sets.
 macro_rules! for_each_isa {
-    ($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block) => {
+    ($($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)+) => {$(
         $(#[$meta])*
         pub(crate) fn $name(isa: $crate::isa::Isa, $($arg: $ty),*) {
             #[inline(always)]
@@ -303,6 +303,6 @@ macro_rules! for_each_isa {
                 _ => body($($arg),*),
             }
         }
-    };
+    )+};
 }
 pub(crate) use for_each_isa;

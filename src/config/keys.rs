@@ -202,15 +202,15 @@ macro_rules! value_words {
     };
 }
 
-/// Defines a [`Section`]: each key as `/// meaning`, `name: type [valid values] = default`.
+/// Defines one or more [`Section`]s: each key as `/// meaning`, `name: type [valid values] = default`.
 #[macro_export]
 macro_rules! section {
-    (
+    ($(
         $(#[$($meta:tt)*])*
         $name:ident {
             $($(#[$($key_meta:tt)*])* $key:ident: $ty:ty $([$allowed:expr])? = $default:expr),* $(,)?
         }
-    ) => {
+    )+) => {$(
         $(#[$($meta)*])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(deny_unknown_fields, default)]
@@ -240,7 +240,7 @@ macro_rules! section {
                 Ok(())
             }
         }
-    };
+    )+};
 }
 pub use section;
 
@@ -263,17 +263,17 @@ macro_rules! show_names {
 }
 pub(crate) use show_names;
 
-/// Defines an enum whose values are typed by name.
+/// Defines enums whose values are typed by name.
 macro_rules! names {
-    (
+    ($(
         $(#[$meta:meta])*
         $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $text:literal),+ $(,)? }
-    ) => {
+    )+) => {$(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         pub enum $name { $($(#[$variant_meta])* #[serde(rename = $text)] $variant,)+ }
 
         $crate::config::keys::show_names! { $name { $($variant = $text),+ } }
-    };
+    )+};
 }
 pub(crate) use names;

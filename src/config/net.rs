@@ -14,8 +14,6 @@ names! {
         /// Residual message-passing network on the edges of the complete graph K_n (clique), for any n.
         Edge = "edge",
     }
-}
-names! {
     /// The layer that makes the logits of a residual network.
     PolicyHead {
         /// A dense layer on all points of the board: weights of its own for each action.
@@ -23,8 +21,6 @@ names! {
         /// The same weights at every point, for games whose actions are points of the board.
         Points = "points",
     }
-}
-names! {
     /// What the value head of a network for two players whose returns sum to 0 learns.
     ValueHead {
         /// One value in (-1, 1), by its squared error.
@@ -32,8 +28,6 @@ names! {
         /// The probabilities of win, draw and loss, by their cross-entropy; the value is that of a win minus that of a loss.
         Wdl = "wdl",
     }
-}
-names! {
     /// Number format of the network in self-play.
     Precision {
         /// 32-bit floats.
@@ -47,8 +41,6 @@ names! {
         /// f32 operands rounded to a 10-bit mantissa, f32 accumulation. GPU only.
         Tf32 = "tf32",
     }
-}
-names! {
     /// The executor of the network, in self-play, evaluation and training.
     Executor {
         /// `fused` if it covers the network's tower, otherwise `candle`. A run's first lines show the choice and its reason.
@@ -59,8 +51,6 @@ names! {
         /// vecaz's own kernels, on the CPU and on GPUs.
         Fused = "fused",
     }
-}
-names! {
     /// The tensor-core instruction of the GPU kernels for 16-bit operands.
     TensorCores {
         /// `wgmma` on Hopper (compute capability 9.0), `mma.sync` on all others.

@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 /// Maximum number of games of self-play at once: the bound of `selfplay.games`.
 pub const MAX_GAMES: usize = 1 << 20;
 
-/// Defines an enum that kernels use too. Its values are typed by name.
+/// Defines enums that kernels use too. Their values are typed by name.
 macro_rules! device_names {
-    ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $vdoc:literal])* $variant:ident = $text:literal),+ $(,)? }) => {
+    ($($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $vdoc:literal])* $variant:ident = $text:literal),+ $(,)? })+) => {$(
         device_enum! {
             $(#[doc = $doc])*
             #[derive(Clone, Copy, Debug, PartialEq, Eq, NoUninit, Serialize, Deserialize)]
             pub enum $name: u32 { $($(#[doc = $vdoc])* #[serde(rename = $text)] $variant,)+ }
         }
         show_names! { $name { $($variant = $text),+ } }
-    };
+    )+};
 }
 
 device_names! {
@@ -32,8 +32,6 @@ device_names! {
         /// is no policy target. CPU only.
         Afterstate = "afterstate",
     }
-}
-device_names! {
     /// Selection at chance nodes.
     ChanceRule {
         /// An outcome sampled by its probability.
@@ -52,8 +50,6 @@ names! {
         /// IEEE half precision with dynamic loss scaling.
         F16 = "f16",
     }
-}
-names! {
     /// Whether updates run after self-play or overlap with it.
     TrainingMode {
         /// The updates follow the epoch's self-play.
@@ -61,8 +57,6 @@ names! {
         /// The updates run during the next epoch's self-play, whose weights are therefore one epoch older.
         Overlapped = "overlapped",
     }
-}
-names! {
     /// The order in which a learner takes the games of its workers.
     ClusterOrder {
         /// In the order of arrival.
@@ -70,8 +64,6 @@ names! {
         /// In the order of a run on one machine, so that the results are equal to the byte.
         Strict = "strict",
     }
-}
-names! {
     /// Where the first game of each slot begins.
     FirstGame {
         /// As all other games.
@@ -138,8 +130,6 @@ section! {
         /// 6.9 in place of 8.2 % in Connect Four; 5000 showed no difference (2026-11-24-root-cache.md).
         root_cache: u32 [0..=10_000_000] = 1000,
     }
-}
-section! {
     /// `[selfplay]`: the games that produce samples.
     SelfPlayConfig {
         /// N: number of games played at once.
@@ -167,15 +157,11 @@ section! {
         /// Simulations of a fast ply, which never has more than `search.simulations`.
         fast_simulations: u32 [1..=1_000_000] = 16,
     }
-}
-section! {
     /// `[replay]`: the replay buffer.
     ReplayConfig {
         /// Samples in the buffer; at least those of an update, `train.batch`.
         capacity: usize [1..=1_000_000_000] = 400_000,
     }
-}
-section! {
     /// `[train]`: optimisation.
     TrainConfig {
         /// Number format of what is multiplied: `f32`, `bf16`, or on a GPU `f16`. On a GPU activations are in it too, with half the memory
@@ -225,8 +211,6 @@ section! {
         /// Applies a random symmetry of the game to each sample.
         symmetries: bool = true,
     }
-}
-section! {
     /// `[run]`: seed, length, threads, devices, memory.
     RunConfig {
         /// The seed of all random numbers. An equal seed repeats a run (docs/determinism.md); other seeds show how much of a result is chance.
@@ -253,8 +237,6 @@ section! {
         /// 32 of them the interval doubles with every doubling of the epoch. Each is as large as `best.safetensors`.
         keep_networks: u64 = 10,
     }
-}
-section! {
     /// `[eval]`: playing strength.
     EvalConfig {
         /// Epochs between measurements, within `share`; 0 = never. The last epoch before a limit is always measured.
@@ -281,8 +263,6 @@ section! {
         /// where scores are points after a lead of twice its uncertainty.
         opponent: String = "ladder".to_string(),
     }
-}
-section! {
     /// `[cluster]`: workers on other machines.
     ClusterConfig {
         /// "free": games of workers are taken in the order of arrival, so that no worker waits for another. "strict": a run

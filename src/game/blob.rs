@@ -59,9 +59,7 @@ names! {
         /// No suit is trump.
         None = "none",
     }
-}
 
-names! {
     /// The hands in an observation.
     Sight {
         /// The observer's own.

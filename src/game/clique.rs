@@ -46,9 +46,7 @@ names! {
         /// A clique of one owner ends the game with an equal return for both, larger for later cliques; both win a full board without one.
         Ramsey = "ramsey",
     }
-}
 
-names! {
     /// What an observation has.
     Sight {
         /// The edges of each player.

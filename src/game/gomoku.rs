@@ -25,9 +25,7 @@ names! {
         /// Exactly five; a longer row does not win. A move that makes a five and a longer row wins by the five.
         Exact = "exact",
     }
-}
 
-names! {
     /// The opening of a game.
     Opening {
         /// Black moves anywhere.
@@ -35,9 +33,7 @@ names! {
         /// Three stones by player 0, then player 1 chooses; see the module's head.
         Swap2 = "swap2",
     }
-}
 
-names! {
     /// What an observation has.
     Sight {
         /// The stones.

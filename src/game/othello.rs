@@ -27,9 +27,7 @@ names! {
         /// After a pass by each player; at once where a colour is gone.
         TwoPasses = "two_passes",
     }
-}
 
-names! {
     /// What an observation has.
     Sight {
         /// The discs.

@@ -165,37 +165,27 @@ for_each_isa! {
     fn vertex_sums(edges: &CompleteGraph, x: &[f32], scale: f32, out: &mut [f32]) {
         vertex_sums_of(edges, x, scale, out);
     }
-}
 
-for_each_isa! {
     /// As [`vertex_sums`] for bfloat16, summed in f32.
     fn vertex_sums_bf16(edges: &CompleteGraph, x: &[Bf16], scale: f32, out: &mut [Bf16]) {
         vertex_sums_of(edges, x, scale, out);
     }
-}
 
-for_each_isa! {
     /// As [`vertex_sums`] for bfloat16 in words of f32.
     fn vertex_sums_rounded(edges: &CompleteGraph, x: &[RoundedF32], scale: f32, out: &mut [RoundedF32]) {
         vertex_sums_of(edges, x, scale, out);
     }
-}
 
-for_each_isa! {
     /// The mean over all edges. `x [E, L]`, `out [L]`.
     fn mean(edges: &CompleteGraph, x: &[f32], out: &mut [f32]) {
         mean_of(edges, x, out);
     }
-}
 
-for_each_isa! {
     /// As [`mean`] for bfloat16, summed in f32.
     fn mean_bf16(edges: &CompleteGraph, x: &[Bf16], out: &mut [f32]) {
         mean_of(edges, x, out);
     }
-}
 
-for_each_isa! {
     /// Adds to every edge the sum over its two ends, times `scale`. `x [n, L]`, `y [E, L]`. With the same scale the
     /// transpose of [`vertex_sums`].
     fn add_ends(edges: &CompleteGraph, x: &[f32], scale: f32, y: &mut [f32]) {
@@ -207,31 +197,23 @@ for_each_isa! {
             }
         }
     }
-}
 
-for_each_isa! {
     /// Replaces the first columns of every edge (i, j) by `scale` times the sum over k of (i, k) (j, k), column by column
     /// (the product of matrices in Maron et al. 2019, Provably Powerful Graph Networks). `x [E, rows, width]`.
     fn triangles(edges: &CompleteGraph, shape: TriangleColumns, x: &mut [f32]) {
         triangles_of(edges, shape, x);
     }
-}
 
-for_each_isa! {
     /// As [`triangles`] for bfloat16, summed in f32.
     fn triangles_bf16(edges: &CompleteGraph, shape: TriangleColumns, x: &mut [Bf16]) {
         triangles_of(edges, shape, x);
     }
-}
 
-for_each_isa! {
     /// As [`triangles`] for bfloat16 in words of f32.
     fn triangles_rounded(edges: &CompleteGraph, shape: TriangleColumns, x: &mut [RoundedF32]) {
         triangles_of(edges, shape, x);
     }
-}
 
-for_each_isa! {
     /// The gradient of [`triangles`] at `x`, in place of that of its output: at (i, j) `scale` times the sum over k of
     /// d(i, k) (j, k) + (i, k) d(j, k). `x` and `d` are `[E, rows, width]`.
     fn triangle_gradient(edges: &CompleteGraph, shape: TriangleColumns, x: &[f32], d: &mut [f32]) {

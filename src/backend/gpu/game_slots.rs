@@ -48,9 +48,7 @@ device_struct! {
         /// The next step of its rows after the pass.
         task: u32 as "SlotTask",
     }
-}
 
-device_struct! {
     /// How games are played.
     #[derive(Clone, Copy, Debug, Pod, Zeroable)]
     pub(super) struct PlayNumbers {
@@ -77,9 +75,7 @@ device_struct! {
         /// Trees that new games are cloned from.
         num_starts: u32,
     }
-}
 
-device_struct! {
     /// Where the next decision is written. The array has room for the decisions of two polls, which take turns: the host copies those of
     /// one while the passes of the next fill the other's.
     #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -89,9 +85,7 @@ device_struct! {
         /// Where those of this poll begin.
         pub first: u32,
     }
-}
 
-device_struct! {
     /// The addresses of the game slots' arrays: the second argument of the kernels that play. All 0 where there are no game slots.
     #[derive(Clone, Copy, Debug, Pod, Zeroable)]
     pub struct GameSlots {

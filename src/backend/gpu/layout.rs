@@ -32,9 +32,7 @@ device_struct! {
         /// Keys of positions before the root.
         pub num_history: u32,
     }
-}
 
-device_struct! {
     /// The sums over all rows since they were last counted.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
     pub struct Totals {
@@ -54,9 +52,7 @@ device_struct! {
         pub unfinished: u64,
         padding: u64,
     }
-}
 
-device_struct! {
     /// Gives a row a new root.
     #[derive(Clone, Copy, Debug, Pod, Zeroable)]
     pub struct SetRootCommand {
@@ -67,9 +63,7 @@ device_struct! {
         /// Where its keys begin among those of all commands.
         pub first_key: u64,
     }
-}
 
-device_struct! {
     /// Plays an action in a row.
     #[derive(Clone, Copy, Debug, Pod, Zeroable)]
     pub struct AdvanceCommand {
@@ -78,9 +72,7 @@ device_struct! {
         /// The action that is played, or the outcome that is dealt.
         pub action: u32,
     }
-}
 
-device_struct! {
     /// Begins a row's ply.
     #[derive(Clone, Copy, Debug, Pod, Zeroable)]
     pub struct BeginCommand {
@@ -120,9 +112,7 @@ device_struct! {
         /// Index of its evaluation in the network's output, or `NO_SLOT`.
         pub slot: i32,
     }
-}
 
-device_struct! {
     /// Work of a row since it was last added to [`Totals`].
     #[derive(Clone, Copy, Debug, Pod, Zeroable)]
     pub struct RowCounts {
@@ -140,9 +130,7 @@ device_struct! {
         pub depth_max: u32,
         padding: u32,
     }
-}
 
-device_struct! {
     /// A tree that rows are cloned from: where its parts begin among the bytes of one buffer.
     #[derive(Clone, Copy, Debug, Pod, Zeroable)]
     pub struct TreeParts {

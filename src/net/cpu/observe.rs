@@ -70,9 +70,7 @@ for_each_isa! {
     fn round(numbers: &mut [f32]) {
         numbers.iter_mut().for_each(|x| *x = bf16_rounded(*x));
     }
-}
 
-for_each_isa! {
     /// `[board, channel]` -> `[board, row]` pairs, an odd last channel with a 0; the rest of the row stays as it is.
     fn pair_rows(obs: &[f32], channels: usize, rows: &mut [f32], row: usize) {
         for (obs, units) in obs.chunks_exact(channels).zip(rows.chunks_exact_mut(row)) {

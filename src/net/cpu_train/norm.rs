@@ -40,9 +40,7 @@ for_each_isa! {
             deviations[first..first + LANES].copy_from_slice(&square);
         }
     }
-}
 
-for_each_isa! {
     /// `out = max(0, (x - mean) scale + shift)`.
     fn normalize_relu(x: &[f32], columns: &Columns<'_>, out: &mut [f32]) {
         let width = columns.mean.len();
@@ -59,9 +57,7 @@ for_each_isa! {
             }
         }
     }
-}
 
-for_each_isa! {
     /// Passes the gradient `dz` back through the ReLU with output `active`, in place, and sums `dz` and `dz (x - mean)` over the
     /// chunk. `sum [width]`, `product [width]`.
     fn relu_gradient(x: &[f32], mean: &[f32], active: &[f32], dz: &mut [f32], sum: &mut [f32], product: &mut [f32]) {
@@ -84,9 +80,7 @@ for_each_isa! {
             product[first..first + LANES].copy_from_slice(&weighted);
         }
     }
-}
 
-for_each_isa! {
     /// Gradient of the normalisation's input, in place of `dz`: `dz scale - offset - (x - mean) slope`.
     fn input_gradient(x: &[f32], columns: &GradientColumns<'_>, dz: &mut [f32]) {
         let width = columns.mean.len();
@@ -100,18 +94,14 @@ for_each_isa! {
             }
         }
     }
-}
 
-for_each_isa! {
     /// `y += x`.
     fn add(x: &[f32], y: &mut [f32]) {
         for (y, x) in y.iter_mut().zip(x) {
             *y += *x;
         }
     }
-}
 
-for_each_isa! {
     /// Adds every row of `x` to `sum`. `x [rows, width]`, `sum [width]`.
     fn add_rows(x: &[f32], sum: &mut [f32]) {
         let width = sum.len();

@@ -125,9 +125,7 @@ for_each_isa! {
             *out = bf16_pair(pair[0], pair[1]);
         }
     }
-}
 
-for_each_isa! {
     /// Units of two adjacent rows of `width` numbers in each position of `len` numbers; the last row of an odd number is with zeros.
     fn pair_rows(x: &[f32], len: usize, width: usize, out: &mut [f32]) {
         let words = len.div_ceil(2 * width) * width;

@@ -16,9 +16,7 @@ device_struct! {
         /// The slot of the first board.
         pub first: u32,
     }
-}
 
-device_struct! {
     /// One layer of the network.
     #[derive(Clone, Copy, Debug, NoUninit)]
     pub(crate) struct LayerBlock {
@@ -45,9 +43,7 @@ device_struct! {
         /// The boards.
         pub boards: Boards as "BoardRange",
     }
-}
 
-device_struct! {
     /// The last layer of the value head.
     #[derive(Clone, Copy, Debug, NoUninit)]
     pub(crate) struct ValuesBlock {

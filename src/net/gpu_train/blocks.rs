@@ -41,9 +41,7 @@ device_struct! {
         /// The activation function.
         pub activation: Activation,
     }
-}
 
-device_struct! {
     /// The gradient of a layer's weights, as partial sums over ranges of rows.
     #[derive(Clone, Copy, Debug, NoUninit)]
     pub struct WeightGradientBlock {
@@ -60,9 +58,7 @@ device_struct! {
         /// Ranges of rows.
         pub splits: u32,
     }
-}
 
-device_struct! {
     /// A normalisation with its ReLU, forward and backward.
     #[derive(Clone, Copy, Debug, NoUninit)]
     pub struct NormBlock {
@@ -139,9 +135,7 @@ device_struct! {
         /// Which products are summed.
         pub terms: TriangleTerms,
     }
-}
 
-device_struct! {
     /// The arrays of an update's first and last kernels: zeroed sums, the gradient's norm, the optimiser.
     #[derive(Clone, Copy, Debug, NoUninit)]
     pub struct UpdateBlock {

@@ -81,9 +81,7 @@ device_struct! {
         /// The same for the running statistics.
         pub bad_statistic: f64,
     }
-}
 
-device_struct! {
     /// The parameter block of `sample_losses`: the targets of B samples, the network's outputs for them, and where the losses and
     /// their gradients go. Addresses are those on the device.
     #[derive(Clone, Copy, Debug, NoUninit)]
