@@ -157,23 +157,8 @@ mod tests {
 
     /// A chunk of one game that takes about `bytes`.
     fn entry(bytes: usize) -> Result<StreamEntry> {
-        let sample = Sample {
-            state: vec![0; bytes],
-            player: 0,
-            actions: Vec::new(),
-            policy: Vec::new(),
-            values: Vec::new(),
-        };
-        let game = FinishedGame {
-            slot: 0,
-            game: 0,
-            actions: Vec::new(),
-            opening: 0,
-            returns: Vec::new(),
-            end: Vec::new(),
-            samples: vec![sample],
-            finding: None,
-        };
+        let sample = Sample { state: vec![0; bytes], ..Sample::default() };
+        let game = FinishedGame { samples: vec![sample], ..FinishedGame::default() };
         let outcome = ChunkOutcome::Next {
             sender: String::new(),
             incarnation: 1,

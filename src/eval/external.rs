@@ -57,11 +57,7 @@ impl Player for ExternalPlayer {
     /// [`crate::Error::Opponent`] if the program exits, sends an invalid reply or exceeds the timeout, [`crate::Error::Stopped`] once a stop is
     /// requested. The program is then killed.
     fn choose(&mut self, position: &Playthrough, _key: Key) -> Result<u16> {
-        let chosen = self.request(position);
-        if chosen.is_err() {
-            self.program.kill();
-        }
-        chosen
+        self.request(position).inspect_err(|_| self.program.kill())
     }
 
     fn stop_by(&mut self, stop: &Stop) {

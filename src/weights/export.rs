@@ -2,6 +2,7 @@
 
 use super::net_file::{NetFile, checking_network, evaluate};
 use super::number_format::NumberFormat;
+#[cfg(feature = "onnx")]
 use super::onnx;
 use crate::error::{Error, Result};
 use crate::files::write_atomic;
@@ -48,6 +49,9 @@ pub fn export(mut file: NetFile, out: &Path, format: FileFormat, numbers: Number
     let model = file.header.net.model()?;
     file.verify(&mut checking_network(&file.header.net, &file.weights)?)?;
     let bytes = match format {
+        #[cfg(not(feature = "onnx"))]
+        FileFormat::Onnx => return Err(Error::without_feature("writing ONNX", "onnx")),
+        #[cfg(feature = "onnx")]
         FileFormat::Onnx => onnx::to_bytes(&file, &model, numbers, out)?,
         FileFormat::Safetensors => {
             let described = serde_json::to_value(&model);

@@ -15,9 +15,6 @@ mod describe; // a game in words, action names, observations
 mod net_file; // the file of one network
 #[cfg(feature = "onnx")]
 mod onnx; // a network as an ONNX file
-#[cfg(not(feature = "onnx"))]
-#[path = "no_onnx.rs"]
-mod onnx;
 mod export; // files for other programs
 mod import; // weights that another program wrote
 mod target_network; // the part that predicts a target of a game's own

@@ -145,11 +145,7 @@ impl Player for GtpOpponent {
     /// # Errors
     /// [`crate::Error::Opponent`] if the program exits, refuses a command, plays an illegal move or exceeds the timeout; it is then killed.
     fn decide(&mut self, position: &Playthrough, _key: Key) -> Result<Decision> {
-        let decided = self.ask(position);
-        if decided.is_err() {
-            self.program.kill();
-        }
-        decided
+        self.ask(position).inspect_err(|_| self.program.kill())
     }
 
     fn stop_by(&mut self, stop: &Stop) {

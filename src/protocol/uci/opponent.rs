@@ -102,11 +102,7 @@ impl Player for UciOpponent {
     /// # Errors
     /// [`Error::Opponent`] if the program exits, plays an illegal move or exceeds the timeout; it is then killed.
     fn choose(&mut self, position: &Playthrough, _key: Key) -> Result<u16> {
-        let chosen = self.ask(position);
-        if chosen.is_err() {
-            self.program.kill();
-        }
-        chosen
+        self.ask(position).inspect_err(|_| self.program.kill())
     }
 
     fn stop_by(&mut self, stop: &Stop) {
