@@ -216,6 +216,15 @@ impl Error {
         Self::Io { doing, path: path.as_ref().to_path_buf(), source }
     }
 
+    /// An [`Error::Mismatch`] of `what`.
+    pub fn mismatch(
+        what: impl std::fmt::Display,
+        found: impl std::fmt::Display,
+        expected: impl std::fmt::Display,
+    ) -> Self {
+        Self::Mismatch { what: what.to_string(), found: found.to_string(), expected: expected.to_string() }
+    }
+
     /// An [`Error::Config`] about `key`.
     pub fn config(key: impl Into<String>, got: impl std::fmt::Display, expected: impl Into<String>) -> Self {
         Self::Config { key: key.into(), origin: None, got: got.to_string(), expected: expected.into() }

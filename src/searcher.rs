@@ -83,11 +83,11 @@ impl Searcher {
         let found = (shape.obs_len, shape.num_actions, shape.num_players);
         let expected = (sizes.obs.len(), sizes.num_actions, sizes.num_players);
         if found != expected {
-            return Err(Error::Mismatch {
-                what: format!("network for {} (observation, actions, players)", game.name()),
-                found: format!("{found:?}"),
-                expected: format!("{expected:?}"),
-            });
+            return Err(Error::mismatch(
+                format_args!("network for {} (observation, actions, players)", game.name()),
+                format_args!("{found:?}"),
+                format_args!("{expected:?}"),
+            ));
         }
         let mut searcher = Self {
             backend,

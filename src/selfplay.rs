@@ -331,11 +331,7 @@ impl SelfPlay {
 fn check_number(found: usize, expected: usize) -> Result<()> {
     match found == expected {
         true => Ok(()),
-        false => Err(Error::Mismatch {
-            what: "games in progress in the checkpoint".into(),
-            found: found.to_string(),
-            expected: expected.to_string(),
-        }),
+        false => Err(Error::mismatch("games in progress in the checkpoint", found, expected)),
     }
 }
 

@@ -177,11 +177,7 @@ fn all_or_none<T>(results: Vec<Option<T>>, what: &str) -> Result<Option<Vec<T>>>
     match given.len() {
         0 => Ok(None),
         all if all == num => Ok(Some(given)),
-        some => Err(Error::Mismatch {
-            what: what.into(),
-            found: format!("{some} of {num}"),
-            expected: "all of them, or none".into(),
-        }),
+        some => Err(Error::mismatch(what, format_args!("{some} of {num}"), "all of them, or none")),
     }
 }
 
@@ -322,11 +318,11 @@ impl DevicePasses for SplitBackend {
     ) -> Result<u32> {
         let d = self.rows_per_game;
         if slots.len() * d != self.rows() || plan.determinisations != d {
-            return Err(Error::Mismatch {
-                what: "games of rows on several devices".into(),
-                found: format!("{} of {} rows each", slots.len(), plan.determinisations),
-                expected: format!("{} of {d}", self.rows() / d),
-            });
+            return Err(Error::mismatch(
+                "games of rows on several devices",
+                format_args!("{} of {} rows each", slots.len(), plan.determinisations),
+                format_args!("{} of {d}", self.rows() / d),
+            ));
         }
         let max_passes = self.at_once(|part| {
             let slots = &slots[part.rows.start / d..part.rows.end / d];

@@ -206,11 +206,7 @@ impl Envs {
     fn check_len(&self, what: &str, found: usize) -> Result<()> {
         match found == self.len() {
             true => Ok(()),
-            false => Err(Error::Mismatch {
-                what: format!("number of {what}"),
-                found: found.to_string(),
-                expected: self.len().to_string(),
-            }),
+            false => Err(Error::mismatch(format_args!("number of {what}"), found, self.len())),
         }
     }
 
@@ -224,11 +220,11 @@ impl Envs {
             0 => String::new(),
             more => format!(" and {}", count(more, "other")),
         };
-        Error::Mismatch {
-            what: format!("action of environment {env}"),
-            found: action.to_string(),
-            expected: format!("a legal action: {}{rest}", shown.join(", ")),
-        }
+        Error::mismatch(
+            format_args!("action of environment {env}"),
+            action,
+            format_args!("a legal action: {}{rest}", shown.join(", ")),
+        )
     }
 }
 

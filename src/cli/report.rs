@@ -83,11 +83,11 @@ pub fn execute(args: ReportArgs, registry: &Registry, verbosity: Verbosity, stop
     let none = || Error::unsupported("a report", "name the folder of a run");
     let (first, others) = runs.split_first().ok_or_else(none)?;
     if let Some(other) = others.iter().find(|run| run.game.name() != first.game.name()) {
-        return Err(Error::Mismatch {
-            what: format!("game of {}", other.dir.display()),
-            found: other.game.name().into(),
-            expected: format!("{}, that of {}", first.game.name(), first.dir.display()),
-        });
+        return Err(Error::mismatch(
+            format_args!("game of {}", other.dir.display()),
+            other.game.name(),
+            format_args!("{}, that of {}", first.game.name(), first.dir.display()),
+        ));
     }
     let random_outcome_error = random_outcome_error(&first.shown.config, &first.game)?;
     let page = if others.is_empty() {

@@ -92,11 +92,11 @@ impl Engine {
     pub fn set_position(&mut self, play: &Playthrough) -> Result<()> {
         let [own, other] = [self.play.game(), play.game()].map(|game| (game.name(), game.rules()));
         if own != other {
-            return Err(Error::Mismatch {
-                what: "game of the position".into(),
-                found: format!("{} {:?}", other.0, other.1),
-                expected: format!("{} {:?}", own.0, own.1),
-            });
+            return Err(Error::mismatch(
+                "game of the position",
+                format_args!("{} {:?}", other.0, other.1),
+                format_args!("{} {:?}", own.0, own.1),
+            ));
         }
         self.only.clear();
         let continued = play.actions().strip_prefix(self.play.actions());

@@ -167,11 +167,7 @@ pub struct ErrorRates {
 /// [`Error::Mismatch`] if the numbers of choices and positions differ.
 pub fn error_rates(positions: &[SolvedPosition], chosen: &[u16]) -> Result<ErrorRates> {
     if positions.len() != chosen.len() {
-        return Err(Error::Mismatch {
-            what: "choices on solved positions".into(),
-            found: chosen.len().to_string(),
-            expected: positions.len().to_string(),
-        });
+        return Err(Error::mismatch("choices on solved positions", chosen.len(), positions.len()));
     }
     let rate = |errs: fn(&SolvedPosition, u16) -> bool| {
         let errors =

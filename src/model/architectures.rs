@@ -21,11 +21,11 @@ impl Model {
     /// where one value is to stand for more or fewer than two players.
     pub fn new(spec: &NetSpec) -> Result<Self> {
         if spec.zero_sum_pair && spec.num_players != 2 {
-            return Err(Error::Mismatch {
-                what: "players of a network with one value for two".into(),
-                found: spec.num_players.to_string(),
-                expected: "2".into(),
-            });
+            return Err(Error::mismatch(
+                "players of a network with one value for two",
+                spec.num_players,
+                "2",
+            ));
         }
         check_policy(spec)?;
         check_auxiliary(spec)?;

@@ -62,14 +62,14 @@ impl Model {
         for Param { name, shape, range, .. } in &self.params {
             let what = || format!("tensor {name}");
             let Some(Array { shape: found, data }) = weights.get(name) else {
-                return Err(mismatch(what(), "none", format!("{shape:?}")));
+                return Err(Error::mismatch(what(), "none", format!("{shape:?}")));
             };
             if range.is_empty() {
-                return Err(mismatch(what(), format!("{shape:?}"), "sizes from 1"));
+                return Err(Error::mismatch(what(), format!("{shape:?}"), "sizes from 1"));
             }
             if found != shape || data.len() != range.len() {
                 let found = format!("{found:?} ({} numbers)", data.len());
-                return Err(mismatch(what(), found, format!("{shape:?}")));
+                return Err(Error::mismatch(what(), found, format!("{shape:?}")));
             }
             if let Some(&value) = data.iter().find(|x| !x.is_finite()) {
                 return Err(Error::NotFinite { what: format!("a weight of tensor {name}"), value });
@@ -77,13 +77,9 @@ impl Model {
         }
         match weights.keys().find(|name| !self.params.iter().any(|param| param.name == **name)) {
             Some(name) => {
-                Err(mismatch("tensors of the network".into(), name, "only those of its architecture"))
+                Err(Error::mismatch("tensors of the network", name, "only those of its architecture"))
             }
             None => Ok(()),
         }
     }
-}
-
-fn mismatch(what: String, found: impl ToString, expected: impl ToString) -> Error {
-    Error::Mismatch { what, found: found.to_string(), expected: expected.to_string() }
 }

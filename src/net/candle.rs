@@ -188,11 +188,7 @@ impl Network for CandleNet {
         let model = &self.model;
         let Some(function) = model.layers[model.value()].kind.value_function() else { return Ok(None) };
         if obs.len() != model.obs().len() {
-            return Err(Error::Mismatch {
-                what: "length of a batch's observations".into(),
-                found: obs.len().to_string(),
-                expected: model.obs().len().to_string(),
-            });
+            return Err(Error::mismatch("length of a batch's observations", obs.len(), model.obs().len()));
         }
         let done = self.run(&self.padded(obs, self.rows())?, BatchNormMode::Eval, &self.in_play)?;
         // The other rows are padding.

@@ -122,11 +122,11 @@ impl Replay {
         };
         let begin = last.end.saturating_sub(capacity as u64);
         if first.first > begin {
-            return Err(Error::Mismatch {
-                what: format!("the first sample of {}", first_path.display()),
-                found: first.first.to_string(),
-                expected: format!("at most {begin}, the first one of a buffer of {capacity}"),
-            });
+            return Err(Error::mismatch(
+                format_args!("the first sample of {}", first_path.display()),
+                first.first,
+                format_args!("at most {begin}, the first one of a buffer of {capacity}"),
+            ));
         }
         replay.added = begin;
         replay.resize((last.end - begin) as usize);

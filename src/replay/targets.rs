@@ -41,10 +41,12 @@ impl TargetList {
         for head in model.heads.iter().filter(|head| !SAMPLE_TARGETS.contains(&head.target.as_str())) {
             let (name, len) = (head.target.clone(), model.target_len(head));
             let number = known.iter().position(|target| target.name == name);
-            let number = number.ok_or_else(|| Error::Mismatch {
-                what: format!("targets of {}", game.name()),
-                found: format!("none called {name}"),
-                expected: "the targets of all heads of the network".into(),
+            let number = number.ok_or_else(|| {
+                Error::mismatch(
+                    format_args!("targets of {}", game.name()),
+                    format_args!("none called {name}"),
+                    "the targets of all heads of the network",
+                )
             })?;
             list.of_game.push(GameTarget { name, number, len });
         }

@@ -284,19 +284,11 @@ fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<SavedProgress> {
     // The format number comes first in every format.
     let (format, _) = postcard::take_from_bytes::<u32>(body).map_err(malformed)?;
     if format != FORMAT {
-        return Err(Error::Mismatch {
-            what: format!("format of {}", path.display()),
-            found: format.to_string(),
-            expected: FORMAT.to_string(),
-        });
+        return Err(Error::mismatch(format_args!("format of {}", path.display()), format, FORMAT));
     }
     let progress: SavedProgress = postcard::from_bytes(body).map_err(malformed)?;
     if progress.game != game.name() || progress.slots.iter().any(|l| l.state.len() != game.state_size()) {
-        return Err(Error::Mismatch {
-            what: format!("game of {}", path.display()),
-            found: progress.game,
-            expected: game.name().to_string(),
-        });
+        return Err(Error::mismatch(format_args!("game of {}", path.display()), progress.game, game.name()));
     }
     let Counters { epoch, seconds, best } = progress.counters;
     if !(0.0..MAX_SECONDS).contains(&seconds)
@@ -329,11 +321,11 @@ pub fn load(
 ) -> Result<Checkpoint> {
     let progress = read_progress(&folder.join(PROGRESS), game)?;
     if progress.counters.epoch != epoch {
-        return Err(Error::Mismatch {
-            what: format!("epoch of {}", folder.join(PROGRESS).display()),
-            found: progress.counters.epoch.to_string(),
-            expected: epoch.to_string(),
-        });
+        return Err(Error::mismatch(
+            format_args!("epoch of {}", folder.join(PROGRESS).display()),
+            progress.counters.epoch,
+            epoch,
+        ));
     }
     let of_replay = |(name, digest): &(String, FileDigest)| Some((Segment::of_file_name(name)?, *digest));
     let stored = StoredReplay {

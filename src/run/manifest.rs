@@ -94,11 +94,7 @@ impl Manifest {
         let head = lines.next().and_then(|line| serde_json::from_str::<Head>(line).ok());
         let Head { format, epoch } = head.ok_or_else(damaged)?;
         if format != FORMAT {
-            return Err(Error::Mismatch {
-                what: format!("format of {}", path.display()),
-                found: format.to_string(),
-                expected: FORMAT.to_string(),
-            });
+            return Err(Error::mismatch(format_args!("format of {}", path.display()), format, FORMAT));
         }
         let mut manifest = Self { epoch, ..Self::new(dir) };
         for line in lines {

@@ -104,11 +104,11 @@ pub(super) fn starting_state(setup: &RunSetup) -> Result<Option<Weights>> {
     }
     let (found, expected) = (file.header.evaluates, EvaluatedPositions::of(config.search.algorithm));
     if found != expected {
-        return Err(Error::Mismatch {
-            what: "what the network of run.start evaluates".into(),
-            found: found.observer().into(),
-            expected: expected.observer().into(),
-        });
+        return Err(Error::mismatch(
+            "what the network of run.start evaluates",
+            found.observer(),
+            expected.observer(),
+        ));
     }
     Ok(Some(Trainer::with_weights(spec, &config.train, &file.weights)?.state()))
 }

@@ -134,9 +134,7 @@ fn count_copied(searcher: &mut Searcher, before: Copied) -> Result<()> {
 
 /// The device of a backend whose polls are started and finished.
 fn device_of(backend: &mut dyn Backend) -> Result<&mut dyn DevicePasses> {
-    backend.device().ok_or_else(|| Error::Mismatch {
-        what: "backend of polled game slots".into(),
-        found: "the CPU's".into(),
-        expected: "one that makes passes by itself".into(),
+    backend.device().ok_or_else(|| {
+        Error::mismatch("backend of polled game slots", "the CPU's", "one that makes passes by itself")
     })
 }

@@ -26,23 +26,19 @@ impl TrainBatch {
             if found != rows * per_row {
                 let what = format!("{what} of a training batch of {rows}");
                 let expected = format!("{} numbers", rows * per_row);
-                return Err(Error::Mismatch { what, found: format!("{found} numbers"), expected });
+                return Err(Error::mismatch(what, format_args!("{found} numbers"), expected));
             }
         }
         if rows == 0 {
-            return Err(Error::Mismatch {
-                what: "samples of a training batch".into(),
-                found: rows.to_string(),
-                expected: "at least 1".into(),
-            });
+            return Err(Error::mismatch("samples of a training batch", rows, "at least 1"));
         }
         let total = self.total_weight();
         if !(total.is_finite() && total > 0.0 && self.weight.iter().all(|&w| w >= 0.0)) {
-            return Err(Error::Mismatch {
-                what: "weights of a training batch".into(),
-                found: format!("a sum of {total}"),
-                expected: "weights from 0 on with a positive sum".into(),
-            });
+            return Err(Error::mismatch(
+                "weights of a training batch",
+                format_args!("a sum of {total}"),
+                "weights from 0 on with a positive sum",
+            ));
         }
         Ok(rows)
     }

@@ -115,11 +115,11 @@ fn value_error(model: &Model, head: &Head, batch: &TrainBatch, outputs: &[f32]) 
 }
 
 fn missing(head: &Head) -> Error {
-    Error::Mismatch {
-        what: format!("targets of the head {} in a training batch", head.name),
-        found: "none".into(),
-        expected: format!("a column called {}", head.target),
-    }
+    Error::mismatch(
+        format_args!("targets of the head {} in a training batch", head.name),
+        "none",
+        format_args!("a column called {}", head.target),
+    )
 }
 
 /// Replaces a row of outputs by `scale` times the gradient of its loss.

@@ -55,22 +55,22 @@ impl TrainerSnapshot {
         let scaled = usize::from(state.contains_key(LOSS_SCALE));
         let known = weights.len() + first.len() + second.len() + 1 + scaled;
         if state.len() > known {
-            return Err(Error::Mismatch {
-                what: "arrays of a trainer".into(),
-                found: state.len().to_string(),
-                expected: format!("only the {known} of weights, moments and updates"),
-            });
+            return Err(Error::mismatch(
+                "arrays of a trainer",
+                state.len(),
+                format_args!("only the {known} of weights, moments and updates"),
+            ));
         }
         let (parameters, statistics) = model.flatten(&weights)?;
         for param in model.statistics() {
             for moments in [&mut first, &mut second] {
                 let array = Array { shape: param.shape.clone(), data: vec![0.0; param.range.len()] };
                 if moments.insert(param.name.clone(), array).is_some() {
-                    return Err(Error::Mismatch {
-                        what: "arrays of a trainer".into(),
-                        found: format!("moments of {}", param.name),
-                        expected: "those of weights that gradients move".into(),
-                    });
+                    return Err(Error::mismatch(
+                        "arrays of a trainer",
+                        format_args!("moments of {}", param.name),
+                        "those of weights that gradients move",
+                    ));
                 }
             }
         }
@@ -91,7 +91,7 @@ fn numbers(state: &Weights, name: &str) -> Result<[f32; 2]> {
     let Some(&[a, b]) = found else {
         let found = found.map_or("nothing".into(), |d| format!("{} numbers", d.len()));
         let what = format!("{name} of a trainer");
-        return Err(Error::Mismatch { what, found, expected: "2 numbers".into() });
+        return Err(Error::mismatch(what, found, "2 numbers"));
     };
     Ok([a, b])
 }

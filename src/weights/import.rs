@@ -84,11 +84,7 @@ fn check_variances(model: &Model, weights: &Weights) -> Result<()> {
     for param in model.params.iter().filter(|param| param.role == Role::RunningVariance) {
         let Array { data, .. } = &weights[&param.name];
         if let Some(variance) = data.iter().find(|x| **x < 0.0) {
-            return Err(Error::Mismatch {
-                what: format!("tensor {}", param.name),
-                found: variance.to_string(),
-                expected: "variances from 0".into(),
-            });
+            return Err(Error::mismatch(format_args!("tensor {}", param.name), variance, "variances from 0"));
         }
     }
     Ok(())

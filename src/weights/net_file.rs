@@ -332,11 +332,11 @@ impl SelfCheck {
         let worst =
             differences.fold(0.0_f32, |worst, x| if worst.is_nan() || x <= worst { worst } else { x });
         if worst.is_nan() || worst > TOLERANCE {
-            return Err(Error::Mismatch {
-                what: "self-check of the network".into(),
-                found: format!("outputs that differ by {worst}"),
-                expected: format!("at most {TOLERANCE}"),
-            });
+            return Err(Error::mismatch(
+                "self-check of the network",
+                format_args!("outputs that differ by {worst}"),
+                format_args!("at most {TOLERANCE}"),
+            ));
         }
         Ok(worst)
     }
@@ -390,7 +390,7 @@ fn expect_sizes(game: &dyn ErasedRules, net: &NetSpec) -> Result<()> {
     match found == expected {
         true => Ok(()),
         false => {
-            Err(Error::Mismatch { what: format!("the network's sizes for {}", game.name()), found, expected })
+            Err(Error::mismatch(format_args!("the network's sizes for {}", game.name()), found, expected))
         }
     }
 }
@@ -400,11 +400,7 @@ fn expect_equal<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: 
     if found == expected {
         return Ok(());
     }
-    Err(Error::Mismatch {
-        what: what.to_string(),
-        found: format!("{found:?}"),
-        expected: format!("{expected:?}"),
-    })
+    Err(Error::mismatch(what, format_args!("{found:?}"), format_args!("{expected:?}")))
 }
 
 /// Refuses sizes outside of the valid ranges, before anything is allocated for them.

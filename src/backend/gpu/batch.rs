@@ -159,11 +159,11 @@ impl<D: Device> DeviceBatch<D> {
     /// [`Error::Mismatch`] where there are not N actions; those of the device.
     pub fn step(&mut self, actions: &[u16]) -> Result<StepResults> {
         if actions.len() != self.num_games {
-            return Err(Error::Mismatch {
-                what: "actions for a batch".into(),
-                found: actions.len().to_string(),
-                expected: format!("{}, one a game", self.num_games),
-            });
+            return Err(Error::mismatch(
+                "actions for a batch",
+                actions.len(),
+                format_args!("{}, one a game", self.num_games),
+            ));
         }
         self.device.upload(&mut self.actions, 0, bytemuck::cast_slice(actions))?;
         self.launch("batch_step", 1)?;

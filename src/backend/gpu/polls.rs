@@ -184,9 +184,5 @@ impl<D: Device> Polls<D> {
 }
 
 fn polls_in_flight(found: u64, expected: String) -> Error {
-    Error::Mismatch {
-        what: "polls that have ended and were not collected".into(),
-        found: found.to_string(),
-        expected,
-    }
+    Error::mismatch("polls that have ended and were not collected", found, expected)
 }

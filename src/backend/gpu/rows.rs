@@ -124,11 +124,11 @@ impl<D: Device> DeviceRows<D> {
 
     pub fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]) -> Result<()> {
         if history.len() >= self.layout.history_len && !history.is_empty() {
-            return Err(Error::Mismatch {
-                what: "history keys of a root".into(),
-                found: history.len().to_string(),
-                expected: format!("at most {}", self.layout.history_len - 1),
-            });
+            return Err(Error::mismatch(
+                "history keys of a root",
+                history.len(),
+                format_args!("at most {}", self.layout.history_len - 1),
+            ));
         }
         self.close(b);
         self.queue.set_root(b, state, history);

@@ -369,11 +369,7 @@ fn opponent_named(
     }
     let other = Source::open(Some(path), registry, &[])?;
     if other.game.name() != game.name() {
-        return Err(Error::Mismatch {
-            what: format!("game of {opponent}"),
-            found: other.game.name().into(),
-            expected: game.name().into(),
-        });
+        return Err(Error::mismatch(format_args!("game of {opponent}"), other.game.name(), game.name()));
     }
     let other = other.for_rules_of(game, registry)?;
     check_search(other.game.as_ref(), other.settings(args.sims, threads), 2 * ROWS)?;

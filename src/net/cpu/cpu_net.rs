@@ -61,7 +61,7 @@ impl CpuNet {
             .ok_or_else(|| Error::unsupported(what(), "this machine has no instructions for it"))?;
         if observations.is_empty() {
             let what = "observations to calibrate 8-bit weights on".to_string();
-            return Err(Error::Mismatch { what, found: "none".into(), expected: "some".into() });
+            return Err(Error::mismatch(what, "none", "some"));
         }
         let steps = Self::new(spec, weights, Precision::F32)?.activation_steps(observations)?;
         Self::pack(spec, weights, kernel_set, &steps)
@@ -244,5 +244,5 @@ fn check_len(what: &str, found: usize, expected: usize) -> Result<()> {
         return Ok(());
     }
     let what = format!("length of a batch's {what}");
-    Err(Error::Mismatch { what, found: found.to_string(), expected: expected.to_string() })
+    Err(Error::mismatch(what, found, expected))
 }

@@ -114,11 +114,7 @@ impl<D: Device> DeviceForward<D> {
     pub fn forward_first(&mut self, device: &D, slots: Slots<'_, D::Buffer>, num: usize) -> Result<()> {
         if slots.num != self.slots || num > self.slots {
             let what = "slots of a network on the device".to_string();
-            return Err(Error::Mismatch {
-                what,
-                found: slots.num.max(num).to_string(),
-                expected: self.slots.to_string(),
-            });
+            return Err(Error::mismatch(what, slots.num.max(num), self.slots));
         }
         for first in (0..num).step_by(self.layers.boards) {
             let boards = self.layers.boards.min(num - first);

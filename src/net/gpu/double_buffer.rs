@@ -95,11 +95,11 @@ impl<D: Device> DoubleBufferedNetwork for DoubleBufferedForward<D> {
     fn input_buffer(&mut self, batch: usize, leaves: usize) -> Result<ObsBuffer<'_>> {
         let batch = &mut self.batches[batch];
         if leaves > batch.max_leaves {
-            return Err(Error::Mismatch {
-                what: "leaves of a batch".into(),
-                found: leaves.to_string(),
-                expected: format!("at most {}", batch.max_leaves),
-            });
+            return Err(Error::mismatch(
+                "leaves of a batch",
+                leaves,
+                format_args!("at most {}", batch.max_leaves),
+            ));
         }
         batch.leaves = leaves;
         let format = batch.forward.format();

@@ -138,11 +138,7 @@ impl<D: Device> DeviceTrainer<D> {
         plan: BatchPlan,
     ) -> Result<Losses> {
         if samples.len() != self.replicas.len() {
-            return Err(Error::Mismatch {
-                what: "replays on devices".into(),
-                found: samples.len().to_string(),
-                expected: self.replicas.len().to_string(),
-            });
+            return Err(Error::mismatch("replays on devices", samples.len(), self.replicas.len()));
         }
         self.update(plan.size as f64, plan.size, samples, &|samples, device, out, rows| {
             samples.gather(device, replay, plan, rows, out)
@@ -158,11 +154,11 @@ impl<D: Device> DeviceTrainer<D> {
         fill: &Fill<'_, D, S>,
     ) -> Result<Losses> {
         if size < self.replicas.len() {
-            return Err(Error::Mismatch {
-                what: "samples of a training batch".into(),
-                found: size.to_string(),
-                expected: format!("at least {}, one for each device", self.replicas.len()),
-            });
+            return Err(Error::mismatch(
+                "samples of a training batch",
+                size,
+                format_args!("at least {}, one for each device", self.replicas.len()),
+            ));
         }
         // Of a refused update nothing is kept, the smaller scales neither.
         let mut loss_scale = self.loss_scale;
@@ -342,9 +338,5 @@ fn check_links<D: Device>(devices: &[LinkedDevice<D>]) -> Result<()> {
         return Ok(());
     }
     let found = format!("{found:?}");
-    Err(Error::Mismatch {
-        what: "ranks of devices that train together".into(),
-        found,
-        expected: format!("{expected:?}"),
-    })
+    Err(Error::mismatch("ranks of devices that train together", found, format_args!("{expected:?}")))
 }

@@ -297,9 +297,5 @@ impl<D: Device> DeviceRows<D> {
 }
 
 fn not_attached() -> Error {
-    Error::Mismatch {
-        what: "game slots attached to the device".into(),
-        found: "none".into(),
-        expected: "those whose poll is collected".into(),
-    }
+    Error::mismatch("game slots attached to the device", "none", "those whose poll is collected")
 }
