@@ -114,7 +114,7 @@ fn check_name(name: &str, registry: &Registry) -> Result<()> {
     Ok(())
 }
 
-/// True for words that no crate can be called: reserved words of Rust, crates of Rust and of the project, and folders of cargo.
+/// True for names that a new project cannot have: reserved words and crates of Rust, crates that the project uses, and folders of cargo.
 fn is_taken(name: &str) -> bool {
     const WORDS: &str = " abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen if impl \
         in let loop macro match mod move mut override priv pub ref return self static struct super trait true try type typeof unsafe unsized \

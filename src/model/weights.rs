@@ -62,14 +62,14 @@ impl Model {
         for Param { name, shape, range, .. } in &self.params {
             let what = || format!("tensor {name}");
             let Some(Array { shape: found, data }) = weights.get(name) else {
-                return Err(Error::mismatch(what(), "none", format!("{shape:?}")));
+                return Err(Error::mismatch(what(), "none", format_args!("{shape:?}")));
             };
             if range.is_empty() {
-                return Err(Error::mismatch(what(), format!("{shape:?}"), "sizes from 1"));
+                return Err(Error::mismatch(what(), format_args!("{shape:?}"), "sizes from 1"));
             }
             if found != shape || data.len() != range.len() {
                 let found = format!("{found:?} ({} numbers)", data.len());
-                return Err(Error::mismatch(what(), found, format!("{shape:?}")));
+                return Err(Error::mismatch(what(), found, format_args!("{shape:?}")));
             }
             if let Some(&value) = data.iter().find(|x| !x.is_finite()) {
                 return Err(Error::NotFinite { what: format!("a weight of tensor {name}"), value });

@@ -9,7 +9,7 @@ use super::uci::Uci;
 use crate::error::Result;
 use clap::ValueEnum;
 
-/// A protocol. The variants' documentation is their text in `vecaz engine --help`.
+/// A protocol between an engine and a program that shows games. The variants' documentation is their text in `vecaz engine --help`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ProtocolName {
     /// Go Text Protocol 2: Go, Hex, Gomoku.

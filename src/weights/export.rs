@@ -9,7 +9,8 @@ use crate::files::write_atomic;
 use clap::ValueEnum;
 use std::path::Path;
 
-/// The format of an exported file. The variants' documentation is their text in `vecaz export-weights --help`.
+/// The format of an exported file. Safetensors has a description of the layers; ONNX has BatchNorm folded into the weights. The variants'
+/// documentation is their text in `vecaz export-weights --help`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FileFormat {
     /// Named tensors: PyTorch, candle, vecaz.

@@ -244,16 +244,16 @@ impl NetFile {
         });
         match net.for_sizes(&game.sizes()).filter(|_| size.is_some()) {
             Some(spec) => Ok(spec),
-            None => Err(Error::Mismatch {
-                what: match size {
+            None => {
+                let what = match size {
                     Some(size) => {
                         format!("the network's game (only an edge network serves another game.{size})")
                     }
                     None => "the network's game".into(),
-                },
-                found: describe(&self.header.game, &self.header.options),
-                expected: describe(game.name(), &expected),
-            }),
+                };
+                let found = describe(&self.header.game, &self.header.options);
+                Err(Error::mismatch(what, found, describe(game.name(), &expected)))
+            }
         }
     }
 

@@ -15,7 +15,8 @@ pub const BUILT_FOR: u32 = sys::CUDA_VERSION;
 const DRIVERS: [(u32, u32); 7] =
     [(12_040, 550), (12_050, 555), (12_060, 560), (12_080, 570), (12_090, 575), (13_000, 580), (13_010, 590)];
 
-/// The functions of the driver that this program calls, by itself or by cudarc, besides the one that gives the driver's version.
+/// The functions of the driver that this program calls, by itself or by cudarc, besides the one that gives the driver's version; names
+/// between spaces.
 pub const DRIVER_FUNCTIONS: &str = "\
 cuCtxGetCurrent cuCtxSetCurrent cuCtxSynchronize cuDeviceCanAccessPeer cuDeviceGet cuDeviceGetAttribute
 cuDeviceGetCount cuDeviceGetDefaultMemPool cuDeviceGetName cuDevicePrimaryCtxRelease_v2
@@ -106,7 +107,7 @@ impl CudaLibrary {
         }
     }
 
-    /// Refuses the library, which is loaded, where it lacks one of `functions`: it is a stub, or another library of that name.
+    /// Refuses the library, which is loaded, where it lacks one of `functions`, names between spaces: it is a stub, or another library of that name.
     ///
     /// # Errors
     /// [`Error::Device`] with the first function that is missing.

@@ -60,8 +60,7 @@ impl CpuNet {
         let kernel_set = kernel_set
             .ok_or_else(|| Error::unsupported(what(), "this machine has no instructions for it"))?;
         if observations.is_empty() {
-            let what = "observations to calibrate 8-bit weights on".to_string();
-            return Err(Error::mismatch(what, "none", "some"));
+            return Err(Error::mismatch("observations to calibrate 8-bit weights on", "none", "some"));
         }
         let steps = Self::new(spec, weights, Precision::F32)?.activation_steps(observations)?;
         Self::pack(spec, weights, kernel_set, &steps)

@@ -113,8 +113,7 @@ impl<D: Device> DeviceForward<D> {
     /// As [`DeviceNetwork::forward`].
     pub fn forward_first(&mut self, device: &D, slots: Slots<'_, D::Buffer>, num: usize) -> Result<()> {
         if slots.num != self.slots || num > self.slots {
-            let what = "slots of a network on the device".to_string();
-            return Err(Error::mismatch(what, slots.num.max(num), self.slots));
+            return Err(Error::mismatch("slots of a network on the device", slots.num.max(num), self.slots));
         }
         for first in (0..num).step_by(self.layers.boards) {
             let boards = self.layers.boards.min(num - first);

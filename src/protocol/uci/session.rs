@@ -219,6 +219,7 @@ fn find(position: &Position, name: &str) -> Option<u16> {
     position.play().legal().into_iter().find(|&action| position.name(action).eq_ignore_ascii_case(name))
 }
 
+/// True for a command of the protocol.
 fn is_command(word: &str) -> bool {
     COMMANDS.split_whitespace().any(|command| command == word)
 }

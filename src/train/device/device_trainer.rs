@@ -337,6 +337,6 @@ fn check_links<D: Device>(devices: &[LinkedDevice<D>]) -> Result<()> {
     if alone || (found == expected && !devices.is_empty()) {
         return Ok(());
     }
-    let found = format!("{found:?}");
-    Err(Error::mismatch("ranks of devices that train together", found, format_args!("{expected:?}")))
+    let what = "ranks of devices that train together";
+    Err(Error::mismatch(what, format_args!("{found:?}"), format_args!("{expected:?}")))
 }
