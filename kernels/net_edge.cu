@@ -7,7 +7,7 @@ static_assert(SQUARES == net::EDGES && Vertex::ROW_WORDS == Tower::ROW_WORDS, "r
 
 // The message of every vertex to its edges, in f32: `input` [boards, EDGES, ..] -> `output` [boards, VERTICES, TOWER_CHANNELS].
 VZ_BLOCK_KERNEL(Vertex::THREADS) vertices(VZ_BY_VALUE net::LayerBlock args) {
-    net::run_layer<Vertex, net::VertexMeanInput>(net::operands_of<Vertex>(args), net::Sum<TOWER_CHANNELS>{args.output});
+    net::run_layer<Vertex, net::VertexMeanInput>(net::operands_of<Vertex>(args), net::Sum<net::F32, TOWER_CHANNELS>{args.output});
 }
 
 VZ_BLOCK_KERNEL(Tower::THREADS) edges(VZ_BY_VALUE net::LayerBlock args) {

@@ -26,8 +26,8 @@ VZ_UNROLL
     }
 };
 
-// output = sum, in f32.
-template <int CHANNELS>
+// output = sum.
+template <class ElementType, int CHANNELS>
 struct Sum {
     u32* output; // [rows, CHANNELS]
 
@@ -36,7 +36,7 @@ struct Sum {
     typedef Nothing Read;
     VZ_DEVICE Read read(u64, int) const { return {}; }
     VZ_DEVICE void store(const Terms&, const Read&, u64 row, int channel, const Four& sum) const {
-        if (channel < CHANNELS) write_four<F32>(output, row * CHANNELS + channel, sum);
+        if (channel < CHANNELS) write_four<ElementType>(output, row * CHANNELS + channel, sum);
     }
 };
 

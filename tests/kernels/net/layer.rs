@@ -1,4 +1,4 @@
-//! One layer by itself, as training uses it: a plain convolution in 16 bits with bias, residual and ReLU where wanted.
+//! One layer by itself: a plain convolution in 16 bits, its sums alone and with bias and ReLU.
 
 use super::{download_words, host, upload};
 use crate::host_device::{HostBuffer, HostDevice};
@@ -21,8 +21,6 @@ struct Conv {
     w: Vec<f32>,
     /// `[outputs]`
     bias: Vec<f32>,
-    /// `[boards, H, W, outputs' row]`
-    residual: Vec<f32>,
 }
 
 impl Conv {
@@ -43,10 +41,9 @@ impl Conv {
             (0..rows * row).map(|i| value(i, stream)).collect()
         };
         let x = channels(inputs, row, &mut stream);
-        let residual = channels(outputs, padded_channels(element_type, outputs), &mut stream);
         let w = (0..outputs * 9 * inputs).map(|_| rounded(0.1 * stream.normal())).collect();
         let bias = (0..outputs).map(|_| stream.normal()).collect();
-        Self { spec, inputs, boards, x, w, bias, residual }
+        Self { spec, inputs, boards, x, w, bias }
     }
 
     fn rows(&self) -> usize {
@@ -131,30 +128,33 @@ fn check_pack(device: &HostDevice, module: &Module, layer: &ForwardLayer, conv: 
     assert_eq!(download_words(device, &by_kernel, packed.len()), packed, "the order of the weights");
 }
 
-/// The layer computes the sums of the convolution, by themselves and with bias, residual and ReLU.
+/// The layer computes the sums of the convolution, by themselves and with bias and ReLU.
 fn check_sums(device: &HostDevice, module: &Module, layer: &ForwardLayer, conv: &Conv) {
     let (element_type, rows) = (conv.spec.element_type, conv.rows());
     let packed = layer.pack(conv.inputs, |o, t, i| conv.weight(o, t, i));
     let weights = upload(device, bytemuck::cast_slice(&packed));
-    let [x, residual] = [&conv.x, &conv.residual]
-        .map(|numbers| upload(device, bytemuck::cast_slice(&words(element_type, numbers))));
+    let x = upload(device, bytemuck::cast_slice(&words(element_type, &conv.x)));
     let bias = upload(device, bytemuck::cast_slice(&layer.by_channel(&conv.bias)));
     let sums = conv.naive();
     let outputs = [0, 1].map(|_| upload(device, &vec![0xFF; 2 * sums.len()]));
     let operands = [Arg::Buffer(&x, 0), Arg::Buffer(&weights, 0), Arg::U32(rows as u32)];
     let plain_args = [&operands[..], &[Arg::Buffer(&outputs[0], 0)]].concat();
-    let extras = [Arg::Buffer(&bias, 0), Arg::Buffer(&residual, 0), Arg::Buffer(&outputs[1], 0)];
-    let full_args = [&operands[..], &extras].concat();
+    let relu_args = [&operands[..], &[Arg::Buffer(&bias, 0), Arg::Buffer(&outputs[1], 0)]].concat();
     device.launch_in(module, "plain", layer.launch_shape(rows), &plain_args).expect("runs");
-    device.launch_in(module, "full", layer.launch_shape(rows), &full_args).expect("runs");
+    device.launch_in(module, "bias_relu", layer.launch_shape(rows), &relu_args).expect("runs");
 
     let row = padded_channels(element_type, conv.spec.outputs);
-    let full = |(i, sum): (usize, &f64)| {
+    let bias_relu = |(i, sum): (usize, &f64)| {
         let bias = conv.bias.get(i % row).copied().unwrap_or(0.0);
-        (sum + f64::from(bias) + f64::from(conv.residual[i])).max(0.0)
+        (sum + f64::from(bias)).max(0.0)
     };
     check_rounded(device, &outputs[0], element_type, &sums);
-    check_rounded(device, &outputs[1], element_type, &sums.iter().enumerate().map(full).collect::<Vec<_>>());
+    check_rounded(
+        device,
+        &outputs[1],
+        element_type,
+        &sums.iter().enumerate().map(bias_relu).collect::<Vec<_>>(),
+    );
 }
 
 /// The numbers of `output` are `expected` within one rounding of the result and sums in single precision.
@@ -172,19 +172,17 @@ fn check_rounded(device: &HostDevice, output: &HostBuffer, element_type: Element
 fn by_every_tile(conv: &Conv) -> Vec<([usize; 2], Vec<u32>)> {
     let (element_type, rows) = (conv.spec.element_type, conv.rows());
     let device = host(9);
-    let outputs = conv.residual.len();
+    let outputs = rows * padded_channels(element_type, conv.spec.outputs);
     let by_tile = |layer: &ForwardLayer| {
         let module = device.module(&program(layer, element_type)).expect("compiles");
         let packed = layer.pack(conv.inputs, |o, t, i| conv.weight(o, t, i));
-        let [x, residual] =
-            [&conv.x, &conv.residual].map(|x| upload(&device, bytemuck::cast_slice(&words(element_type, x))));
+        let x = upload(&device, bytemuck::cast_slice(&words(element_type, &conv.x)));
         let weights = upload(&device, bytemuck::cast_slice(&packed));
         let bias = upload(&device, bytemuck::cast_slice(&layer.by_channel(&conv.bias)));
         let output = upload(&device, &vec![0xFF; 2 * outputs]);
-        let buffers = [&bias, &residual, &output].map(|buffer| Arg::Buffer(buffer, 0));
-        let operands = [Arg::Buffer(&x, 0), Arg::Buffer(&weights, 0), Arg::U32(rows as u32)];
-        let args = [operands, buffers].concat();
-        device.launch_in(&module, "full", layer.launch_shape(rows), &args).expect("runs");
+        let [x, weights, bias, to] = [&x, &weights, &bias, &output].map(|buffer| Arg::Buffer(buffer, 0));
+        let args = [x, weights, Arg::U32(rows as u32), bias, to];
+        device.launch_in(&module, "bias_relu", layer.launch_shape(rows), &args).expect("runs");
         (layer.block_shape(), download_words(&device, &output, outputs / 2))
     };
     let layers = ForwardLayer::candidates(conv.spec, device.limits().expect("known")).expect("fit");

@@ -4,15 +4,13 @@
 typedef net::Layer<net::VZ_ELEMENT_TYPE, VZ_LAYER> Layer;
 
 VZ_BLOCK_KERNEL(Layer::THREADS) plain(const u32* input, const u32* weights, u32 rows, u32* output) {
-    typedef net::BiasResidualRelu<net::VZ_ELEMENT_TYPE, VZ_CHANNELS, net::Bias::NONE, net::Residual::NONE, net::Relu::NONE> Plain;
-    net::run_layer<Layer>({input, weights, rows}, Plain{nullptr, nullptr, output});
+    typedef net::Sum<net::VZ_ELEMENT_TYPE, VZ_CHANNELS> Sum;
+    net::run_layer<Layer>({input, weights, rows}, Sum{output});
 }
 
-VZ_BLOCK_KERNEL(Layer::THREADS) full(
-    const u32* input, const u32* weights, u32 rows, const f32* bias, const u32* residual, u32* output
-) {
-    typedef net::BiasResidualRelu<net::VZ_ELEMENT_TYPE, VZ_CHANNELS, net::Bias::ADDED, net::Residual::ADDED, net::Relu::APPLIED> Plain;
-    net::run_layer<Layer>({input, weights, rows}, Plain{bias, residual, output});
+VZ_BLOCK_KERNEL(Layer::THREADS) bias_relu(const u32* input, const u32* weights, u32 rows, const f32* bias, u32* output) {
+    typedef net::BiasRelu<net::VZ_ELEMENT_TYPE, VZ_CHANNELS> BiasRelu;
+    net::run_layer<Layer>({input, weights, rows}, BiasRelu{bias, output});
 }
 
 // [outputs, 9, inputs] -> the layer's order, by the kernels' own index map. One block.
