@@ -90,7 +90,7 @@ VZ_KERNEL start_rows(VZ_BY_VALUE search::Rows rows, VZ_BY_VALUE search::GameSlot
     if (b < rows.num_rows) search::start_ply(rows, slots, b);
 }
 
-// Ends a poll: writes its header, and sets the queue to the other poll's room in `decisions`, of `poll_capacity` decisions each.
+// Ends a poll: writes its header, and sets the queue to the other poll's part of `decisions`, of `poll_capacity` decisions each.
 // `not_finite`: the network's word, which is cleared, or null. One thread.
 VZ_KERNEL end_poll(
     VZ_BY_VALUE search::Rows rows, VZ_BY_VALUE search::GameSlots slots, const search::Totals* totals, u32* not_finite,

@@ -80,7 +80,7 @@ VZ_DEVICE void warpgroup_mma(f32 (&d)[COLUMNS][4], const u32 (&a)[4], u64 b);
 #define VZ_SUMS_96 VZ_SUMS_80, VZ_EIGHT(10)
 #define VZ_SUMS_112 VZ_SUMS_96, VZ_EIGHT(12)
 #define VZ_SUMS_128 VZ_SUMS_112, VZ_EIGHT(14)
-// After the operands: sums are added to (1), both factors as they are (1, 1), the right one by column (0).
+// After the operands: sums are added to (1), both operands as they are (1, 1), the right one by column (0).
 #define VZ_WGMMA(numbers, type, n, a, b)                                                                               \
     template <>                                                                                                        \
     VZ_DEVICE void warpgroup_mma<numbers, n / 8>(f32 (&d)[n / 8][4], const u32 (&left)[4], u64 right) {                \

@@ -37,7 +37,7 @@ impl NeonBf16 {
     /// # Safety
     /// The kernel contract of [`crate::isa`].
     #[inline(always)]
-    unsafe fn halves([a]: [float32x4_t; 1]) -> [float32x4_t; 2] {
+    unsafe fn high_and_low([a]: [float32x4_t; 1]) -> [float32x4_t; 2] {
         let high: float32x4_t;
         // SAFETY: the kernel contract. Of an `and` that the compiler knows it would make one for each lane that a product takes.
         unsafe {
@@ -71,7 +71,7 @@ impl DotProduct for NeonBf16 {
     unsafe fn dot(a: Vector<Self>, [high, low]: [float32x4_t; 2], [acc]: Vector<Self>) -> Vector<Self> {
         // SAFETY: the kernel contract.
         unsafe {
-            let [a_high, a_low] = Self::halves(a);
+            let [a_high, a_low] = Self::high_and_low(a);
             [vfmaq_f32(vfmaq_f32(acc, a_high, high), a_low, low)]
         }
     }
@@ -81,7 +81,7 @@ impl DotProduct for NeonBf16 {
     #[inline(always)]
     unsafe fn load_quad(p: *const f32) -> [Vector<Self>; 2] {
         // SAFETY: the kernel contract.
-        unsafe { Self::halves(Neon::load(p)).map(|half| [half]) }
+        unsafe { Self::high_and_low(Neon::load(p)).map(|half| [half]) }
     }
 
     /// # Safety

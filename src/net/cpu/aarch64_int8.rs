@@ -19,8 +19,8 @@ impl ByteStore for Neon {
         // SAFETY: the kernel contract. The minimum of a NaN and a number is the number.
         unsafe {
             let integers = vcvtnq_u32_f32(vminnmq_f32(a, vdupq_n_f32(255.0)));
-            let halves = vmovn_u32(integers);
-            let bytes = vmovn_u16(vcombine_u16(halves, halves));
+            let narrowed = vmovn_u32(integers);
+            let bytes = vmovn_u16(vcombine_u16(narrowed, narrowed));
             vst1_lane_u32::<0>(p.cast(), vreinterpret_u32_u8(bytes));
         }
     }

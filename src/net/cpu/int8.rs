@@ -19,7 +19,7 @@ pub(super) trait ByteStore: Simd {
     unsafe fn store_bytes(p: *mut f32, a: Self::F32);
 }
 
-/// Products of bytes. A word of the factors is a unit of four bytes, of the sums a 32-bit integer.
+/// Products of bytes. A word of the operands is a unit of four bytes, of the sums a 32-bit integer.
 pub(super) trait ByteProducts {
     /// The instruction set's registers.
     type S: ByteStore;

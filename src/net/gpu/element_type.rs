@@ -29,7 +29,7 @@ pub enum MatrixInstruction {
 /// How a network on a device multiplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arithmetic {
-    /// The type of the factors.
+    /// The type of the operands.
     pub element_type: ElementType,
     /// The instruction.
     pub cores: MatrixInstruction,

@@ -212,6 +212,6 @@ mod tests {
                 assert!((250..=BUSY_BLOCKS).contains(&found), "{columns} columns, {boards} boards: {found}");
             }
         }
-        assert_eq!(blocks(64, 512), 126, "parts that are worth being written");
+        assert_eq!(blocks(64, 512), 126, "parts that pay for being written");
     }
 }

@@ -244,8 +244,8 @@ fn half_precision_rounds_the_numbers_once() {
                 }
             }
             let casts = graph.node.iter().filter(|node| node.op_type == "Cast").count();
-            let halves = constants.values().filter(|constant| constant.data_type == stored).count();
-            assert_eq!(casts, if numbers == NumberFormat::F16 { 1 + graph.output.len() } else { halves });
+            let in_format = constants.values().filter(|constant| constant.data_type == stored).count();
+            assert_eq!(casts, if numbers == NumberFormat::F16 { 1 + graph.output.len() } else { in_format });
             assert_eq!(graph.node.len() - casts, whole.node.len());
         }
     }
