@@ -7,7 +7,7 @@ use crate::protocol::dialogue::{Pace, Parts, Ponder, converse};
 use crate::registry::Registry;
 use crate::run::memory::engine_mib;
 use crate::source::Source;
-use clap::{Args, value_parser};
+use clap::{Args, ValueEnum, value_parser};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -24,6 +24,33 @@ program, and without --sims and --seconds, a move has the run's eval.simulations
 /// Maximum MiB of trees.
 const MEMORY_MIB: usize = 2048;
 
+/// The protocols of the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProtocolArg {
+    /// Go Text Protocol 2: Go, Hex, Gomoku
+    Gtp,
+    /// Universal Chess Interface
+    Uci,
+    /// Gomocup's managers, Piskvork: Gomoku
+    Gomocup,
+    /// NBoard: Othello
+    Nboard,
+    /// Lines of JSON with the fields of KataGo's analysis engine: every game
+    Json,
+}
+
+impl From<ProtocolArg> for ProtocolName {
+    fn from(argument: ProtocolArg) -> Self {
+        match argument {
+            ProtocolArg::Gtp => Self::Gtp,
+            ProtocolArg::Uci => Self::Uci,
+            ProtocolArg::Gomocup => Self::Gomocup,
+            ProtocolArg::Nboard => Self::NBoard,
+            ProtocolArg::Json => Self::Json,
+        }
+    }
+}
+
 /// The arguments of `vecaz engine`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -34,7 +61,7 @@ pub struct EngineArgs {
     pub run: Option<PathBuf>,
     /// The protocol [default: gtp for Go and Hex, uci for chess, gomocup for Gomoku, nboard for Othello, json for other games]
     #[arg(long, value_name = "NAME")]
-    pub protocol: Option<ProtocolName>,
+    pub protocol: Option<ProtocolArg>,
     /// Maximum number of simulations per move
     #[arg(long, value_name = "S", value_parser = value_parser!(u32).range(1..))]
     pub sims: Option<u32>,
@@ -76,7 +103,7 @@ pub fn execute(args: EngineArgs, registry: &Registry) -> Result<()> {
         overhead: Duration::from_millis(args.overhead),
         ponder: if args.ponder { Ponder::Always } else { Ponder::Never },
     };
-    let name = args.protocol.unwrap_or_else(|| ProtocolName::of_game(source.game.name()));
+    let name = args.protocol.map_or_else(|| ProtocolName::of_game(source.game.name()), ProtocolName::from);
     tracing::info!("{} by {name:?} with {}", source.game.name(), source.label);
     let parts = Parts {
         game: source.game.clone(),

@@ -7,21 +7,19 @@ use super::json::Json;
 use super::nboard::NBoard;
 use super::uci::Uci;
 use crate::error::Result;
-use clap::ValueEnum;
 
-/// A protocol between an engine and a program that shows games. The variants' documentation is their text in `vecaz engine --help`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// A protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtocolName {
-    /// Go Text Protocol 2: Go, Hex, Gomoku.
+    /// The Go Text Protocol, for Go, Hex and Gomoku.
     Gtp,
-    /// Universal Chess Interface.
+    /// The Universal Chess Interface.
     Uci,
-    /// Gomocup's managers, Piskvork: Gomoku.
+    /// The protocol of Gomocup and Piskvork, for Gomoku.
     Gomocup,
-    /// NBoard: Othello.
-    #[value(name = "nboard")]
+    /// The protocol of NBoard, for Othello.
     NBoard,
-    /// Lines of JSON with the fields of KataGo's analysis engine: every game.
+    /// Lines of JSON, for every game.
     Json,
 }
 

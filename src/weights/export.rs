@@ -6,28 +6,18 @@ use super::number_format::NumberFormat;
 use super::onnx;
 use crate::error::{Error, Result};
 use crate::files::write_atomic;
-use clap::ValueEnum;
 use std::path::Path;
 
-/// The format of an exported file. Safetensors has a description of the layers; ONNX has BatchNorm folded into the weights. The variants'
-/// documentation is their text in `vecaz export-weights --help`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// The format of an exported file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFormat {
-    /// Named tensors: PyTorch, candle, vecaz.
+    /// The tensors, with a description of the layers.
     Safetensors,
-    /// A graph: onnxruntime, TensorRT, tract.
+    /// A graph of operations, BatchNorm folded into the weights before it.
     Onnx,
 }
 
 impl FileFormat {
-    /// The ending of its files.
-    pub fn ending(self) -> &'static str {
-        match self {
-            Self::Safetensors => "safetensors",
-            Self::Onnx => "onnx",
-        }
-    }
-
     /// Refuses a format that this build does not have.
     ///
     /// # Errors

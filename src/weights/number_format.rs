@@ -1,19 +1,18 @@
 //! The formats of the numbers in files of weights.
 
 use crate::error::{Error, Result};
-use clap::ValueEnum;
 use half::{bf16, f16};
 use std::fmt;
 
-/// The format of a file's weights: bf16 has 8 significant bits, f16 has 11. The variants' documentation is their text in `vecaz export-weights --help`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+/// The format of a file's weights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NumberFormat {
     /// 32 bits.
     #[default]
     F32,
-    /// 16 bits with the range of f32.
+    /// 16 bits: the range of f32 with 8 significant bits.
     Bf16,
-    /// 16 bits, up to 65504.
+    /// 16 bits: up to 65,504, with 11 significant bits.
     F16,
 }
 
