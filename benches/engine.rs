@@ -1,18 +1,16 @@
-//! One position on the whole machine: evaluations/s of an engine against those of 128 games, a match of both ways to share one search
-//! between threads at equal time, and with the embedded network errors on solved positions of Connect Four at equal time.
+//! One position on the whole machine: evaluations/s of an engine against those of 128 games, and with the embedded network errors on
+//! solved positions of Connect Four at equal time.
 //!
-//! `cargo bench --bench engine -- [NETWORK.safetensors] [SECONDS] [THREADS] [MS_PER_POSITION] [POSITIONS] [GAMES]`
+//! `cargo bench --bench engine -- [NETWORK.safetensors] [SECONDS] [THREADS] [MS_PER_POSITION] [POSITIONS]`
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vecaz::backend::AnyGame;
 use vecaz::backend::RootCache;
-use vecaz::batch::Playthrough;
 use vecaz::config::{Config, Layers, Precision};
-use vecaz::engine::{Engine, Limit, Settings, Sharing};
+use vecaz::engine::{Engine, Limit, Settings};
 use vecaz::eval::positions::{SolvedPosition, error_rates, read, replay};
-use vecaz::game::Turn;
 use vecaz::net::{NetSpec, Network};
 use vecaz::registry::any_game;
 use vecaz::rng::{Key, Purpose};
@@ -44,27 +42,21 @@ fn main() -> vecaz::Result<()> {
         println!("{}, network {}x{} bf16, {threads} threads", file.header.game, spec.blocks, spec.channels);
         speed(&game, &config, &pack(game.as_ref(), spec, weights, &config.net)?, seconds, threads)?;
     }
-    let settings = Settings { threads, ..Settings::new(&config, &game.sizes()) };
-    play_match(&game, &network, settings, time, value(4, 200.0) as usize)?;
     if named.is_some() {
         return Ok(());
     }
     let mut positions = read(&root.join("tests/fixtures/connect_four_solved.jsonl"), &game)?;
     positions.truncate(limit);
     for threads in [1, threads] {
-        for (sharing, leaves) in
-            [(Sharing::OneTree, [0, 1, 8, 32, 64].as_slice()), (Sharing::TreePerThread, &[0, 1, 8, 32])]
-        {
-            for &leaves in leaves {
-                let settings = Settings { threads, sharing, leaves, ..Settings::new(&config, &game.sizes()) };
-                errors(&game, &network, settings, &positions, time)?;
-            }
+        for leaves in [0, 1, 8, 32, 64] {
+            let settings = Settings { threads, leaves, ..Settings::new(&config, &game.sizes()) };
+            errors(&game, &network, settings, &positions, time)?;
         }
     }
     Ok(())
 }
 
-/// Evaluations/s of an engine with each sharing and of self-play with 128 games, alternated.
+/// Evaluations/s of an engine and of self-play with 128 games, alternated.
 fn speed(
     game: &Arc<dyn AnyGame>,
     config: &Config,
@@ -75,24 +67,14 @@ fn speed(
     for round in 0..3 {
         let many = of_many_games(game, config, network, seconds, threads)?;
         println!("round {round}: N = 128: {many:.0} evaluations/s");
-        for (sharing, leaves) in [
-            (Sharing::OneTree, 0),
-            (Sharing::OneTree, 128),
-            (Sharing::OneTree, 1),
-            (Sharing::TreePerThread, 0),
-        ] {
-            let settings = Settings {
-                threads,
-                sharing,
-                leaves,
-                memory_mib: 2048,
-                ..Settings::new(config, &game.sizes())
-            };
+        for leaves in [0, 128, 1] {
+            let settings =
+                Settings { threads, leaves, memory_mib: 2048, ..Settings::new(config, &game.sizes()) };
             let mut engine = Engine::new(game.clone(), network, settings)?;
             let found = engine.analyse(&Limit::time(Duration::from_secs_f64(seconds)))?;
             let one = found.evaluations as f64 / found.seconds;
             println!(
-                "  N = 1, {sharing:?} L = {leaves}: {one:.0} evaluations/s, {:.2} of N = 128; {:.0} simulations/s, end {:?}",
+                "  N = 1, L = {leaves}: {one:.0} evaluations/s, {:.2} of N = 128; {:.0} simulations/s, end {:?}",
                 one / many,
                 found.simulations_per_second(),
                 found.end,
@@ -140,51 +122,13 @@ fn errors(
     }
     let rates = error_rates(positions, &choices)?;
     println!(
-        "{} threads, {:?}, L = {}, {time:?} a position: outcome {:.2} %, exact {:.2} % of {}, {} simulations a position",
+        "{} threads, L = {}, {time:?} a position: outcome {:.2} %, exact {:.2} % of {}, {} simulations a position",
         settings.threads,
-        settings.sharing,
         settings.leaves,
         100.0 * rates.outcome_error,
         100.0 * rates.exact_error,
         positions.len(),
         simulations / positions.len() as u64,
-    );
-    Ok(())
-}
-
-/// Plays games of one tree against a tree for each thread, `time` a move, each random opening from both sides, and prints the score.
-fn play_match(
-    game: &Arc<dyn AnyGame>,
-    network: &dyn Network,
-    settings: Settings,
-    time: Duration,
-    games: usize,
-) -> vecaz::Result<()> {
-    const OPENING: u64 = 4;
-    let engine = |sharing| Engine::new(game.clone(), network, Settings { sharing, ..settings });
-    let mut engines = [engine(Sharing::OneTree)?, engine(Sharing::TreePerThread)?];
-    let mut counts = [0; 3];
-    for number in 0..games {
-        let mut play = Playthrough::new(game.clone());
-        for ply in 0..OPENING {
-            let legal = play.legal();
-            let mut rng = Key::new(number as u64 / 2, Purpose::Evaluation).with(ply).stream();
-            play.step(legal[rng.below(legal.len())])?;
-        }
-        while let Turn::Player(player) = play.turn() {
-            let engine = &mut engines[(usize::from(player) + number) % 2];
-            engine.set_position(&play)?;
-            let action = engine.analyse(&Limit::time(time))?.best().action;
-            play.step(action)?;
-        }
-        let of_one_tree = game.returns(play.state())[number % 2];
-        counts[(1.0 - of_one_tree) as usize] += 1;
-    }
-    let [wins, draws, losses] = counts;
-    let score = (f64::from(wins) + f64::from(draws) / 2.0) / games as f64;
-    println!(
-        "match at {time:?} a move, {} threads: OneTree {wins} won, {draws} drawn, {losses} lost against TreePerThread, score {score:.3}",
-        settings.threads,
     );
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use vecaz::backend::AnyGame;
 use vecaz::batch::Playthrough;
 use vecaz::config::{Algorithm, Config, NetConfig, Precision, ValueHead};
-use vecaz::engine::{Analysis, EndCause, Engine, Limit, Settings, Sharing};
+use vecaz::engine::{Analysis, EndCause, Engine, Limit, Settings};
 use vecaz::game::Turn;
 use vecaz::model::NetSpec;
 use vecaz::net::cpu::CpuNet;
@@ -44,8 +44,8 @@ fn engine_with(name: &str, change: impl FnOnce(&mut Settings)) -> Engine {
     Engine::new(game, &network, settings).expect("valid")
 }
 
-fn engine_by(name: &str, algorithm: Algorithm, sharing: Sharing) -> Engine {
-    engine_with(name, |s| (s.params.algorithm, s.sharing) = (algorithm, sharing))
+fn engine_by(name: &str, algorithm: Algorithm) -> Engine {
+    engine_with(name, |s| s.params.algorithm = algorithm)
 }
 
 /// Action, visits, bits of the policy and line of each move; bits of the values; proven.
@@ -68,51 +68,55 @@ fn any_action(play: &Playthrough, seed: u64) -> u16 {
 #[test]
 fn a_search_in_slices_equals_one_search() {
     for algorithm in [Algorithm::Puct, Algorithm::Gumbel] {
-        for sharing in [Sharing::OneTree, Sharing::TreePerThread] {
-            let make = || engine_by("othello", algorithm, sharing);
-            let whole = make().analyse(&Limit::simulations(3000)).expect("a position");
-            assert_eq!(whole.end, EndCause::Simulations);
-            let mut sliced = make();
-            let mut simulations = 0;
-            loop {
-                // Each slice ends by a stop that a report of its progress requests.
-                let stop = Stop::default();
-                let limit = Limit::simulations(3000).or_stop(&stop);
-                let found =
-                    sliced.analyse_with(&limit, Duration::ZERO, &mut |_| stop.cancel()).expect("a position");
-                simulations += found.simulations;
-                if found.end == EndCause::Simulations {
-                    assert_eq!(facts(&found), facts(&whole), "{algorithm:?} {sharing:?}");
-                    assert_eq!(simulations, whole.simulations);
-                    break;
-                }
-                assert_eq!(found.end, EndCause::Stopped);
+        let make = || engine_by("othello", algorithm);
+        let whole = make().analyse(&Limit::simulations(3000)).expect("a position");
+        assert_eq!(whole.end, EndCause::Simulations);
+        let mut sliced = make();
+        let mut simulations = 0;
+        loop {
+            // Each slice ends by a stop that a report of its progress requests.
+            let stop = Stop::default();
+            let limit = Limit::simulations(3000).or_stop(&stop);
+            let found =
+                sliced.analyse_with(&limit, Duration::ZERO, &mut |_| stop.cancel()).expect("a position");
+            simulations += found.simulations;
+            if found.end == EndCause::Simulations {
+                assert_eq!(facts(&found), facts(&whole), "{algorithm:?}");
+                assert_eq!(simulations, whole.simulations);
+                break;
             }
+            assert_eq!(found.end, EndCause::Stopped);
         }
     }
+}
+
+/// Each of four rounds has a quarter of the simulations, for 16, 8, 4 and 2 actions; arrays that grow do not begin it anew.
+#[test]
+fn many_simulations_are_one_sequential_halving() {
+    let mut engine = engine_by("hex", Algorithm::Gumbel);
+    let found = engine.analyse(&Limit::simulations(10_000)).expect("a position");
+    let mut visits: Vec<u64> = found.moves.iter().map(|m| m.visits).collect();
+    visits.sort_unstable();
+    assert!(visits[visits.len() - 2] >= 2300, "{visits:?}");
 }
 
 /// Equal settings give equal results, for several leaves a pass and threads.
 #[test]
 fn results_repeat() {
-    for (leaves, threads, sharing) in
-        [(0, 2, Sharing::OneTree), (8, 2, Sharing::OneTree), (3, 3, Sharing::TreePerThread)]
-    {
+    for (leaves, threads) in [(0, 2), (8, 2), (3, 3)] {
         let search = || {
-            let mut engine = engine_with("gomoku", |s| {
-                (s.leaves, s.threads, s.sharing) = (leaves, threads, sharing);
-            });
+            let mut engine = engine_with("gomoku", |s| (s.leaves, s.threads) = (leaves, threads));
             facts(&engine.analyse(&Limit::simulations(1500)).expect("a position"))
         };
         assert_eq!(search(), search());
     }
 }
 
-/// A proof in one tree does not stop the others where simulations alone are limited, so that their number does not depend on time.
+/// A proof ends a search before its limits, after as many simulations each time.
 #[test]
 fn searches_with_a_proof_repeat() {
     let search = |limit: &Limit| {
-        let mut engine = engine_by("connect_four", Algorithm::Puct, Sharing::TreePerThread);
+        let mut engine = engine("connect_four");
         // X threatens at both ends of the lowest row.
         for action in [3, 3, 2, 2, 4] {
             engine.play(action).expect("legal");
@@ -122,7 +126,7 @@ fn searches_with_a_proof_repeat() {
         (facts(&found), found.simulations)
     };
     let first = search(&Limit::simulations(20_000));
-    assert!((0..20).all(|_| search(&Limit::simulations(20_000)) == first));
+    assert!((0..3).all(|_| search(&Limit::simulations(20_000)) == first));
     search(&Limit { time: Some(Duration::from_secs(1000)), ..Limit::simulations(u64::MAX) });
 }
 
@@ -352,28 +356,26 @@ fn hidden_cards_are_not_read() {
 #[test]
 fn a_restricted_search_visits_its_moves_alone() {
     for algorithm in [Algorithm::Puct, Algorithm::Gumbel] {
-        for sharing in [Sharing::OneTree, Sharing::TreePerThread] {
-            let make = || engine_by("othello", algorithm, sharing);
-            let mut engine = make();
-            let free = engine.analyse(&Limit::simulations(600)).expect("a position");
-            let mut moves: Vec<u16> = free.moves.iter().rev().take(2).map(|m| m.action).collect();
-            engine.restrict(&moves).expect("legal");
-            let found = engine.analyse(&Limit::simulations(600)).expect("a position");
-            moves.sort_unstable();
-            let mut searched: Vec<u16> = found.moves.iter().map(|m| m.action).collect();
-            searched.sort_unstable();
-            assert_eq!(searched, moves, "{algorithm:?} {sharing:?}");
-            assert!(found.visits >= 600 && found.simulations >= 600, "{} visits", found.visits);
-            assert!(found.moves.iter().all(|m| m.visits > 0), "{:?}", found.moves);
-            let priors: f32 = found.moves.iter().map(|m| m.prior).sum();
-            assert!((priors - 1.0).abs() < 1e-5, "{priors}");
-            // The same restriction goes on with the tree.
-            let more = engine.analyse(&Limit::simulations(700)).expect("a position");
-            assert!(more.visits >= 700 && more.simulations < 400, "{} new ones", more.simulations);
-            engine.restrict(&[]).expect("all");
-            let again = engine.analyse(&Limit::simulations(600)).expect("a position");
-            assert_eq!(facts(&again), facts(&make().analyse(&Limit::simulations(600)).expect("a position")));
-        }
+        let make = || engine_by("othello", algorithm);
+        let mut engine = make();
+        let free = engine.analyse(&Limit::simulations(600)).expect("a position");
+        let mut moves: Vec<u16> = free.moves.iter().rev().take(2).map(|m| m.action).collect();
+        engine.restrict(&moves).expect("legal");
+        let found = engine.analyse(&Limit::simulations(600)).expect("a position");
+        moves.sort_unstable();
+        let mut searched: Vec<u16> = found.moves.iter().map(|m| m.action).collect();
+        searched.sort_unstable();
+        assert_eq!(searched, moves, "{algorithm:?}");
+        assert!(found.visits >= 600 && found.simulations >= 600, "{} visits", found.visits);
+        assert!(found.moves.iter().all(|m| m.visits > 0), "{:?}", found.moves);
+        let priors: f32 = found.moves.iter().map(|m| m.prior).sum();
+        assert!((priors - 1.0).abs() < 1e-5, "{priors}");
+        // The same restriction goes on with the tree.
+        let more = engine.analyse(&Limit::simulations(700)).expect("a position");
+        assert!(more.visits >= 700 && more.simulations < 400, "{} new ones", more.simulations);
+        engine.restrict(&[]).expect("all");
+        let again = engine.analyse(&Limit::simulations(600)).expect("a position");
+        assert_eq!(facts(&again), facts(&make().analyse(&Limit::simulations(600)).expect("a position")));
     }
 }
 

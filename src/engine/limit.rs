@@ -97,12 +97,6 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// True if a proof in one of several trees ends the search of all: not where only a number of simulations does, whose result must not
-    /// depend on time.
-    pub fn stops_at_proof(&self) -> bool {
-        self.limit.simulations.is_none() || self.limit.time.is_some()
-    }
-
     /// True if the time will be over in `work`.
     pub fn ends_within(&self, work: Duration) -> bool {
         self.limit.time.is_some_and(|time| self.start.elapsed() + work >= time)

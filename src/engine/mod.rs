@@ -40,4 +40,4 @@ pub use analysis::{Analysis, Move};
 pub use limit::{EndCause, Limit};
 pub use position::Engine;
 pub use position_batch::{PositionBatch, determinised};
-pub use settings::{Settings, Sharing};
+pub use settings::Settings;

@@ -196,8 +196,7 @@ impl Engine {
             return Ok(());
         }
         let is_hidden = self.play.game().sizes().hidden_information;
-        let deals = if is_hidden { self.trees.count() } else { 1 };
-        let positions = determinised(&self.play, key, deals);
+        let positions = determinised(&self.play, key, self.trees.count());
         match &self.root {
             Root::Behind(actions) if !is_hidden && self.only.is_empty() => {
                 self.trees.advance(actions, &positions[0])?
@@ -227,7 +226,7 @@ impl Engine {
             let made = self.trees.search(clock, Instant::now().checked_add(interval))?;
             counts.simulations += made.simulations;
             counts.evaluations += made.evaluations;
-            if made.is_proven && (clock.stops_at_proof() || made.blocker != PassBlocker::Open) {
+            if made.is_proven {
                 return Ok(EndCause::Proven);
             }
             if let Some(end) = clock.end() {

@@ -17,23 +17,12 @@ pub struct Settings {
     pub determinisations: usize,
     /// Threads on a CPU; 0 for all cores, on Apple's processors all performance cores.
     pub threads: usize,
-    /// How threads share the search of one position.
-    pub sharing: Sharing,
     /// The seed of all random numbers.
     pub seed: u64,
     /// The limit of memory for trees, in MiB.
     pub memory_mib: usize,
     /// Where trees are.
     pub placement: Placement,
-}
-
-/// How threads share the search of one position without hidden information. (Deals have a tree each, and are divided over threads.)
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sharing {
-    /// One tree, whose leaves are evaluated by all threads.
-    OneTree,
-    /// A tree for each thread; their results are averaged. Trees but the first have noise at the root.
-    TreePerThread,
 }
 
 impl Settings {
@@ -50,7 +39,6 @@ impl Settings {
             leaves: 0,
             determinisations: if sizes.hidden_information { config.eval_determinisations() } else { 1 },
             threads: 0,
-            sharing: Sharing::OneTree,
             seed: 1,
             memory_mib: Self::MEMORY_MIB,
             placement: Placement::of_run(config).on_first_device(),

@@ -8,14 +8,13 @@ use crate::error::Result;
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::searcher::{SearchRequest, Searcher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Visits of a tree for each leaf of a pass, if the engine chooses: with fewer, virtual loss would determine the selection.
 const VISITS_PER_LEAF: u64 = 16;
 /// Simulations of PUCT that are begun at once: more than any tree has.
 const UNLIMITED: u32 = 1 << 30;
-/// Simulations of the first sequential halving, if the end is not known. Each further one has as many as all before it.
+/// Simulations of the first sequential halving, if the end is not known or far. Each further one has as many as all before it.
 const FIRST_HALVING: u64 = 64;
 /// Maximum number of simulations of one sequential halving.
 const LARGEST_HALVING: u64 = 1 << 14;
@@ -33,7 +32,6 @@ const GROWN_PER_SECOND: f64 = 5e8;
 struct Row {
     /// The key of its random numbers.
     key: RowKey,
-    exploration: Exploration,
     /// Sums of values that arrays which grew do not hold. `[P]`
     carried: Vec<f32>,
 }
@@ -75,17 +73,9 @@ pub(super) struct PassPlan<'a> {
     pub leaves: u32,
     /// Nodes that the memory limit allows a tree, with those of the old arrays and of their copy while it grows.
     pub max_nodes: usize,
-    /// Set by a shard with a proven root: the others make no further pass. None where they make theirs to the end, so that their number
-    /// does not depend on time.
-    pub proof: Option<&'a AtomicBool>,
 }
 
 impl PassPlan<'_> {
-    /// True if no pass is to be made, whatever the visits are.
-    fn is_over(&self) -> bool {
-        self.clock.is_over() || self.proof.is_some_and(|proof| proof.load(Ordering::Relaxed))
-    }
-
     /// True after the time until which passes are made.
     fn is_late(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() >= until)
@@ -113,7 +103,7 @@ pub(super) enum PassBlocker {
 pub(super) struct PassCounts {
     pub simulations: u64,
     pub evaluations: u64,
-    /// True if the root of a tree is proven.
+    /// True if the root of the only tree is proven.
     pub is_proven: bool,
     /// That of the shard that is farthest from its end.
     pub blocker: PassBlocker,
@@ -140,11 +130,7 @@ impl Shard {
         plan: BackendPlan,
         rows: usize,
     ) -> Self {
-        let row = Row {
-            key: RowKey::default(),
-            exploration: Exploration::Plain,
-            carried: vec![0.0; game.sizes().num_players],
-        };
+        let row = Row { key: RowKey::default(), carried: vec![0.0; game.sizes().num_players] };
         let rows = vec![row; rows];
         let (budget, grown_per_second) = (BudgetState::New, GROWN_PER_SECOND);
         Self { searcher, game: game.clone(), placement, plan, rows, visits: 0, budget, grown_per_second }
@@ -178,9 +164,9 @@ impl Shard {
     }
 
     /// The random numbers of a tree with a new root.
-    pub fn set_key(&mut self, row: usize, key: RowKey, exploration: Exploration) {
+    pub fn set_key(&mut self, row: usize, key: RowKey) {
         let of = &mut self.rows[row];
-        (of.key, of.exploration) = (key, exploration);
+        of.key = key;
         of.carried.fill(0.0);
         self.budget = BudgetState::New;
     }
@@ -203,7 +189,7 @@ impl Shard {
                 if !self.is_by_turns() && plan.clock.reaches(self.mean_visits()) {
                     return Ok(PassCounts { blocker: PassBlocker::Limit, ..made });
                 }
-                if plan.is_over() || (!is_first && plan.is_late()) {
+                if plan.clock.is_over() || (!is_first && plan.is_late()) {
                     return Ok(PassCounts { blocker: PassBlocker::Open, ..made });
                 }
                 if self.mean_visits() >= MAX_VISITS {
@@ -232,7 +218,6 @@ impl Shard {
             made.evaluations += stats.evaluations as u64;
             self.visits += stats.simulations as u64;
             if stats.rows < self.rows.len() && self.is_proven()? {
-                plan.proof.inspect(|proof| proof.store(true, Ordering::Relaxed));
                 return Ok(PassCounts { is_proven: true, ..made });
             }
             if stats.leaves == 0 {
@@ -258,7 +243,7 @@ impl Shard {
     /// Begins `simulations` more simulations in every tree.
     fn begin(&mut self, simulations: u32) -> Result<()> {
         for (index, row) in self.rows.iter().enumerate() {
-            let plan = PlyPlan { simulations, exploration: row.exploration, key: row.key };
+            let plan = PlyPlan { simulations, exploration: Exploration::Plain, key: row.key };
             self.searcher.backend.begin(index, plan)?;
         }
         Ok(())
@@ -270,22 +255,20 @@ impl Shard {
             return UNLIMITED;
         }
         let visits = self.mean_visits();
+        // A GPU keeps the schedule of every number of simulations: kept trees have powers of two there.
+        let is_any = visits == 0 || self.placement.devices.is_cpu();
         match clock.known_visits(visits) {
-            Some(left) if visits == 0 && left <= LARGEST_HALVING => left.max(1) as u32,
+            Some(left) if is_any && left <= LARGEST_HALVING => left.max(1) as u32,
             _ => visits.next_power_of_two().clamp(FIRST_HALVING, LARGEST_HALVING) as u32,
         }
     }
 
-    /// True if a tree has a proven root. Deals of hidden cards prove nothing: [`crate::search::SearchParams`] has no bounds there.
+    /// True if the root is proven: that of a position's only tree, as [`crate::search::SearchParams`] has no bounds for deals of hidden
+    /// cards.
     fn is_proven(&mut self) -> Result<bool> {
         let mut summary = RootSummary::default();
-        for row in 0..self.rows.len() {
-            self.searcher.backend.summarise(row, &mut summary)?;
-            if summary.proven {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        self.searcher.backend.summarise(0, &mut summary)?;
+        Ok(summary.proven)
     }
 
     /// Makes room for the next pass, or returns why there is none.
@@ -294,12 +277,25 @@ impl Shard {
         for row in 0..self.rows.len() {
             needed = needed.max(self.searcher.backend.num_nodes(row)?);
         }
-        needed += BackendPlan::nodes_for(self.plan.params.leaves, self.searcher.backend.sizes());
+        let nodes_for = |leaves| BackendPlan::nodes_for(leaves, self.searcher.backend.sizes());
+        // A tree that grew in a sequential halving would begin it again.
+        let is_known = plan.clock.known_visits(self.mean_visits()).is_some();
+        let halving = match (self.budget, self.plan.params.algorithm) {
+            (BudgetState::New | BudgetState::Spent, Algorithm::Gumbel) if is_known => {
+                self.next_simulations(plan.clock)
+            }
+            _ => 0,
+        };
+        let wanted = needed + nodes_for(self.plan.params.leaves + halving);
+        needed += nodes_for(self.plan.params.leaves);
+        // While trees grow, the old ones and a copy of them exist besides the new ones.
+        let limit = plan.max_nodes.saturating_sub(2 * self.plan.nodes).min(MAX_NODES);
+        if wanted <= limit {
+            needed = wanted;
+        }
         if needed <= self.plan.nodes {
             return Ok(None);
         }
-        // While trees grow, the old ones and a copy of them exist besides the new ones.
-        let limit = plan.max_nodes.saturating_sub(2 * self.plan.nodes).min(MAX_NODES);
         if needed > limit {
             return Ok(Some(PassBlocker::Memory));
         }
@@ -327,14 +323,14 @@ impl Shard {
         let rows = 0..self.rows.len();
         let mut snapshots = Vec::new();
         for row in rows.clone() {
-            if plan.is_over() {
+            if plan.clock.is_over() {
                 return Ok(Some(PassBlocker::Open));
             }
             snapshots.push(self.searcher.backend.snapshot(row, self.plan.nodes)?);
         }
         let mut backend = make(self.game.as_ref(), larger, self.placement, 1)?;
         for (row, snapshot) in rows.zip(&snapshots) {
-            if plan.is_over() {
+            if plan.clock.is_over() {
                 return Ok(Some(PassBlocker::Open));
             }
             backend.set_root_tree(row, snapshot)?;

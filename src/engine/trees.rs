@@ -1,7 +1,7 @@
-//! The trees of one position: one, one for each thread, or one for each deal.
+//! The trees of one position: one whose leaves all threads evaluate, or one for each deal of hidden cards, divided over threads.
 
 use super::limit::Clock;
-use super::settings::{Settings, Sharing};
+use super::settings::Settings;
 use super::shard::{PassCounts, PassPlan, Shard, sized};
 use crate::backend::AnyGame;
 use crate::backend::plan::{BackendPlan, Reuse};
@@ -9,11 +9,10 @@ use crate::config::Algorithm;
 use crate::error::{Error, Result};
 use crate::net::{Network, SplitBatch};
 use crate::play::act::sum_determinisations;
-use crate::search::root::{Exploration, RootSummary, RowKey};
+use crate::search::root::{RootSummary, RowKey};
 use crate::searcher::{SearchRequest, Searcher};
 use rayon::prelude::*;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 const MIB: usize = 1 << 20;
@@ -46,11 +45,7 @@ impl Trees {
     pub fn new(game: &Arc<dyn AnyGame>, network: &dyn Network, settings: Settings) -> Result<Self> {
         let sizes = game.sizes();
         let threads = settings.num_threads();
-        let count = match (sizes.hidden_information, settings.sharing) {
-            (true, _) => settings.determinisations.max(1),
-            (false, Sharing::OneTree) => 1,
-            (false, Sharing::TreePerThread) => threads,
-        };
+        let count = if sizes.hidden_information { settings.determinisations.max(1) } else { 1 };
         let shards = if settings.placement.devices.is_cpu() { threads.min(count) } else { 1 };
         let reuse = if sizes.hidden_information { Reuse::Drop } else { Reuse::Keep };
         let mut params = settings.params;
@@ -104,14 +99,14 @@ impl Trees {
         (&mut self.shards[tree / self.rows_per_shard], tree % self.rows_per_shard)
     }
 
-    /// Begins new trees: one for each position, or all for the only one.
+    /// Begins new trees, one for each position.
     ///
     /// # Errors
     /// Those of the device.
     pub fn set_roots(&mut self, positions: &[SearchRequest]) -> Result<()> {
         for tree in 0..self.count {
             let (shard, row) = self.at(tree);
-            shard.set_root(row, &positions[tree % positions.len()])?;
+            shard.set_root(row, &positions[tree])?;
         }
         self.set_keys(positions)
     }
@@ -149,26 +144,21 @@ impl Trees {
         Ok(Some(sum / positions.len() as f32))
     }
 
-    /// Moves the roots along `actions` to `position` and keeps the trees below it.
+    /// Moves the root of the only tree along `actions` to `position` and keeps the tree below it.
     ///
     /// # Errors
     /// Those of the device.
     pub fn advance(&mut self, actions: &[u16], position: &SearchRequest) -> Result<()> {
-        for tree in 0..self.count {
-            let (shard, row) = self.at(tree);
-            shard.advance(row, actions, position)?;
-        }
+        self.shards[0].advance(0, actions, position)?;
         self.set_keys(std::slice::from_ref(position))
     }
 
     /// Gives the trees the keys of their new roots, and reads what these have been visited.
     fn set_keys(&mut self, positions: &[SearchRequest]) -> Result<()> {
-        let is_hidden = self.game.sizes().hidden_information;
         for tree in 0..self.count {
-            let key = RowKey { determinisation: tree as u64, ..positions[tree % positions.len()].key };
-            let exploration = if !is_hidden && tree > 0 { Exploration::Noisy } else { Exploration::Plain };
+            let key = RowKey { determinisation: tree as u64, ..positions[tree].key };
             let (shard, row) = self.at(tree);
-            shard.set_key(row, key, exploration);
+            shard.set_key(row, key);
         }
         self.shards.iter_mut().try_for_each(Shard::read_visits)
     }
@@ -178,14 +168,7 @@ impl Trees {
     /// # Errors
     /// Those of the network and the device.
     pub fn search(&mut self, clock: &Clock<'_>, until: Option<Instant>) -> Result<PassCounts> {
-        let proof = AtomicBool::new(false);
-        let plan = PassPlan {
-            clock,
-            until,
-            leaves: self.settings.leaves,
-            max_nodes: self.max_nodes,
-            proof: clock.stops_at_proof().then_some(&proof),
-        };
+        let plan = PassPlan { clock, until, leaves: self.settings.leaves, max_nodes: self.max_nodes };
         if let [shard] = self.shards.as_mut_slice() {
             return shard.search(plan);
         }
@@ -202,7 +185,7 @@ impl Trees {
         self.shards.iter_mut().try_fold(0, |sum, shard| Ok(sum + shard.nodes()?))
     }
 
-    /// The result of all trees together: of a proof, if one has it.
+    /// The result of all trees together.
     ///
     /// # Errors
     /// Those of the device.
@@ -210,10 +193,9 @@ impl Trees {
         let parts: Vec<RootSummary> =
             self.shards.iter_mut().map(Shard::parts).collect::<Result<Vec<_>>>()?.concat();
         let mut sum = RootSummary::default();
-        match parts.iter().find(|part| part.proven) {
-            Some(proof) => sum.clone_from(proof),
-            _ if parts.len() == 1 => sum.clone_from(&parts[0]),
-            _ => sum_determinisations(&parts, &mut sum),
+        match parts.as_slice() {
+            [one] => sum.clone_from(one),
+            deals => sum_determinisations(deals, &mut sum),
         }
         if self.settings.params.algorithm == Algorithm::Gumbel && !sum.proven {
             sum.best = best_of_well_visited(&sum);
@@ -230,12 +212,32 @@ impl Trees {
     }
 }
 
-/// The best action of sequential halving that may have been stopped: of the actions with at least half of the most visits, that of the
-/// highest improved policy.
+/// The best action of sequential halving that may have been stopped: of the actions with at least half of the most visits that an action
+/// has which is not refuted, that of the highest improved policy, and of the highest mean value where the policies are too small for f32.
 fn best_of_well_visited(summary: &RootSummary) -> usize {
-    let max_visits = summary.visits.iter().copied().max().unwrap_or(0);
-    let policy = summary.policy.iter().zip(&summary.visits);
-    let policy: Vec<f32> =
-        policy.map(|(&p, &visits)| if 2 * visits >= max_visits { p } else { -1.0 }).collect();
-    crate::search::root::argmax(&policy)
+    let RootSummary { visits, policy, q, best, .. } = summary;
+    // A refuted action has no policy and the value of a loss.
+    let left = || (0..visits.len()).filter(|&i| policy[i] > 0.0 || q[i] > -1.0);
+    let max_visits = left().map(|i| visits[i]).max().unwrap_or(0);
+    left()
+        .filter(|&i| 2 * visits[i] >= max_visits)
+        .max_by(|&a, &b| policy[a].total_cmp(&policy[b]).then(q[a].total_cmp(&q[b])).then(b.cmp(&a)))
+        .unwrap_or(*best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_action_is_well_visited_and_not_refuted() {
+        let best = |visits: &[i32], policy: &[f32], q: &[f32]| {
+            let mut summary = RootSummary::default();
+            (summary.visits, summary.policy, summary.q) = (visits.into(), policy.into(), q.into());
+            best_of_well_visited(&summary)
+        };
+        assert_eq!(best(&[100, 60, 40], &[0.2, 0.3, 0.5], &[0.1, 0.2, 0.3]), 1, "few visits");
+        assert_eq!(best(&[900, 60, 40], &[0.0, 0.4, 0.6], &[-1.0, 0.2, 0.3]), 2, "a refuted action");
+        assert_eq!(best(&[900, 800, 10], &[0.0, 0.0, 1.0], &[0.1, 0.2, 0.3]), 1, "small policies");
+    }
 }
