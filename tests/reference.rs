@@ -16,7 +16,7 @@ use typed_games::{GameVisitor, dispatch};
 use vecaz::backend::plan::BackendPlan;
 use vecaz::backend::{AnyGame, Backend, RootCache};
 use vecaz::batch::Playthrough;
-use vecaz::config::{Algorithm, ChanceRule, Config, Layers, SearchConfig};
+use vecaz::config::{Algorithm, Config, Layers, SearchConfig};
 use vecaz::game::{Game, Turn};
 use vecaz::isa::Isa;
 use vecaz::net::HashNet;
@@ -162,7 +162,7 @@ fn they_agree_where_searches_are_deep_and_full_of_proofs() {
 }
 
 #[test]
-fn they_agree_with_every_constant_and_chance_rule() {
+fn they_agree_with_every_constant() {
     for fpu_reduction in [0.0, 0.2, 2.0] {
         let base = SearchConfig {
             fpu_reduction,
@@ -171,21 +171,17 @@ fn they_agree_with_every_constant_and_chance_rule() {
             dirichlet_alpha: 0.3,
             ..SearchConfig::default()
         };
-        for chance in [ChanceRule::Sample, ChanceRule::Stratified] {
-            let puct = SearchConfig { algorithm: Algorithm::Puct, chance, simulations: 90, ..base.clone() };
-            compare("backgammon", "", &[2, 33], &puct, Exploration::Noisy);
-            compare("othello", "size = 6", &[14, 3], &puct, Exploration::Noisy);
-        }
+        let puct = SearchConfig { algorithm: Algorithm::Puct, simulations: 90, ..base };
+        compare("backgammon", "", &[2, 33], &puct, Exploration::Noisy);
+        compare("othello", "size = 6", &[14, 3], &puct, Exploration::Noisy);
     }
     for (max_num_considered_actions, c_visit, c_scale) in
         [(2, 50.0, 1.0), (3, 0.0, 0.1), (7, 10.0, 0.0), (1000, 5.0, 0.3)]
     {
-        for chance in [ChanceRule::Sample, ChanceRule::Stratified] {
-            let base = config(GUMBEL, 90, 2);
-            let gumbel = SearchConfig { chance, max_num_considered_actions, c_visit, c_scale, ..base };
-            compare("backgammon", "", &[2, 33], &gumbel, Exploration::Noisy);
-            compare("connect_four", "", &[8, 25], &gumbel, Exploration::Noisy);
-        }
+        let base = config(GUMBEL, 90, 2);
+        let gumbel = SearchConfig { max_num_considered_actions, c_visit, c_scale, ..base };
+        compare("backgammon", "", &[2, 33], &gumbel, Exploration::Noisy);
+        compare("connect_four", "", &[8, 25], &gumbel, Exploration::Noisy);
     }
 }
 

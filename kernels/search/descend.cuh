@@ -136,7 +136,7 @@ VZ_DEVICE Found find_leaf(
 #endif
     i32 at = ROOT;
     for (u32 depth = 0;; depth++) {
-        const Level level = descend(rows, row, view, at, count, key, root.budget - root.left);
+        const Level level = descend(rows, row, view, at, count, key);
         if (level.stop == AT_COLLISION) return Found{true, false, at, depth};
         if (level.stop == AT_END) return Found{false, false, at, depth};
         if (level.stop == GO_DOWN) {

@@ -48,12 +48,6 @@ enum class Algorithm : u32 {
     Afterstate = 2,
 };
 
-// Selection at chance nodes.
-enum class ChanceRule : u32 {
-    Sample = 0, // An outcome sampled by its probability.
-    Stratified = 1, // One draw for each node, then evenly spread. The same expectation with less variance.
-};
-
 // Whether values are proven (MCTS-Solver).
 enum class MctsSolver : u32 {
     Off = 0, // Every value is an estimate.
@@ -77,10 +71,9 @@ struct SearchParams {
     MctsSolver solver; // Whether proven values are backed up.
     f32 inherit_cap; // The share of `simulations` up to which inherited visits replace new simulations.
     u32 min_simulations; // Fewest new simulations of one ply.
-    ChanceRule chance; // How descents pass chance nodes.
     u32 turns; // Turns that rows of `Afterstate` look ahead.
 };
-static_assert(sizeof(SearchParams) == 68, "must equal the Rust struct");
+static_assert(sizeof(SearchParams) == 64, "must equal the Rust struct");
 
 // The kind of a node.
 enum class NodeKind : u8 {
@@ -188,7 +181,7 @@ struct ParameterBlock {
     u32 keep_limit; // Maximum number of nodes of a kept subtree; 0 if none is kept.
     SearchParams params; // The search's parameters.
 };
-static_assert(sizeof(ParameterBlock) == 216, "must equal the Rust struct");
+static_assert(sizeof(ParameterBlock) == 208, "must equal the Rust struct");
 
 // The sums over all rows since they were last counted.
 struct Totals {

@@ -171,15 +171,14 @@ VZ_UNROLL
 }
 
 // Twin of `chance_number`.
-VZ_DEVICE f32 chance_number(const Rows& rows, Key key, u32 simulation, i32 n, i32 visits) {
-    if (rows.params.chance == ChanceRule::Sample) return key.with((u64)simulation).with((u64)n).stream().uniform();
+VZ_DEVICE f32 chance_number(Key key, i32 n, i32 visits) {
     return key.with((u64)n).spaced((u32)visits);
 }
 
 // The outcome that a descent follows at a chance node. `key` is that of the row's ply.
-VZ_DEVICE int chance_edge(const Rows& rows, const Row& row, i32 n, const Node& node, Key key, u32 simulation) {
+VZ_DEVICE int chance_edge(const Row& row, i32 n, const Node& node, Key key) {
     // Subtracts the probabilities in the order of the list; every lane does the same.
-    f32 x = chance_number(rows, key, simulation, n, node.visits);
+    f32 x = chance_number(key, n, node.visits);
     for (int e = 0; e < node.num_edges; e++) {
         x -= row.prior(n)[e].real;
         if (x < 0.0f) return e;
@@ -195,9 +194,7 @@ VZ_DEVICE int root_edge(
 }
 
 // Takes one edge down from node `n` of a row of `count` nodes. `chance_key` is the key of the row's ply for outcomes.
-VZ_DEVICE Level descend(
-    const Rows& rows, const Row& row, const RootView& root, i32 n, u32 count, Key chance_key, u32 simulation
-) {
+VZ_DEVICE Level descend(const Rows& rows, const Row& row, const RootView& root, i32 n, u32 count, Key chance_key) {
     // Both are loaded before either is used: one memory latency a level.
     const Node node = row.nodes[n];
     const Edges edges(row, n);
@@ -205,7 +202,7 @@ VZ_DEVICE Level descend(
     if (node.kind == NodeKind::Terminal || node.kind == NodeKind::Horizon || is_proven(node)) return Level{AT_END, NO_NODE, 0};
     int edge;
     if (node.kind == NodeKind::Chance) {
-        edge = chance_edge(rows, row, n, node, chance_key, simulation);
+        edge = chance_edge(row, n, node, chance_key);
     } else if (n == ROOT) {
         edge = root_edge(rows, row, node, edges, root);
     } else if (rows.params.algorithm == Algorithm::Gumbel && (u32)node.visits < rows.params.puct_visits) {

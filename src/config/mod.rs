@@ -23,6 +23,6 @@ pub use layers::{Layers, MAX_BYTES};
 pub use nearest::{near_distance, nearest, nearest_hint};
 pub use net::{Arch, Executor, NetConfig, PolicyHead, Precision, TensorCores, ValueHead};
 pub use sections::{
-    Algorithm, ChanceRule, ClusterConfig, ClusterOrder, EvalConfig, FirstGame, MAX_GAMES, ReplayConfig,
-    RunConfig, SearchConfig, SelfPlayConfig, TrainConfig, TrainPrecision, TrainingMode,
+    Algorithm, ClusterConfig, ClusterOrder, EvalConfig, FirstGame, MAX_GAMES, ReplayConfig, RunConfig,
+    SearchConfig, SelfPlayConfig, TrainConfig, TrainPrecision, TrainingMode,
 };

@@ -5,12 +5,13 @@ use crate::error::{Error, Result};
 
 /// Section, key, and the value that does what is done without the key.
 const REMOVED: &[(&str, &str, &str)] = &[
-    ("net", "global_pool", "0"),         // no global pooling
-    ("net", "se", "0"),                  // no squeeze-and-excitation
-    ("search", "engine", "\"batched\""), // there is one search
-    ("search", "fpu", "\"reduced\""),    // one rule of first-play urgency
-    ("train", "accumulate", "1"),        // an update is of one batch
-    ("train", "optimizer", "\"adamw\""), // AdamW alone
+    ("net", "global_pool", "0"),            // no global pooling
+    ("net", "se", "0"),                     // no squeeze-and-excitation
+    ("search", "chance", "\"stratified\""), // one rule of selection at chance nodes
+    ("search", "engine", "\"batched\""),    // there is one search
+    ("search", "fpu", "\"reduced\""),       // one rule of first-play urgency
+    ("train", "accumulate", "1"),           // an update is of one batch
+    ("train", "optimizer", "\"adamw\""),    // AdamW alone
 ];
 
 /// The `table` of this section without keys that are gone.

@@ -32,13 +32,6 @@ device_names! {
         /// is no policy target. CPU only.
         Afterstate = "afterstate",
     }
-    /// Selection at chance nodes.
-    ChanceRule {
-        /// An outcome sampled by its probability.
-        Sample = "sample",
-        /// One draw for each node, then evenly spread. The same expectation with less variance.
-        Stratified = "stratified",
-    }
 }
 names! {
     /// Number format of operands and activations in training. Weights, sums and optimiser state are always f32.
@@ -120,9 +113,6 @@ section! {
         inherit_cap: f32 [0.0..=1000.0] = 1.0,
         /// PUCT: minimum number of new simulations of a ply with inherited visits.
         min_simulations: u32 [1..=1_000_000] = 16,
-        /// Selection at chance nodes: `sample` draws an outcome by its probability in every visit; `stratified` spreads the visits of a
-        /// node evenly over the probabilities from a drawn start, which has less variance. `sample` is for comparisons.
-        chance: ChanceRule = ChanceRule::Stratified,
         /// D: determinisations of one game with hidden information.
         determinisations: u32 [1..=4096] = 1,
         /// Maximum number of simulations of a tree of the root cache: trees of positions in which many games begin, built once
@@ -150,7 +140,7 @@ section! {
         opening_plies: u32 [0..=10_000] = 0,
         /// Fraction of games without random opening plies.
         opening_none: f32 [0.0..=1.0] = 0.25,
-        /// Plies of a game whose action is sampled from the policy target; later plies play the best action.
+        /// Plies after the opening and the first deals whose action is sampled from the policy target; later plies play the best action.
         temperature_plies: u32 = 8,
         /// Fraction of plies that are searched with `fast_simulations` and give no sample (playout cap randomisation, Wu 2019).
         playout_cap_prob: f32 [0.0..=0.99] = 0.0,
@@ -254,9 +244,9 @@ section! {
         turns: u32 [1..=2] = 1,
         /// Determinisations per move, each with `simulations`; 0 = `search.determinisations`.
         determinisations: u32 [0..=4096] = 0,
-        /// Solved positions per measurement (games with an exact solver).
+        /// Solved positions per measurement (games that come with them: Connect Four, tic-tac-toe, the clique game on K_6).
         positions: usize [1..=1_000_000] = 200,
-        /// Match games per measurement (games without an exact solver), within `share`.
+        /// Match games per measurement (games without solved positions), within `share`.
         match_games: usize [1..=1_000_000] = 64,
         /// The opponent of matches: "ladder", "random" or "rollouts:S". The ladder grows with the player: random, rollouts:100,
         /// rollouts:800, then own earlier networks, each after 75 % against the one before (62.5 % with four players), or

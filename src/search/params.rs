@@ -1,6 +1,6 @@
 //! The parameters of a search: the configuration's values, resolved for one game. Kernels take them as they are.
 
-use crate::config::{Algorithm, ChanceRule, SearchConfig};
+use crate::config::{Algorithm, SearchConfig};
 use crate::device_struct::{device_enum, device_struct};
 use crate::game::Sizes;
 use bytemuck::NoUninit;
@@ -39,8 +39,6 @@ device_struct! {
         pub inherit_cap: f32,
         /// Fewest new simulations of one ply.
         pub min_simulations: u32,
-        /// How descents pass chance nodes.
-        pub chance: ChanceRule,
         /// Turns that rows of `Afterstate` look ahead.
         pub turns: u32,
     }
@@ -78,7 +76,6 @@ impl SearchParams {
             solver: if config.solver && solvable { MctsSolver::On } else { MctsSolver::Off },
             inherit_cap: config.inherit_cap,
             min_simulations: config.min_simulations,
-            chance: config.chance,
             turns: 1,
         }
     }

@@ -95,6 +95,9 @@ impl SequentialHalvingSchedule {
     }
 }
 
+/// Schedules beside those that rows have.
+const SPARE_SCHEDULES: usize = 4;
+
 /// The root arrays of all rows.
 pub struct Roots {
     padded: usize,
@@ -152,11 +155,6 @@ impl Roots {
     /// True if any row has no simulations left in its ply.
     pub fn any_done(&self) -> bool {
         self.simulations_left.contains(&0)
-    }
-
-    /// New simulations of row `b`'s ply that have started.
-    pub fn simulations_started(&self, b: usize) -> u32 {
-        self.budget[b] - self.simulations_left[b]
     }
 
     /// Counts the start of one simulation of row `b`.
@@ -260,18 +258,24 @@ impl Roots {
         }
     }
 
-    /// Index of the schedule for this budget, which is built on first use.
+    /// Index of the schedule for this budget, which is built on first use, beyond some in place of one that no row has.
     fn schedule_for(&mut self, simulations: u32, params: &SearchParams) -> u16 {
         if params.algorithm != Algorithm::Gumbel {
             return 0;
         }
-        let index = self.schedules.iter().position(|s| s.budget == simulations).unwrap_or_else(|| {
-            self.schedules.push(SequentialHalvingSchedule::new(
-                simulations,
-                params.max_num_considered_actions as usize,
-            ));
-            self.schedules.len() - 1
-        });
+        if let Some(index) = self.schedules.iter().position(|s| s.budget == simulations) {
+            return index as u16;
+        }
+        let new = SequentialHalvingSchedule::new(simulations, params.max_num_considered_actions as usize);
+        let rows_have = |index: usize| self.schedule.iter().any(|&of_row| usize::from(of_row) == index);
+        let index = match self.schedules.len() < self.schedule.len() + SPARE_SCHEDULES {
+            true => self.schedules.len(),
+            false => (0..self.schedules.len()).find(|&index| !rows_have(index)).unwrap_or(0),
+        };
+        match self.schedules.get_mut(index) {
+            Some(old) => *old = new,
+            None => self.schedules.push(new),
+        }
         index as u16
     }
 

@@ -20,7 +20,7 @@ GAMES = {
     "gomoku": f"game.size=5 {RESNET}",
     "go": f"game.size=5 {RESNET} net.policy_head=points search.algorithm=puct",
     "chess": "game.max_plies=40 search.algorithm=puct net.channels=4",
-    "backgammon": "game.short_game=true search.algorithm=gumbel search.chance=sample",
+    "backgammon": "game.short_game=true search.algorithm=gumbel",
     "blob": "game.players=3 game.cards=2 search.determinisations=2 search.reuse=false search.solver=false",
     "clique": "net.arch=edge game.n=6 game.k=4 game.mode=avoid_clique",
 }

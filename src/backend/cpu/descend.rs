@@ -51,10 +51,7 @@ impl RowData {
     #[inline(always)]
     fn choose<S: Simd>(&mut self, b: usize, row: &RowMut<'_>, at: i32) -> DescentStep {
         let Self { plan, roots, puct_table, scratch, keys, .. } = self;
-        let draw = |visits| {
-            let (key, simulation) = (keys[b].key(Purpose::SearchChance), roots.simulations_started(b));
-            chance_number(plan.params.chance, key, simulation, at, visits)
-        };
+        let draw = |visits| chance_number(keys[b].key(Purpose::SearchChance), at, visits);
         if at != ROOT {
             return choose_edge::<S>(row, None, &plan.params, puct_table, at, scratch, draw);
         }

@@ -9,7 +9,7 @@ use super::layout::{
 };
 use super::polls::PollHeader;
 use crate::backend::decisions::{DecisionHead, SummaryHead};
-use crate::config::{Algorithm, ChanceRule};
+use crate::config::Algorithm;
 use crate::device_struct::{DeviceType, check_header};
 use crate::net::gpu::slot_order;
 use crate::play::plan;
@@ -38,7 +38,6 @@ fn generated_header_of_the_search_kernels_is_up_to_date() {
         arrays::device_constants(),
         slot_order::device_constants(),
         Algorithm::definition(),
-        ChanceRule::definition(),
         MctsSolver::definition(),
         SearchParams::definition(),
         NodeKind::definition(),

@@ -17,7 +17,7 @@ use vecaz::Error;
 use vecaz::backend::TreeRows;
 use vecaz::backend::gpu::KernelBackend;
 use vecaz::backend::plan::{BackendPlan, Reuse};
-use vecaz::config::{Algorithm, ChanceRule, SearchConfig};
+use vecaz::config::{Algorithm, SearchConfig};
 use vecaz::registry::any_game;
 use vecaz::search::SearchParams;
 use vecaz::search::root::Exploration::{Noisy, Plain};
@@ -109,13 +109,10 @@ fn they_agree_where_searches_are_deep_and_full_of_proofs() {
 }
 
 #[test]
-fn they_agree_with_every_constant_and_chance_rule() {
-    for (fpu_reduction, chance) in
-        [(0.0, ChanceRule::Stratified), (0.2, ChanceRule::Sample), (2.0, ChanceRule::Stratified)]
-    {
+fn they_agree_with_every_constant() {
+    for fpu_reduction in [0.0, 0.2, 2.0] {
         let base = SearchConfig {
             fpu_reduction,
-            chance,
             c_init: 2.5,
             c_base: 40.0,
             dirichlet_alpha: 0.3,
@@ -129,8 +126,7 @@ fn they_agree_with_every_constant_and_chance_rule() {
         [(2, 50.0, 1.0), (3, 0.0, 0.1), (7, 10.0, 0.0), (1000, 5.0, 0.3)]
     {
         let base = config(GUMBEL, 50, 2);
-        let gumbel =
-            SearchConfig { chance: ChanceRule::Sample, max_num_considered_actions, c_visit, c_scale, ..base };
+        let gumbel = SearchConfig { max_num_considered_actions, c_visit, c_scale, ..base };
         compare(&scenario(("backgammon", "", &[2, 33]), gumbel.clone()));
         compare(&scenario(("connect_four", "", &[8, 25]), gumbel));
     }

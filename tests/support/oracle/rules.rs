@@ -2,7 +2,7 @@
 
 use super::ReferenceSearch;
 use super::edges::{self, CompletedQ, argmax};
-use vecaz::config::{Algorithm, ChanceRule};
+use vecaz::config::Algorithm;
 use vecaz::game::Game;
 use vecaz::math;
 use vecaz::rng::Purpose;
@@ -80,20 +80,15 @@ impl<G: Game> ReferenceSearch<G> {
             .collect()
     }
 
-    /// The outcome at a number that is drawn (sample), or a golden ratio, as 32 bits, after that of the node's visit before (stratified).
+    /// The outcome at a number that is drawn for the node, and in each further visit a golden ratio, as 32 bits, after that before.
     fn choose_outcome(&self, at: usize) -> usize {
         let node = &self.nodes[at];
         let key = self.ply.key.key(Purpose::SearchChance);
-        let mut x = match self.params.chance {
-            ChanceRule::Stratified => {
-                let mut number = key.with(at as u64).stream().next_u64() / (1 << 32);
-                for _ in 0..node.visits {
-                    number = (number + 2_654_435_769) % (1 << 32);
-                }
-                (number / 256) as f32 / 16_777_216.0
-            }
-            ChanceRule::Sample => key.with(u64::from(self.ply.run)).with(at as u64).stream().uniform(),
-        };
+        let mut number = key.with(at as u64).stream().next_u64() / (1 << 32);
+        for _ in 0..node.visits {
+            number = (number + 2_654_435_769) % (1 << 32);
+        }
+        let mut x = (number / 256) as f32 / 16_777_216.0;
         for (i, edge) in node.edges.iter().enumerate() {
             x -= edge.prior;
             if x < 0.0 {
