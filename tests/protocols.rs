@@ -12,6 +12,8 @@ mod json;
 mod matches;
 #[path = "protocols/nboard.rs"]
 mod nboard;
+#[path = "protocols/panicking_network.rs"]
+mod panicking_network;
 #[path = "protocols/times.rs"]
 mod times;
 #[path = "protocols/uci.rs"]

@@ -242,7 +242,7 @@ impl Session<'_> {
                     let arrived = self.waiting.is_empty().then_some(arrived);
                     self.waiting.push_back((line, arrived));
                 }
-                Event::Progress(number, found) => {
+                Event::Progress(number, found, _unread) => {
                     if self.dialogue.player.is_current(number) && !self.dialogue.is_pondering {
                         self.protocol.progress(self.dialogue, &found)?;
                     }

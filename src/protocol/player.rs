@@ -6,6 +6,9 @@ use crate::engine::{Analysis, Engine, Limit, Settings};
 use crate::error::{Error, Result};
 use crate::net::Network;
 use crate::stop::Stop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
@@ -16,10 +19,19 @@ pub enum Event {
     Line(String, Instant),
     /// The end of input.
     End,
-    /// The result so far of the search with this number.
-    Progress(u64, Box<Analysis>),
+    /// The result so far of the search with this number. The next one is sent after this one was read.
+    Progress(u64, Box<Analysis>, Unread),
     /// The result of the search with this number.
     Found(u64, Result<Box<Analysis>>),
+}
+
+/// Set while it exists: a report waits to be read.
+pub struct Unread(Arc<AtomicBool>);
+
+impl Drop for Unread {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
 }
 
 /// A search to make.
@@ -64,6 +76,8 @@ struct Worker {
     network: Box<dyn Network>,
     settings: Settings,
     events: Sender<Event>,
+    /// True while a report waits to be read.
+    unread: Arc<AtomicBool>,
 }
 
 impl Player {
@@ -78,7 +92,7 @@ impl Player {
         events: Sender<Event>,
     ) -> Result<Self> {
         let engine = Some(Engine::new(position.game().clone(), network.as_ref(), settings)?);
-        let worker = Worker { engine, network, settings, events };
+        let worker = Worker { engine, network, settings, events, unread: Arc::default() };
         let (orders, taken) = channel();
         let thread = Builder::new().name("player".into()).spawn(move || worker.work(&taken));
         let thread = thread.map_err(|e| Error::unsupported("a thread for the engine", e.to_string()))?;
@@ -134,7 +148,7 @@ impl Player {
         self.order(Order::Configure(Box::new(settings)));
     }
 
-    /// Sends an order. It fails only if the thread has ended, which the loop over its events notices.
+    /// Sends an order. It fails only if the thread has ended.
     fn order(&self, order: Order) {
         if let Some(orders) = &self.orders {
             let _ = orders.send(order);
@@ -158,7 +172,12 @@ impl Worker {
             match order {
                 Order::Configure(settings) => (self.settings, self.engine) = (*settings, None),
                 Order::Search(search, number, stop) => {
-                    let found = self.search(&search, number, &stop).map(Box::new);
+                    let search = AssertUnwindSafe(|| self.search(&search, number, &stop).map(Box::new));
+                    let found = catch_unwind(search).unwrap_or_else(|_| {
+                        // Its trees may be of any kind.
+                        self.engine = None;
+                        Err(Error::unsupported("the search", "it ended with the message above"))
+                    });
                     if self.events.send(Event::Found(number, found)).is_err() {
                         return;
                     }
@@ -168,15 +187,17 @@ impl Worker {
     }
 
     fn search(&mut self, search: &Search, number: u64, stop: &Stop) -> Result<Analysis> {
-        let events = self.events.clone();
+        let (events, unread) = (self.events.clone(), self.unread.clone());
         let engine = self.engine_at(&search.position)?;
         engine.restrict(&search.moves)?;
         // A new engine takes its time from the search.
         let time = search.until.map(|until| until.saturating_duration_since(Instant::now()));
         let limit = Limit { simulations: search.simulations, time, stop: stop.clone() };
         engine.analyse_with(&limit, search.interval, &mut |found| {
-            // Fails only if the dialogue is over.
-            let _ = events.send(Event::Progress(number, Box::new(found.clone())));
+            if !unread.swap(true, Ordering::AcqRel) {
+                // Fails only if the dialogue is over.
+                let _ = events.send(Event::Progress(number, Box::new(found.clone()), Unread(unread.clone())));
+            }
         })
     }
 
