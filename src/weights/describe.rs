@@ -1,7 +1,8 @@
 //! The description of a game in a network's file: meaning of arrays, action names, observations of random positions.
 
 use super::evaluated::EvaluatedPositions;
-use crate::batch::ErasedRules;
+use crate::batch::{ErasedRules, MAX_UNDECIDED_GAMES};
+use crate::error::{Error, Result};
 use crate::game::{History, Turn};
 use crate::model::NetSpec;
 use crate::rng::{Key, Purpose};
@@ -64,15 +65,24 @@ fn decisions(game: &dyn ErasedRules, number: u64) -> Vec<SampledPosition> {
 }
 
 /// The observations of the player to move at one random position of each of `count` random games. `[count, F]`
-pub fn observations(game: &dyn ErasedRules, count: usize) -> Vec<f32> {
+///
+/// # Errors
+/// [`Error::Unsupported`] for a game whose deals end it before anybody decides.
+pub fn observations(game: &dyn ErasedRules, count: usize) -> Result<Vec<f32>> {
     let features = game.sizes().obs.len();
     let mut out = vec![0.0; count * features];
     for (number, obs) in out.chunks_exact_mut(features).enumerate() {
-        let positions = decisions(game, number as u64);
+        // A game that its deal ends has no decision.
+        let games =
+            (0..MAX_UNDECIDED_GAMES).map(|attempt| decisions(game, attempt * count as u64 + number as u64));
+        let positions = { games }.find(|positions| !positions.is_empty()).ok_or_else(|| {
+            let why = format!("each of {MAX_UNDECIDED_GAMES} random games ends in its deal");
+            Error::unsupported(format!("a network of {}", game.name()), why)
+        })?;
         let index = Key::new(1, Purpose::Evaluation).with(number as u64).stream().below(positions.len());
         game.observe_batch(&positions[index].state, obs);
     }
-    out
+    Ok(out)
 }
 
 /// The name of every action that was legal in the random games and had the same name in all positions; None for other actions. `[A]`

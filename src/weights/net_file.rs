@@ -109,7 +109,7 @@ impl FileTemplate {
     /// The template of networks of the sizes `net` on `game`. Names of actions and the self-check's observations come from random games.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if `net` does not fit the game.
+    /// [`Error::Mismatch`] if `net` does not fit the game, [`Error::Unsupported`] for a game whose deals end it.
     pub fn new(game: &dyn ErasedRules, net: &NetSpec) -> Result<Self> {
         expect_sizes(game, net)?;
         let header = NetworkHeader {
@@ -123,7 +123,7 @@ impl FileTemplate {
             updates: 0,
             model: None,
         };
-        Ok(Self { header, obs: describe::observations(game, CHECKS) })
+        Ok(Self { header, obs: describe::observations(game, CHECKS)? })
     }
 
     /// The same for networks that evaluate `positions`.

@@ -6,12 +6,15 @@ use super::tree_game::{TreeGame, TreeNode};
 use std::sync::Arc;
 use vecaz::backend::{AnyGame, RootCache};
 use vecaz::batch::{AutoReset, Envs};
-use vecaz::config::{Config, FirstGame};
+use vecaz::config::{Config, FirstGame, NetConfig, Precision};
 use vecaz::game::Game;
+use vecaz::model::NetSpec;
 use vecaz::net::UniformNet;
 use vecaz::play::{GameRecord, PlayPlan};
 use vecaz::registry::erase;
+use vecaz::rng::{Key, Purpose};
 use vecaz::selfplay::SelfPlay;
+use vecaz::weights::{NetFile, pack};
 
 /// A game of one decision, unless its deal ends it, which has this probability.
 fn dealt(ending: f32) -> TreeGame {
@@ -71,6 +74,22 @@ fn self_play_passes_over_games_that_their_deals_end() {
 fn self_play_of_a_game_without_decisions_is_refused() {
     let error = self_play(&dealt(1.0), &config(FirstGame::Within)).err().expect("refused").to_string();
     assert!(error.contains("self-play of tree_game") && error.contains("ends in its deal"), "{error}");
+}
+
+/// Names of actions, self-checks and 8-bit scales come from random games.
+#[test]
+fn networks_are_described_by_games_that_their_deals_do_not_end() {
+    let net = NetConfig { precision: Precision::Int8, ..Config::default().net };
+    let described = |ending| {
+        let game = erase(dealt(ending));
+        let spec = NetSpec::new(&net, &game.sizes());
+        let weights = spec.model()?.random_weights(Key::new(1, Purpose::Weights));
+        pack(game.as_ref(), &spec, &weights, &net)?;
+        NetFile::new(game.as_ref(), &spec, weights, 0)
+    };
+    assert_eq!(described(0.5).expect("decisions").header.actions.len(), 2);
+    let error = described(1.0).err().expect("refused").to_string();
+    assert!(error.contains("a network of tree_game") && error.contains("ends in its deal"), "{error}");
 }
 
 #[test]
