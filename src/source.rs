@@ -17,6 +17,7 @@ use crate::run::{BEST, CONFIG, FINAL, OPPONENTS};
 use crate::weights::{EvaluatedPositions, NetFile};
 use crate::words::count;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -129,7 +130,8 @@ impl Source {
             return Ok(self);
         }
         let base = Layers::default().config(&self.config)?;
-        let layers = assignments.iter().try_fold(base, |layers, assignment| layers.set(assignment))?;
+        let over = |base| assignments.iter().try_fold(base, |layers: Layers, text| layers.set(text));
+        let layers = over(base)?.with_format_of_device(&over(Layers::default())?);
         let config = layers.clone().resolve()?;
         if config.game_name() != self.game.name() {
             let (got, own) = (config.game_name().to_string(), self.game.name());
@@ -218,6 +220,18 @@ impl Source {
     /// True where play searches a tree by simulations; false where it compares whole turns.
     pub fn searches_a_tree(&self) -> bool {
         self.config.eval_algorithm() != Algorithm::Afterstate
+    }
+
+    /// Refuses the value of `option`, which limits a search, where play compares whole turns.
+    ///
+    /// # Errors
+    /// [`Error::Config`].
+    pub fn expect_tree(&self, option: &'static str, value: Option<impl Display>) -> Result<()> {
+        let expected = "none: this network compares whole turns and searches no tree; --set eval.turns=2 looks a turn further";
+        match value {
+            Some(value) if !self.searches_a_tree() => Err(Error::config(option, value, expected)),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -101,7 +101,8 @@ impl Parts {
         let mut config = built_in_layers(registry, name)?.on_cpu().resolve()?;
         EvaluatedPositions::Decisions.fit(&mut config);
         let layers = Layers::default().config(&config)?;
-        let config = set.iter().try_fold(layers, |layers, assignment| layers.set(assignment))?.resolve()?;
+        let over = |base| set.iter().try_fold(base, |layers: Layers, assignment| layers.set(assignment));
+        let config = over(layers)?.with_format_of_device(&over(Layers::default())?).resolve()?;
         let sizes = game.sizes();
         let shape = IoShape {
             obs_len: sizes.obs.len(),

@@ -83,7 +83,7 @@ impl ConfigArgs {
             Base::Saved(layers) => over(layers)?,
             Base::BuiltIn => {
                 let default = Layers::default().assign("game.name", registry.default_name())?;
-                let named = over(default.clone())?.resolve()?;
+                let named = over(default.clone())?.unchecked()?;
                 let name = named.game_name();
                 match registry.config(name) {
                     Some(text) => {
@@ -93,6 +93,9 @@ impl ConfigArgs {
                 }
             }
         };
+        // A built-in configuration that is named is not what somebody asks for key by key.
+        let own_file = file.clone().filter(|(text, origin)| registry.config(origin) != Some(text.as_str()));
+        let layers = layers.with_format_of_device(&self.lay_over(Layers::default(), &own_file, flags)?);
         let config = layers.clone().resolve()?;
         registry.game_of(&config).map_err(|e| layers.locate(e))?;
         Ok(layers)
@@ -188,6 +191,11 @@ mod tests {
             let config = named(name);
             if config.search.algorithm == Algorithm::Afterstate {
                 continue;
+            }
+            if cfg!(feature = "cuda") {
+                let set = vec!["run.device=cuda".to_string()];
+                let args = ConfigArgs { config: Some(name.into()), set, ..ConfigArgs::default() };
+                args.resolve(&registry, Base::BuiltIn, &[]).expect(name);
             }
             config.check_workers().expect(name);
             let game = registry.game_of(&config).expect(name);

@@ -168,7 +168,7 @@ pub fn start(
     let layers = args.layers(registry, saved.clone().map_or(Base::BuiltIn, Base::Saved))?;
     let config = layers.clone().resolve()?;
     if let Some(saved) = saved {
-        check_same_run(registry, &saved.resolve()?, &config).map_err(|e| layers.locate(e))?;
+        check_same_run(registry, &saved.unchecked()?, &config).map_err(|e| layers.locate(e))?;
     }
     let factory = args.factory(registry)?;
     let (dir, _numbered) = match args.resume.as_ref().or(args.out.as_ref()) {
@@ -180,8 +180,8 @@ pub fn start(
     };
     let begin = |config: Config| {
         let threads = start_threads(config.run.threads)?;
-        let notes = describe(&config, &dir, threads, factory.as_ref())?;
         let sized = sized(&config, &factory.registry().game_of(&config)?.sizes())?;
+        let notes = describe(&sized, &dir, threads, factory.as_ref())?;
         let run = match args.resume {
             Some(_) => Run::resume_on(factory, config, &dir, threads),
             None => Run::start_on(factory, config, &dir, threads),

@@ -113,9 +113,33 @@ impl Layers {
             .without(&[("train", "precision", &["f16"]), ("net", "precision", &["f16", "tf32"])])
     }
 
-    /// Removes devices, and what a network on a GPU lacks: int8 and the instruction sets of CPUs.
+    /// Removes devices, and what a network on a GPU lacks: the instruction sets of CPUs, and int8, in whose place it has bf16.
     pub fn on_gpu(self) -> Self {
-        self.without_devices().without(&[("net", "precision", &["int8"]), ("net", "isa", &[])])
+        self.without_devices().without(&[("net", "isa", &[])]).without_int8()
+    }
+
+    /// These layers over a built-in configuration, `own` without it. The int8 of a built-in configuration, which only CPUs have, gives way to
+    /// bf16 on a GPU.
+    #[must_use]
+    pub fn with_format_of_device(self, own: &Self) -> Self {
+        let device = self.text_of("net", "device").or(self.text_of("run", "device"));
+        let is_on_gpu = device.is_some_and(|device| device.starts_with("cuda"));
+        match is_on_gpu && own.text_of("net", "precision").is_none() {
+            true => self.without_int8(),
+            false => self,
+        }
+    }
+
+    /// The text of a key of `section`; None if it is not set or is not text.
+    fn text_of(&self, section: &str, key: &str) -> Option<&str> {
+        self.table.get(section)?.get(key)?.as_str()
+    }
+
+    fn without_int8(mut self) -> Self {
+        if self.text_of("net", "precision") == Some("int8") {
+            merge(&mut self.table, toml::toml! { net.precision = "bf16" });
+        }
+        self
     }
 
     fn without_devices(self) -> Self {
@@ -142,6 +166,16 @@ impl Layers {
     /// [`Error::ConfigKey`] for unknown keys, [`Error::Config`] or [`Error::ConfigKey`] for wrong values, each with the file or option
     /// where the key was set.
     pub fn resolve(self) -> Result<Config> {
+        let checked = self.read().and_then(|config| config.check().map(|()| config));
+        checked.map_err(|error| self.locate(error))
+    }
+
+    /// The configuration without a check of its values together: one that was checked when it was written, perhaps on a machine with other
+    /// devices, instruction sets and formats.
+    ///
+    /// # Errors
+    /// [`Error::ConfigKey`] for unknown keys and values that are none.
+    pub fn unchecked(self) -> Result<Config> {
         self.read().map_err(|error| self.locate(error))
     }
 
@@ -165,7 +199,6 @@ impl Layers {
         if train.is_none_or(|train| !train.contains_key("precision")) {
             config.train.precision = config.default_train_precision();
         }
-        config.check()?;
         Ok(config)
     }
 }
@@ -223,7 +256,39 @@ mod tests {
             assert_eq!(of(net).table["net"].get("precision").and_then(toml::Value::as_str), expected);
         }
         let cleaned = of("precision = 'int8'\nisa = 'avx2'").resolve().expect("valid");
-        assert_eq!(cleaned, Config::default());
+        assert_eq!((cleaned.net.precision, cleaned.net.isa), (Precision::Bf16, IsaChoice::Native));
+    }
+
+    #[test]
+    fn int8_of_a_built_in_configuration_is_for_cpus() {
+        let of = |own: &str| {
+            let own = Layers::default().text(own, "own").expect("TOML");
+            let mut layers = Layers::default().text("[net]\nprecision = 'int8'", "built-in").expect("TOML");
+            merge(&mut layers.table, own.table.clone());
+            layers.with_format_of_device(&own).text_of("net", "precision").map(str::to_string)
+        };
+        for kept in [
+            "",
+            "[run]\ndevice = 'cuda'\n[net]\ndevice = 'cpu'",
+            "[run]\ndevice = 'cuda'\n[net]\nprecision = 'int8'",
+        ] {
+            assert_eq!(of(kept).as_deref(), Some("int8"), "{kept}");
+        }
+        for changed in ["[run]\ndevice = 'cuda'", "[net]\ndevice = 'cuda:1'"] {
+            assert_eq!(of(changed).as_deref(), Some("bf16"), "{changed}");
+        }
+    }
+
+    /// As a run that began on a Mac is resumed on another machine with `--set net.device=cpu`.
+    #[test]
+    fn a_configuration_of_another_machine_is_read_unchecked() {
+        let text = "[run]\ndevice = 'cuda'\n[net]\ndevice = 'metal'\nisa = 'amx'\nblocks = 3";
+        let read = Layers::default().text(text, "test").and_then(Layers::unchecked).expect("known keys");
+        assert_eq!(read.net.blocks, 3);
+        Layers::default()
+            .text("[net]\nblocks = 'x'", "test")
+            .and_then(Layers::unchecked)
+            .expect_err("no number");
     }
 
     #[test]

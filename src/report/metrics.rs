@@ -245,11 +245,13 @@ pub struct MetricsLog {
     path: PathBuf,
     records: Vec<EpochRecord>,
     digest: FileDigest,
+    /// What the file keeps, where it has more.
+    kept: Option<Vec<u8>>,
 }
 
 impl MetricsLog {
     /// Opens the log in `dir` to continue after epoch `last_epoch` (0 for a new run). Records of later epochs, which will be
-    /// repeated, and an incomplete last line are removed.
+    /// repeated, and an incomplete last line stay in the file until [`MetricsLog::remove_later`] or the next record.
     ///
     /// # Errors
     /// [`Error::Format`] for a damaged line that is not the last, [`Error::Io`].
@@ -263,11 +265,21 @@ impl MetricsLog {
         let mut lines = parse(&bytes, &path)?;
         lines.retain(|(_, record)| record.epoch <= last_epoch);
         let kept = lines.iter().map(|(line, _)| *line).collect::<Vec<_>>().concat();
-        if kept != bytes {
-            write_atomic(&path, &kept)?;
-        }
         let digest = FileDigest::of(&kept);
-        Ok(Self { path, records: lines.into_iter().map(|(_, record)| record).collect(), digest })
+        let records = lines.into_iter().map(|(_, record)| record).collect();
+        let kept = (kept != bytes).then_some(kept);
+        Ok(Self { path, records, digest, kept })
+    }
+
+    /// Removes from the file what [`MetricsLog::open`] has not kept.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn remove_later(&mut self) -> Result<()> {
+        match self.kept.take() {
+            Some(kept) => write_atomic(&self.path, &kept),
+            None => Ok(()),
+        }
     }
 
     /// Number of bytes at the beginning of the log in `dir` that hold the records up to epoch `last_epoch`.
@@ -297,12 +309,13 @@ impl MetricsLog {
     }
 
     /// Appends a record and syncs the file. Call it before the epoch's manifest is written: a crash between the two leaves
-    /// one record too many, which [`MetricsLog::open`] removes.
+    /// one record too many, which [`MetricsLog::remove_later`] removes.
     ///
     /// # Errors
     /// [`Error::NotFinite`] with the metric's name, [`Error::Io`].
     pub fn append(&mut self, record: EpochRecord) -> Result<()> {
         let line = record.json_line()?;
+        self.remove_later()?;
         let write = || {
             let mut file = File::options().create(true).append(true).open(&self.path)?;
             file.write_all(line.as_bytes())?;
@@ -436,8 +449,10 @@ mod tests {
         let last = bytes[..bytes.len() - 1].iter().rposition(|&b| b == b'\n').expect("lines") + 1;
         for end in [last + 1, last + 40, bytes.len() - 1] {
             std::fs::write(&path, &bytes[..end]).expect("cut");
-            let log = MetricsLog::open(dir.path(), 3).expect("opened");
+            let mut log = MetricsLog::open(dir.path(), 3).expect("opened");
             assert_eq!(log.records(), &written[..2], "cut at {end}");
+            assert_eq!(std::fs::read(&path).expect("read"), &bytes[..end], "as it was");
+            log.remove_later().expect("written");
             assert_eq!(std::fs::read(&path).expect("read"), &bytes[..last]);
         }
         std::fs::write(&path, [&bytes[..last], b"\xff\x00garbage\n"].concat()).expect("damaged");

@@ -1,12 +1,14 @@
 //! The epoch that the time limit cuts: what was played is trained on, measured and kept, but does not become a checkpoint.
 //!
-//! The clock decides where the epoch ends, so it may not decide about anything on which a resumed run depends. Such a run drops the
-//! record and the network of the cut epoch ([`Manifest::undo_cut`](super::manifest::Manifest::undo_cut)), plays the epoch in full from
-//! the last checkpoint, and ends with the bytes of an uninterrupted run.
+//! The clock decides where the epoch ends, so it may not decide about anything on which a resumed run depends. Such a run plays the
+//! epoch in full from the last checkpoint. Its record takes the place of the cut one, and with its checkpoint the network of the cut one
+//! goes, so that it ends with the bytes of an uninterrupted run.
 
 use super::epoch::EpochDeadline;
+use super::epoch_size::{first_update, samples_of};
 use super::files::FINAL;
 use super::training_run::Run;
+use crate::config::TrainingMode;
 use crate::error::Result;
 use crate::report::metrics::EpochRecord;
 use crate::run::pace::MeasurementTime;
@@ -48,9 +50,20 @@ impl Run {
         let now = Instant::now();
         let selfplay = training.map(|end| match update_seconds {
             Some(_) => end,
+            None if !self.updates_follow() => end,
             None => now + end.saturating_duration_since(now).mul_f64(SELFPLAY_SHARE),
         });
         Ok(EpochDeadline { selfplay, training, update_seconds: update_seconds.unwrap_or(0.0) })
+    }
+
+    /// True if updates may be due after the self-play of the next epoch.
+    fn updates_follow(&self) -> bool {
+        let in_epoch = match self.config.train.mode {
+            TrainingMode::InTurns => samples_of(&self.config.selfplay, self.counters.epoch + 1),
+            TrainingMode::Overlapped => 0,
+        };
+        first_update(&self.config)
+            .is_some_and(|needed| self.replay.added().saturating_add(in_epoch) >= needed)
     }
 
     /// Estimated seconds of an update, from the last epoch that had some.
@@ -74,6 +87,7 @@ impl Run {
         self.folder.check()?;
         let writing = stop.write_guard();
         self.findings.sync()?;
+        self.manifest.drop_cut_record()?;
         let network = self.network.file.to_bytes(&self.dir().join(FINAL))?;
         self.manifest.replace(FINAL, &network)?;
         self.events.append(&record)?;

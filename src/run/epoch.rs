@@ -6,6 +6,7 @@ use super::folder::RunFolder;
 use super::learner::Learner;
 use super::local_selfplay::LocalSelfPlay;
 use super::workers::Workers;
+use crate::batch::MAX_UNDECIDED_GAMES;
 use crate::config::{Config, TrainingMode};
 use crate::error::{Error, Result, StopCause};
 use crate::play::{FinishedGame, Sample};
@@ -256,6 +257,10 @@ impl Collector<'_> {
         while played.samples < target {
             folder.check()?;
             check()?;
+            if played.samples == 0 && played.games >= MAX_UNDECIDED_GAMES {
+                let why = format!("none of the first {} games has a position to learn from", played.games);
+                return Err(Error::unsupported("training", why));
+            }
             let mut take = |games: Vec<FinishedGame>| -> Result<bool> {
                 for mut game in games {
                     played.take(&game);

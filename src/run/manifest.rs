@@ -1,6 +1,6 @@
 //! `manifest.jsonl`: the files of a run with their sizes and checksums, as of its last finished epoch.
 //!
-//! An epoch is finished once the manifest is written, atomically and after all other files. Before that, the folder may differ from the
+//! An epoch is finished once the manifest is written, atomically and after all other files but a new `best.safetensors`. Before that, the folder may differ from the
 //! manifest by work that a resumed run repeats:
 //!
 //! - `games/`, `opponents/` and `checkpoints/` have new files, which the manifest does not list;
@@ -248,14 +248,14 @@ impl Manifest {
         Ok(metrics::is_cut_best(&records.collect::<Vec<_>>()))
     }
 
-    /// Drops the network and the record of a cut epoch, so that a resumed run plays it again. At every moment the manifest on disk lists
-    /// the files that are there.
+    /// Drops the record of a cut epoch, whose place another one takes. Its network stays. At every moment the manifest on disk lists the
+    /// files that are there.
     ///
     /// # Errors
     /// [`Error::Io`], and those of [`MetricsLog::size_until`].
-    pub fn undo_cut(&mut self) -> Result<()> {
+    pub fn drop_cut_record(&mut self) -> Result<()> {
         if !self.files.contains_key(FINAL) {
-            return self.remove_unlisted(FINAL);
+            return Ok(());
         }
         let path = self.dir.join(metrics::FILE_NAME);
         // The network is written before the record, which in the first epoch is that of a new log.
@@ -267,14 +267,28 @@ impl Manifest {
                 self.files.remove(metrics::FILE_NAME);
             }
         }
-        self.files.remove(FINAL);
-        self.write_lines()?;
-        self.remove_unlisted(FINAL)
+        Ok(())
     }
 
-    /// Removes a file that the manifest does not list, if it exists.
-    fn remove_unlisted(&self, name: &str) -> Result<()> {
-        let path = self.dir.join(name);
+    /// Writes the manifest as of the end of `epoch`, which was played in full: without the network of a cut one, which is then removed.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn write_full(&mut self, epoch: u64) -> Result<()> {
+        self.files.remove(FINAL);
+        self.write(epoch)?;
+        self.remove_unlisted_final()
+    }
+
+    /// Removes the network of a cut epoch that the manifest does not list, if it exists.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn remove_unlisted_final(&self) -> Result<()> {
+        if self.lists(FINAL) {
+            return Ok(());
+        }
+        let path = self.dir.join(FINAL);
         match fs::remove_file(&path) {
             Err(e) if e.kind() != ErrorKind::NotFound => Err(Error::io("removing", &path, e)),
             _ => Ok(()),

@@ -2,7 +2,7 @@
 
 use super::epoch_network::EpochNetwork;
 use super::evaluation;
-use super::files::opponent_name;
+use super::files::{BEST, opponent_name};
 use super::pace::{MeasurementTime, Wanted};
 use super::strength::{MatchSetup, match_games};
 use super::training_run::Run;
@@ -106,6 +106,18 @@ impl Run {
         let items = match_games(&self.config, self.game.as_ref());
         let wanted = Wanted { opponent: Some(rung.opponent), items, min_items, group };
         Ok((wanted, rung))
+    }
+
+    /// Keeps the present network as the best one, if it is. The checkpoint comes first: its epoch may be played in another way by a resumed
+    /// run, which would measure another network. A run that is killed between them keeps it when it is resumed.
+    pub(super) fn keep_best(&mut self) -> Result<()> {
+        let epoch = self.counters.epoch;
+        if self.counters.best.is_none_or(|(best, _)| best != epoch) {
+            return Ok(());
+        }
+        let bytes = self.network.file.to_bytes(&self.dir().join(BEST))?;
+        self.manifest.replace(BEST, &bytes)?;
+        self.manifest.write(epoch)
     }
 
     /// The best rank with that of `record`, if its network becomes the best one. A resumed run may measure in another way: the best one

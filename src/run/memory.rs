@@ -308,6 +308,7 @@ mod tests {
     fn overlapped_training_plans_the_held_samples() {
         let game = any_game("connect_four", &toml::Table::new()).expect("registered");
         let mut config = Config::default();
+        config.selfplay.samples_per_epoch = 20_000;
         let plan = |config: &Config| MemoryPlan::new(config, game.as_ref()).expect("a network");
         let in_turns = plan(&config);
         config.train.mode = TrainingMode::Overlapped;

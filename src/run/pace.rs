@@ -47,14 +47,17 @@ pub struct EvaluationPace {
 }
 
 impl EvaluationPace {
-    /// The pace of a run with these `records`.
-    pub fn new(eval: &EvalConfig, records: &[EpochRecord]) -> Self {
+    /// The pace of a run with these `records`, whose measurements on solved positions have this number of them.
+    pub fn new(eval: &EvalConfig, positions: usize, records: &[EpochRecord]) -> Self {
         let mut pace = Self { every: eval.every, share: eval.share, ended: None, costs: BTreeMap::new() };
         for record in records {
             let Some(strength) = record.strength else { continue };
             pace.ended = Some(record.seconds);
-            if let Some((rung, games)) = strength.rung.zip(strength.match_games) {
-                pace.keep_cost(Some(rung.opponent), games as usize, record.eval_seconds);
+            match strength.rung.zip(strength.match_games) {
+                Some((rung, games)) => {
+                    pace.keep_cost(Some(rung.opponent), games as usize, record.eval_seconds)
+                }
+                None => pace.keep_cost(None, positions, record.eval_seconds),
             }
         }
         pace
@@ -133,7 +136,7 @@ mod tests {
     use MeasurementTime::{Last, Within};
 
     fn pace(share: f64) -> EvaluationPace {
-        EvaluationPace::new(&EvalConfig { share, ..EvalConfig::default() }, &[])
+        EvaluationPace::new(&EvalConfig { share, ..EvalConfig::default() }, 0, &[])
     }
 
     fn against(opponent: Opponent) -> Wanted {
@@ -211,8 +214,14 @@ mod tests {
         };
         let record =
             EpochRecord { seconds: 100.0, eval_seconds: 1.0, strength: Some(strength), ..Default::default() };
-        let pace = EvaluationPace::new(&EvalConfig::default(), &[record, EpochRecord::default()]);
+        let pace = EvaluationPace::new(&EvalConfig::default(), 0, &[record, EpochRecord::default()]);
         assert_eq!(pace.items(3, 105.0, against(Opponent::Rollouts(100)), Within), None);
         assert_eq!(pace.items(3, 120.0, against(Opponent::Rollouts(100)), Within), Some(20));
+
+        let slow =
+            EpochRecord { eval_seconds: 100.0, strength: Some(Default::default()), ..Default::default() };
+        let pace = EvaluationPace::new(&EvalConfig::default(), 200, &[slow]);
+        let positions = Wanted { opponent: None, items: 200, min_items: 200, group: 1 };
+        assert_eq!(pace.items(3, 120.0, positions, Within), None, "200 positions take 100 s");
     }
 }

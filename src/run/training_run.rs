@@ -5,7 +5,7 @@ use super::epoch::{Collector, EpochResult, EpochRunner, Extent, Training};
 use super::epoch_network::{EpochNetwork, averaged};
 use super::epoch_size;
 use super::factory::{ComponentFactory, DefaultFactory};
-use super::files::{BEST, CONFIG, GAMES, OPPONENTS, games_name};
+use super::files::{CONFIG, FINAL, GAMES, OPPONENTS, games_name};
 use super::findings::{self, FindingsLog};
 use super::folder::{self, RunFolder};
 use super::learner::Learner;
@@ -141,6 +141,7 @@ impl Run {
         let mut run = Self::assemble(config, setup, state, threads)?;
         // Written last, so that a refused configuration does not replace the saved one.
         run.manifest.replace(CONFIG, run.config.file_text()?.as_bytes())?;
+        run.keep_best()?;
         run.manifest.write(epoch)?;
         if let Some(workers) = &mut run.workers {
             workers.publish(epoch, &run.network.file, run.metrics.records().last())?;
@@ -181,7 +182,7 @@ impl Run {
 
     fn assemble(config: Config, setup: RunSetup, state: RunState, threads: usize) -> Result<Self> {
         let RunSetup { factory, game, template, strength_meter, .. } = setup;
-        let RunState { trainer, weights, replay, stored, slots, received, counters, folder, mut manifest } =
+        let RunState { trainer, weights, replay, stored, slots, received, counters, folder, manifest } =
             state;
         let workers = factory.workers(WorkersSetup {
             config: &config,
@@ -206,16 +207,19 @@ impl Run {
             trainer.updates(),
             replay.len()
         );
-        manifest.undo_cut()?;
+        let mut metrics = MetricsLog::open(dir, counters.epoch)?;
+        if !manifest.lists(FINAL) {
+            manifest.remove_unlisted_final()?;
+            metrics.remove_later()?;
+        }
         remove_temporaries(dir)?;
         remove_temporaries(&dir.join(GAMES))?;
         checkpoint::prune(dir, &manifest.checkpoints())?;
         remove_temporaries(&dir.join(OPPONENTS))?;
-        let metrics = MetricsLog::open(dir, counters.epoch)?;
         Ok(Self {
             factory,
+            pace: EvaluationPace::new(&config.eval, strength_meter.items(), metrics.records()),
             strength_meter,
-            pace: EvaluationPace::new(&config.eval, metrics.records()),
             metrics,
             findings: FindingsLog::open(dir)?,
             events: EventWriter::create(dir, counters.epoch)?,
@@ -380,14 +384,14 @@ impl Run {
     fn close_epoch(&mut self, record: EpochRecord, games: &[FinishedGame], stop: &Stop) -> Result<()> {
         self.folder.check()?;
         let writing = stop.write_guard();
+        self.manifest.drop_cut_record()?;
         self.counters.epoch = record.epoch;
         self.counters.seconds = record.seconds;
         self.findings.sync()?;
         if let Some(rank) = self.best_rank_with(&record) {
             self.counters.best = Some((record.epoch, rank));
-            self.manifest.replace(BEST, &self.network.file.to_bytes(&self.folder.path().join(BEST))?)?;
         }
-        // After `replace`, which writes the manifest of the epoch before: it must not list this epoch's games.
+        // After `drop_cut_record`, which writes the manifest of the epoch before: it must not list this epoch's games.
         self.store_games(games)?;
         self.keep_network(&record)?;
         self.events.append(&record)?;
@@ -395,7 +399,8 @@ impl Run {
         drop(writing);
         self.write_report()?;
         let _writing = stop.write_guard();
-        self.finish_epoch()
+        self.finish_epoch()?;
+        self.keep_best()
     }
 
     /// Passes the current weights and their root cache to self-play. Returns the cost of the cache.
@@ -451,7 +456,7 @@ impl Run {
         self.stored = stored;
         self.list_logs();
         self.manifest.keep_checkpoints(self.config.run.keep_checkpoints);
-        self.manifest.write(self.counters.epoch)?;
+        self.manifest.write_full(self.counters.epoch)?;
         if let Some(workers) = &mut self.workers {
             workers.publish(self.counters.epoch, &self.network.file, self.metrics.records().last())?;
         }

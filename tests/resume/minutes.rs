@@ -53,13 +53,22 @@ fn a_cut_epoch_is_played_in_full_by_a_resumed_run_with_the_same_bytes() {
     for kill in 0..6 {
         let output = output_with(limited.command(UNBOUNDED, 2), ENDLESS);
         assert_cut(&limited, &output, 3);
-        // The next process may be killed while it removes what the cut epoch left.
-        let mut child =
-            limited.command(UNBOUNDED, 1).args(ENDLESS).args(["--minutes", "1000"]).spawn().expect("runs");
-        sleep(Duration::from_millis(5 * kill));
+        // The next process is killed before it has played the epoch, and loses nothing of the cut one.
+        let mut child = limited
+            .command(UNBOUNDED, 1)
+            .args(&ENDLESS[..2])
+            .args(["--minutes", "1000"])
+            .spawn()
+            .expect("runs");
+        sleep(Duration::from_millis(40 * kill));
         child.kill().expect("killed");
         child.wait().expect("ended");
         assert_eq!(difference(&limited.run()), None, "after {kill}");
+        // Nor does one lose it that has nothing to play.
+        let output = output_with(limited.command(UNBOUNDED, 2), &["--minutes", "0.00001"]);
+        assert!(text(&output.stdout).contains("the limit is reached after 2 epochs"), "{output:?}");
+        assert_eq!((limited.metrics().len(), difference(&limited.run())), (3, None), "after {kill}");
+        assert!(fs::exists(limited.run().join("final.safetensors")).expect("known"));
     }
     let output = output_with(limited.command(4, 1), BACK);
     assert!(output.status.success(), "{}", text(&output.stderr));
