@@ -94,6 +94,8 @@ pub fn execute(args: EngineArgs, registry: &Registry) -> Result<()> {
     let time = args.seconds.map(seconds).transpose()?;
     let threads = start_threads(args.threads as usize)?;
     let source = Source::open(args.run.as_deref(), registry, &args.set)?;
+    source.expect_tree("--sims", args.sims)?;
+    source.expect_tree("--seconds", args.seconds)?;
     let mut settings = source.settings(args.sims, threads);
     (settings.seed, settings.memory_mib) = (args.seed, engine_mib(MEMORY_MIB));
     let pace = Pace {

@@ -168,14 +168,7 @@ pub fn execute(args: EvalArgs, registry: &Registry, verbosity: Verbosity, stop: 
 /// Refuses simulations where nobody searches a tree. Another network may.
 fn check_sims(args: &EvalArgs, source: &Source) -> Result<()> {
     let other = args.against.as_deref().is_some_and(|opponent| Path::new(opponent).exists());
-    match args.sims {
-        Some(sims) if !other && !source.searches_a_tree() => {
-            let expected = "none: this network compares whole turns and searches no tree; \
-                            --set eval.turns=2 looks a turn further";
-            Err(Error::config("--sims", sims, expected))
-        }
-        _ => Ok(()),
-    }
+    source.expect_tree("--sims", args.sims.filter(|_| !other))
 }
 
 /// Checks that the results can be written, and that none would overwrite an input or another result.
@@ -294,6 +287,8 @@ mod tests {
             "eval a --against random --minutes 3",
             "eval a --ladder --every 0",
             "eval a --ladder --record games.sgf",
+            "eval a --ladder --opponent-nodes 5",
+            "eval a --ladder --reply-timeout 5",
         ] {
             assert!(parse(line).is_err(), "{line}");
         }

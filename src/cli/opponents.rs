@@ -19,17 +19,17 @@ const REPLY_TIMEOUT: f64 = 60.0;
 #[derive(Clone, Debug, Args)]
 pub struct OpponentArgs {
     /// Time limit of an external program's reply, in seconds [default: 60]
-    #[arg(long, value_name = "SECONDS", conflicts_with = "positions")]
+    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["positions", "ladder"])]
     pub reply_timeout: Option<f64>,
     /// Seconds per move of a program of `uci:` or `gtp:` (whole seconds with gtp:) [default: 0.1 with uci:, the program's own
     /// with gtp:]
-    #[arg(long, value_name = "SECONDS", conflicts_with = "positions")]
+    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["positions", "ladder"])]
     pub opponent_seconds: Option<f64>,
     /// Nodes per move of a program of `uci:`
-    #[arg(long, value_name = "N", conflicts_with = "positions", value_parser = value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", conflicts_with_all = ["positions", "ladder"], value_parser = value_parser!(u64).range(1..))]
     pub opponent_nodes: Option<u64>,
     /// Set an option of a program of `uci:`, e.g. 'Skill Level=3'; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", conflicts_with = "positions")]
+    #[arg(long, value_name = "NAME=VALUE", conflicts_with_all = ["positions", "ladder"])]
     pub opponent_option: Vec<String>,
 }
 

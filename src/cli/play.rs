@@ -41,9 +41,9 @@ pub struct PlayArgs {
     /// Refused with what to do: the game is that of the network.
     #[arg(long, value_name = "G", hide = true)]
     pub game: Option<String>,
-    /// Simulations per move
-    #[arg(long, value_name = "S", default_value_t = 800, value_parser = value_parser!(u32).range(1..=1_000_000))]
-    pub sims: u32,
+    /// Simulations per move [default: 800]
+    #[arg(long, value_name = "S", value_parser = value_parser!(u32).range(1..=1_000_000))]
+    pub sims: Option<u32>,
     /// Your seat: 0 begins
     #[arg(long, value_name = "P", default_value_t = 0, value_parser = value_parser!(u8).range(..8))]
     pub seat: u8,
@@ -56,6 +56,12 @@ pub struct PlayArgs {
     /// The seed of chance outcomes and tie breaks
     #[arg(long, value_name = "X", default_value_t = 1)]
     pub seed: u64,
+}
+
+impl PlayArgs {
+    fn simulations(&self) -> u32 {
+        self.sims.unwrap_or(800)
+    }
 }
 
 /// Maximum MiB of trees.
@@ -96,7 +102,8 @@ pub fn execute(args: PlayArgs, registry: &Registry) -> Result<()> {
     if usize::from(args.seat) >= players {
         return Err(Error::config("--seat", args.seat, format!("a whole number from 0 to {}", players - 1)));
     }
-    let mut settings = source.settings(Some(args.sims), threads);
+    source.expect_tree("--sims", args.sims)?;
+    let mut settings = source.settings(Some(args.simulations()), threads);
     (settings.seed, settings.memory_mib) = (args.seed, engine_mib(MEMORY_MIB));
     let engine = Engine::new(source.game.clone(), source.network()?.as_ref(), settings)?;
     Session { source, engine, args }.run()
@@ -151,7 +158,7 @@ impl Session {
                     }
                     false => String::new(),
                 };
-                format!(", {}{in_deals} a move by {label}", count(self.args.sims, "simulation"))
+                format!(", {}{in_deals} a move by {label}", count(self.args.simulations(), "simulation"))
             }
             Algorithm::Afterstate => {
                 let turns = count(self.source.config.eval.turns, "turn");
@@ -263,7 +270,7 @@ impl Session {
     }
 
     fn search(&mut self) -> Result<Analysis> {
-        self.engine.analyse(&Limit::simulations(self.args.sims.into()))
+        self.engine.analyse(&Limit::simulations(self.args.simulations().into()))
     }
 
     fn reply(&mut self) -> Result<()> {

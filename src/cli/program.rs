@@ -49,7 +49,7 @@ pub struct VerbosityArgs {
     /// Print errors and results only
     #[arg(long, short, global = true, display_order = 900, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Log diagnostics to stderr: what is read, made and written, with times
+    /// Log diagnostics to stderr, such as how long the parts of an epoch take
     #[arg(long, short, global = true, display_order = 901)]
     pub verbose: bool,
 }
@@ -93,7 +93,7 @@ pub enum Command {
     Serve(serve::ServeArgs),
     /// Serve a network to board programs, by the protocols of their games
     Engine(engine::EngineArgs),
-    /// Check a run's stored games, networks and latest checkpoint
+    /// Check a run's stored games, networks and checkpoints
     Verify(verify::VerifyArgs),
     /// Replay actions and show every position, as boards or JSON lines
     Inspect(inspect::InspectArgs),
@@ -141,8 +141,10 @@ fn command(registry: &Registry) -> clap::Command {
     Cli::command().mut_subcommands(|command| {
         let examples = command.get_after_help().map(|text| join_paragraphs(&text.to_string()));
         let command = command.after_help(examples.unwrap_or_default());
+        // An imported file may name its game.
+        let has_default = command.get_name() != "import-weights";
         command.mut_args(|arg| match (arg.get_id().as_str(), arg.get_help()) {
-            ("game", Some(help)) if arg.get_long().is_some() => {
+            ("game", Some(help)) if has_default && arg.get_long().is_some() => {
                 let help = format!("{help} [default: {}]", registry.default_name());
                 arg.help(help)
             }

@@ -35,6 +35,13 @@ fn a_network_that_predicts_results_plays_with_a_cube_and_matches() {
         let (code, line) = refusal(&mut vecaz(&args));
         assert!(code == 2 && line.contains(expected), "{set}: {code}, {line}");
     }
+    for (command, option) in [("play", "--sims"), ("engine", "--sims"), ("engine", "--seconds")] {
+        let (code, line) = refusal(&mut vecaz(&[command, &out, option, "5"]));
+        assert!(
+            code == 2 && line.contains(&format!("{option}: got 5, expected none: ")),
+            "{command}: {line}"
+        );
+    }
     let args =
         ["inspect", "--game", "backgammon", "--set", "game.cube=true", "--actions", "player 0,3-1,8/5,6/5"];
     let shown = stdout(&mut vecaz(&args));
