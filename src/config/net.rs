@@ -93,7 +93,7 @@ section! {
         /// Number format in self-play and evaluation: `f32`, `bf16` or `int8` on the CPU; `f32`, `tf32`, `bf16` or `f16` on a
         /// GPU. The format of training is `train.precision`. Compared with f32, a trained Connect Four network in bf16 differs by
         /// 5e-5 nats of policy and 0.002 of value, in int8 by 8e-4 nats and 0.011, and plays equally strong in both
-        /// (2026-11-20-precision.md). `f16` is for Turing GPUs, which lack bf16; `tf32` keeps the range of f32 on tensor cores.
+        /// (2026-11-20-precision.md). Self-play in int8 makes more games a minute (2026-11-30-int8.md). `f16` is for Turing GPUs, which lack bf16; `tf32` keeps the range of f32 on tensor cores.
         precision: Precision = Precision::F32,
         /// Instruction set of the forward on the CPU. All give the same bits in each number format, except the last bits of `amx`
         /// and of `bfmmla` in bf16: on machines that have them, `avx512` and `neon` repeat the results of machines that do not. Training in bf16 uses AMX
