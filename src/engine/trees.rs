@@ -104,9 +104,9 @@ impl Trees {
     /// # Errors
     /// Those of the device.
     pub fn set_roots(&mut self, positions: &[SearchRequest]) -> Result<()> {
-        for tree in 0..self.count {
+        for (tree, position) in positions.iter().enumerate() {
             let (shard, row) = self.at(tree);
-            shard.set_root(row, &positions[tree])?;
+            shard.set_root(row, position)?;
         }
         self.set_keys(positions)
     }
@@ -155,8 +155,8 @@ impl Trees {
 
     /// Gives the trees the keys of their new roots, and reads what these have been visited.
     fn set_keys(&mut self, positions: &[SearchRequest]) -> Result<()> {
-        for tree in 0..self.count {
-            let key = RowKey { determinisation: tree as u64, ..positions[tree].key };
+        for (tree, position) in positions.iter().enumerate() {
+            let key = RowKey { determinisation: tree as u64, ..position.key };
             let (shard, row) = self.at(tree);
             shard.set_key(row, key);
         }

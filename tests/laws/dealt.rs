@@ -88,7 +88,7 @@ fn networks_are_described_by_games_that_their_deals_do_not_end() {
         NetFile::new(game.as_ref(), &spec, weights, 0)
     };
     assert_eq!(described(0.5).expect("decisions").header.actions.len(), 2);
-    let error = described(1.0).err().expect("refused").to_string();
+    let error = described(1.0).expect_err("refused").to_string();
     assert!(error.contains("a network of tree_game") && error.contains("ends in its deal"), "{error}");
 }
 
