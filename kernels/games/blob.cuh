@@ -44,7 +44,7 @@ VZ_DEVICE int max_points_after(int round) {
     return sum;
 }
 
-// The points of `player` minus the mean of the others', as a share of the most points of a game.
+// The points of `player` minus the mean of the others', as a share of the maximum of a game.
 VZ_DEVICE f32 lead(const State& s, int player) {
     int total = 0;
     for (int p = 0; p < PLAYERS; p++) total += s.scores[p];

@@ -143,7 +143,7 @@ pub trait DevicePasses {
 
     /// Attaches the game slots of self-play, whose rows have their roots and have begun their plies: from now on the device itself ends
     /// every whole pass as [`crate::selfplay`] does. Polls that were not collected are discarded. `starts`: the trees that new games are
-    /// cloned from, by their roots. Returns the most passes of one poll.
+    /// cloned from, by their roots. Returns the maximum number of passes of one poll.
     fn attach_selfplay(
         &mut self,
         plan: &PlayPlan,

@@ -93,7 +93,7 @@ impl ConfigArgs {
                 }
             }
         };
-        // A built-in configuration that is named is not what somebody asks for key by key.
+        // A built-in configuration that `--config` names is not the user's own choice of each of its keys.
         let own_file = file.clone().filter(|(text, origin)| registry.config(origin) != Some(text.as_str()));
         let layers = layers.with_format_of_device(&self.lay_over(Layers::default(), &own_file, flags)?);
         let config = layers.clone().resolve()?;

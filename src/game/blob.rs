@@ -12,7 +12,7 @@
 //! the k-th of a round to player k mod P whoever deals, each uniform over the cards not yet dealt; the remaining cards
 //! are the stock, which no player sees. Order of play is by rising player number; the left of player p is p + 1 mod P.
 //!
-//! **Returns.** A player's return is its points minus the mean of the others' points, over the most points one player can
+//! **Returns.** A player's return is its points minus the mean of the others' points, over the maximum number that one player can
 //! make in the whole game (the sum of 10 + cards over its rounds): in [-1, 1], summing to 0. It is linear in points, so
 //! the expected return is the expected lead, a round counts the same independent of earlier scores, and a player also gains when
 //! others miss their bids, as in human play. [`Game::scores`] are the raw points.

@@ -9,6 +9,7 @@ pub mod ladder;
 pub mod layout;
 pub mod learning;
 pub mod metrics;
+mod metrics_log;
 pub mod plan;
 pub mod progress;
 pub mod prometheus;

@@ -10,6 +10,7 @@ mod ending;
 mod cut;
 mod epoch;
 mod epoch_eta;
+mod epoch_files;
 mod epoch_network;
 pub mod epoch_size;
 pub mod evaluation;

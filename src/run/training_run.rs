@@ -5,8 +5,8 @@ use super::epoch::{Collector, EpochResult, EpochRunner, Extent, Training};
 use super::epoch_network::{EpochNetwork, averaged};
 use super::epoch_size;
 use super::factory::{ComponentFactory, DefaultFactory};
-use super::files::{CONFIG, FINAL, GAMES, OPPONENTS, games_name};
-use super::findings::{self, FindingsLog};
+use super::files::{CONFIG, FINAL, GAMES, OPPONENTS};
+use super::findings::FindingsLog;
 use super::folder::{self, RunFolder};
 use super::learner::Learner;
 use super::local_selfplay::{LocalSelfPlay, NewWeights, finished_in, take_weights};
@@ -18,16 +18,13 @@ use super::workers::{Workers, WorkersSetup};
 use crate::backend::AnyGame;
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::eval::ladder::Ladder;
-use crate::files::{FileDigest, create_subfolder, remove_temporaries, write_atomic};
+use crate::files::{FileDigest, remove_temporaries, write_atomic};
 use crate::net::Weights;
 use crate::play::FinishedGame;
 use crate::replay::Replay;
-use crate::report::REPORT;
 use crate::report::exporter::Exporter;
-use crate::report::html::Report;
 use crate::report::learning;
-use crate::report::metrics::{self, EpochRecord, MetricsLog, RootCacheUse};
+use crate::report::metrics::{EpochRecord, MetricsLog, RootCacheUse};
 use crate::report::progress::Progress;
 use crate::report::prometheus::MetricsText;
 use crate::report::tensorboard::EventWriter;
@@ -461,45 +458,5 @@ impl Run {
             workers.publish(self.counters.epoch, &self.network.file, self.metrics.records().last())?;
         }
         checkpoint::prune(self.dir(), &self.manifest.checkpoints())
-    }
-
-    pub(super) fn write_report(&self) -> Result<()> {
-        // Another command writes the ladder; a damaged one does not end the run.
-        let ladder = Ladder::read(self.dir()).unwrap_or_else(|error| {
-            tracing::warn!("the report has no ladder: {error}");
-            None
-        });
-        let report = Report {
-            config: &self.config,
-            records: self.metrics.records(),
-            random_outcome_error: self.strength_meter.random_outcome_error(),
-            ladder: ladder.as_ref(),
-            games: &[],
-            tallies: None,
-        };
-        report.write(&self.dir().join(REPORT))
-    }
-
-    /// Lists the present content of the logs in the manifest.
-    pub(super) fn list_logs(&mut self) {
-        let logs =
-            [(metrics::FILE_NAME, self.metrics.digest()), (findings::FILE_NAME, self.findings.digest())];
-        for (name, digest) in logs.into_iter().filter(|(_, digest)| digest.size > 0) {
-            self.manifest.set(name, digest);
-        }
-    }
-
-    fn store_games(&mut self, games: &[FinishedGame]) -> Result<()> {
-        let name = games_name(self.counters.epoch);
-        let path = self.dir().join(&name);
-        create_subfolder(&self.dir().join(GAMES))?;
-        let mut text = String::new();
-        for game in games {
-            text += &serde_json::to_string(game).map_err(|e| Error::format(&path, e.to_string()))?;
-            text += "\n";
-        }
-        write_atomic(path, text.as_bytes())?;
-        self.manifest.set(name, FileDigest::of(text.as_bytes()));
-        Ok(())
     }
 }

@@ -21,9 +21,9 @@ fn line_below(row: &RowMut<'_>, mut node: i32, max_len: usize, line: &mut Vec<u1
         let edges = row.edges(node);
         let num_edges = usize::from(row.nodes[node as usize].num_edges);
         let holds = |e: usize| row.edge_holds(node, e);
-        let stands = |e: usize| edges.value_sum[e] != REFUTED;
+        let is_open = |e: usize| edges.value_sum[e] != REFUTED;
         let best =
-            (0..num_edges).max_by_key(|&e| (holds(e), stands(e), edges.visits[e], std::cmp::Reverse(e)));
+            (0..num_edges).max_by_key(|&e| (holds(e), is_open(e), edges.visits[e], std::cmp::Reverse(e)));
         match best {
             Some(e) if edges.visits[e] > 0 => {
                 line.push(row.actions(node)[e]);

@@ -241,7 +241,7 @@ impl<D: Device> DeviceRows<D> {
     }
 
     /// Attaches the game slots, whose rows have their roots and have begun their plies. A poll that was not collected is discarded;
-    /// a failure of its passes is reported here at the latest, since the device is waited for. Returns the most passes of a poll.
+    /// a failure of its passes is reported here at the latest, since the device is waited for. Returns the maximum number of passes of a poll.
     pub fn attach_selfplay(
         &mut self,
         plan: &PlayPlan,
