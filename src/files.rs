@@ -220,16 +220,24 @@ impl FileDigest {
     }
 }
 
+/// What reading `path` gave, or `None` if it does not exist.
+///
+/// # Errors
+/// [`Error::Io`] for all other failures.
+pub fn if_exists<T>(path: &Path, read: std::io::Result<T>) -> Result<Option<T>> {
+    match read {
+        Ok(found) => Ok(Some(found)),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Error::io("reading", path, e)),
+    }
+}
+
 /// Removes the temporary files of killed writers from `folder`, which may not exist. No write may be in progress.
 ///
 /// # Errors
 /// [`Error::Io`].
 pub fn remove_temporaries(folder: &Path) -> Result<()> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(e) => return Err(Error::io("reading", folder, e)),
-    };
+    let Some(entries) = if_exists(folder, fs::read_dir(folder))? else { return Ok(()) };
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if name.starts_with(TEMPORARY) && path.is_file() {

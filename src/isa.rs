@@ -278,19 +278,19 @@ pub(crate) use per_isa;
 /// Defines functions `name(isa, args..)`, each of which runs its `body` compiled for that instruction set. The body is plain Rust that the
 /// compiler vectorises; the result is the same to the bit on all instruction sets.
 macro_rules! for_each_isa {
-    ($($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)+) => {$(
+    ($($(#[$meta:meta])* fn $name:ident $(<$number:ident: $bound:path>)? ($($arg:ident: $ty:ty),* $(,)?) $body:block)+) => {$(
         $(#[$meta])*
-        pub(crate) fn $name(isa: $crate::isa::Isa, $($arg: $ty),*) {
+        pub(crate) fn $name $(<$number: $bound>)? (isa: $crate::isa::Isa, $($arg: $ty),*) {
             #[inline(always)]
-            fn body($($arg: $ty),*) $body
+            fn body $(<$number: $bound>)? ($($arg: $ty),*) $body
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-            fn avx512($($arg: $ty),*) {
+            fn avx512 $(<$number: $bound>)? ($($arg: $ty),*) {
                 body($($arg),*)
             }
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma")]
-            fn avx2($($arg: $ty),*) {
+            fn avx2 $(<$number: $bound>)? ($($arg: $ty),*) {
                 body($($arg),*)
             }
             match isa {

@@ -205,12 +205,6 @@ mod tests {
     }
 
     #[test]
-    fn hex13_has_as_many_simulations_in_all_plies() {
-        let config = named("hex13");
-        assert_eq!((config.search.simulations, config.selfplay.playout_cap_prob), (200, 0.0));
-    }
-
-    #[test]
     fn later_layers_win() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("c.toml");

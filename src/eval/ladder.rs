@@ -6,9 +6,8 @@ use super::elo::{MatchResult, Mean};
 use super::matches::MatchOutcome;
 use super::ratings::{Estimate, Pairing, Ratings};
 use crate::error::{Error, Result};
-use crate::files::{read_text, write_atomic};
+use crate::files::{if_exists, read_text, write_atomic};
 use serde::{Deserialize, Serialize};
-use std::io::ErrorKind;
 use std::path::Path;
 
 /// The file's name in the folder of a run.
@@ -161,11 +160,7 @@ impl Ladder {
     /// [`Error::Io`]; [`Error::Format`] for a damaged file or one of another version.
     pub fn read(dir: &Path) -> Result<Option<Self>> {
         let path = dir.join(FILE_NAME);
-        let text = match read_text(&path, MAX_BYTES) {
-            Ok(text) => text,
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(Error::io("reading", &path, e)),
-        };
+        let Some(text) = if_exists(&path, read_text(&path, MAX_BYTES))? else { return Ok(None) };
         let damaged = |what: String| {
             Error::format(&path, format!("{what}; make it again with vecaz eval {} --ladder", dir.display()))
         };

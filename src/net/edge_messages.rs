@@ -5,7 +5,7 @@
 //! product of rows and columns. Plain Rust compiled for each instruction set; sums have one fixed order and
 //! no fused multiply-adds, so the bits are the same on all.
 
-use super::number::{Activation, Bf16, RoundedF32};
+use super::number::Activation;
 use crate::isa::for_each_isa;
 use crate::model::{CompleteGraph, MAX_VERTICES};
 
@@ -54,43 +54,6 @@ fn store<N: Activation>(x: &mut [N], lanes: &Lanes) {
 }
 
 #[inline(always)]
-fn vertex_sums_of<N: Activation>(edges: &CompleteGraph, x: &[N], scale: f32, out: &mut [N]) {
-    let len = x.len() / edges.len();
-    for first in (0..len).step_by(LANES) {
-        let lanes = LANES.min(len - first);
-        for (vertex, at) in edges.at.iter().enumerate() {
-            let mut sum = [0.0; LANES];
-            for edge in at {
-                let x = load(&x[edge * len + first..][..lanes]);
-                for i in 0..LANES {
-                    sum[i] += x[i];
-                }
-            }
-            sum.iter_mut().for_each(|sum| *sum *= scale);
-            store(&mut out[vertex * len + first..][..lanes], &sum);
-        }
-    }
-}
-
-#[inline(always)]
-fn mean_of<N: Activation>(edges: &CompleteGraph, x: &[N], out: &mut [f32]) {
-    let len = x.len() / edges.len();
-    let scale = 1.0 / edges.len() as f32;
-    for first in (0..len).step_by(LANES) {
-        let lanes = LANES.min(len - first);
-        let mut sum = [0.0; LANES];
-        for edge in 0..edges.len() {
-            let x = load(&x[edge * len + first..][..lanes]);
-            for i in 0..LANES {
-                sum[i] += x[i];
-            }
-        }
-        sum.iter_mut().for_each(|sum| *sum *= scale);
-        store(&mut out[first..first + lanes], &sum);
-    }
-}
-
-#[inline(always)]
 fn load_adjacency<N: Activation>(
     edges: &CompleteGraph,
     x: &[N],
@@ -128,62 +91,42 @@ fn row_products<const J: usize>(
     sums
 }
 
-#[inline(always)]
-fn triangles_of<N: Activation>(edges: &CompleteGraph, shape: TriangleColumns, x: &mut [N]) {
-    const GROUP: usize = 4;
-    let TriangleColumns { width, columns, scale } = shape;
-    let n = edges.vertices;
-    let step = x.len() / edges.len();
-    let mut tile: AdjacencyTile = [[[0.0; LANES]; MAX_VERTICES]; MAX_VERTICES];
-    for row in (0..step).step_by(width) {
-        for first in (row..row + columns).step_by(LANES) {
-            let lanes = LANES.min(row + columns - first);
-            load_adjacency(edges, x, step, first, lanes, &mut tile);
-            let mut assign = |edge: usize, sum: &Lanes| {
-                store(&mut x[edge * step + first..][..lanes], &sum.map(|sum| sum * scale));
-            };
-            let mut edge = 0;
-            for i in 0..n {
-                let mut j = i + 1;
-                while j < n {
-                    if j + GROUP <= n {
-                        let sums = row_products::<GROUP>(n, &tile, &tile, i, j);
-                        (0..GROUP).for_each(|t| assign(edge + t, &sums[t]));
-                        (j, edge) = (j + GROUP, edge + GROUP);
-                    } else {
-                        assign(edge, &row_products::<1>(n, &tile, &tile, i, j)[0]);
-                        (j, edge) = (j + 1, edge + 1);
+for_each_isa! {
+    /// The sum of the edges at every vertex in f32, times `scale`. `x [E, L]`, `out [n, L]`.
+    fn vertex_sums<N: Activation>(edges: &CompleteGraph, x: &[N], scale: f32, out: &mut [N]) {
+        let len = x.len() / edges.len();
+        for first in (0..len).step_by(LANES) {
+            let lanes = LANES.min(len - first);
+            for (vertex, at) in edges.at.iter().enumerate() {
+                let mut sum = [0.0; LANES];
+                for edge in at {
+                    let x = load(&x[edge * len + first..][..lanes]);
+                    for i in 0..LANES {
+                        sum[i] += x[i];
                     }
                 }
+                sum.iter_mut().for_each(|sum| *sum *= scale);
+                store(&mut out[vertex * len + first..][..lanes], &sum);
             }
         }
     }
-}
-
-for_each_isa! {
-    /// The sum of the edges at every vertex, times `scale`. `x [E, L]`, `out [n, L]`.
-    fn vertex_sums(edges: &CompleteGraph, x: &[f32], scale: f32, out: &mut [f32]) {
-        vertex_sums_of(edges, x, scale, out);
-    }
-
-    /// As [`vertex_sums`] for bfloat16, summed in f32.
-    fn vertex_sums_bf16(edges: &CompleteGraph, x: &[Bf16], scale: f32, out: &mut [Bf16]) {
-        vertex_sums_of(edges, x, scale, out);
-    }
-
-    /// As [`vertex_sums`] for bfloat16 in words of f32.
-    fn vertex_sums_rounded(edges: &CompleteGraph, x: &[RoundedF32], scale: f32, out: &mut [RoundedF32]) {
-        vertex_sums_of(edges, x, scale, out);
-    }
 
     /// The mean over all edges. `x [E, L]`, `out [L]`.
-    fn mean(edges: &CompleteGraph, x: &[f32], out: &mut [f32]) {
-        mean_of(edges, x, out);
-    }
-
-    /// As [`mean`] for bfloat16, summed in f32.
-    fn mean_bf16(edges: &CompleteGraph, x: &[Bf16], out: &mut [f32]) {
-        mean_of(edges, x, out);
+    fn mean<N: Activation>(edges: &CompleteGraph, x: &[N], out: &mut [f32]) {
+        let len = x.len() / edges.len();
+        let scale = 1.0 / edges.len() as f32;
+        for first in (0..len).step_by(LANES) {
+            let lanes = LANES.min(len - first);
+            let mut sum = [0.0; LANES];
+            for edge in 0..edges.len() {
+                let x = load(&x[edge * len + first..][..lanes]);
+                for i in 0..LANES {
+                    sum[i] += x[i];
+                }
+            }
+            sum.iter_mut().for_each(|sum| *sum *= scale);
+            store(&mut out[first..first + lanes], &sum);
+        }
     }
 
     /// Adds to every edge the sum over its two ends, times `scale`. `x [n, L]`, `y [E, L]`. With the same scale the
@@ -198,20 +141,37 @@ for_each_isa! {
         }
     }
 
-    /// Replaces the first columns of every edge (i, j) by `scale` times the sum over k of (i, k) (j, k), column by column
+    /// Replaces the first columns of every edge (i, j) by `scale` times the sum over k of (i, k) (j, k) in f32, column by column
     /// (the product of matrices in Maron et al. 2019, Provably Powerful Graph Networks). `x [E, rows, width]`.
-    fn triangles(edges: &CompleteGraph, shape: TriangleColumns, x: &mut [f32]) {
-        triangles_of(edges, shape, x);
-    }
-
-    /// As [`triangles`] for bfloat16, summed in f32.
-    fn triangles_bf16(edges: &CompleteGraph, shape: TriangleColumns, x: &mut [Bf16]) {
-        triangles_of(edges, shape, x);
-    }
-
-    /// As [`triangles`] for bfloat16 in words of f32.
-    fn triangles_rounded(edges: &CompleteGraph, shape: TriangleColumns, x: &mut [RoundedF32]) {
-        triangles_of(edges, shape, x);
+    fn triangles<N: Activation>(edges: &CompleteGraph, shape: TriangleColumns, x: &mut [N]) {
+        const GROUP: usize = 4;
+        let TriangleColumns { width, columns, scale } = shape;
+        let n = edges.vertices;
+        let step = x.len() / edges.len();
+        let mut tile: AdjacencyTile = [[[0.0; LANES]; MAX_VERTICES]; MAX_VERTICES];
+        for row in (0..step).step_by(width) {
+            for first in (row..row + columns).step_by(LANES) {
+                let lanes = LANES.min(row + columns - first);
+                load_adjacency(edges, x, step, first, lanes, &mut tile);
+                let mut assign = |edge: usize, sum: &Lanes| {
+                    store(&mut x[edge * step + first..][..lanes], &sum.map(|sum| sum * scale));
+                };
+                let mut edge = 0;
+                for i in 0..n {
+                    let mut j = i + 1;
+                    while j < n {
+                        if j + GROUP <= n {
+                            let sums = row_products::<GROUP>(n, &tile, &tile, i, j);
+                            (0..GROUP).for_each(|t| assign(edge + t, &sums[t]));
+                            (j, edge) = (j + GROUP, edge + GROUP);
+                        } else {
+                            assign(edge, &row_products::<1>(n, &tile, &tile, i, j)[0]);
+                            (j, edge) = (j + 1, edge + 1);
+                        }
+                    }
+                }
+            }
+        }
     }
 
     /// The gradient of [`triangles`] at `x`, in place of that of its output: at (i, j) `scale` times the sum over k of
@@ -242,6 +202,7 @@ for_each_isa! {
 mod tests {
     use super::*;
     use crate::isa::Isa;
+    use crate::net::number::Bf16;
     use crate::rng::{Key, Purpose};
 
     fn numbers(len: usize, seed: u64) -> Vec<f32> {
@@ -321,15 +282,15 @@ mod tests {
         let wide: Vec<f32> = x.iter().map(|x| x.to_f32()).collect();
         let round = |x: &[f32]| -> Vec<Bf16> { x.iter().map(|&x| Bf16::from_f32(x)).collect() };
         let (mut a, mut b) = (x.clone(), wide.clone());
-        triangles_bf16(Isa::detect(), &edges, SHAPE, &mut a);
+        triangles(Isa::detect(), &edges, SHAPE, &mut a);
         triangles(Isa::detect(), &edges, SHAPE, &mut b);
         assert_eq!(a, round(&b));
         let (mut a, mut b) = (vec![Bf16::from_f32(0.0); 5 * 40], vec![0.0; 5 * 40]);
-        vertex_sums_bf16(Isa::detect(), &edges, &x, 1.0, &mut a);
+        vertex_sums(Isa::detect(), &edges, &x, 1.0, &mut a);
         vertex_sums(Isa::detect(), &edges, &wide, 1.0, &mut b);
         assert_eq!(a, round(&b));
         let (mut a, mut b) = (vec![0.0; 40], vec![0.0; 40]);
-        mean_bf16(Isa::detect(), &edges, &x, &mut a);
+        mean(Isa::detect(), &edges, &x, &mut a);
         mean(Isa::detect(), &edges, &wide, &mut b);
         assert_eq!(a, b);
         let middle = wide.iter().skip(3).step_by(40).sum::<f32>() / 10.0;

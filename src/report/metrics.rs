@@ -6,7 +6,7 @@ pub(super) use super::epoch_record::sample_records;
 pub use super::epoch_record::{EpochLosses, EpochRecord, RootCacheUse, is_cut_best};
 pub use super::strength::{MeanScore, PointsLead, Strength};
 use crate::error::{Error, Result};
-use crate::files::{FileDigest, read_whole, write_atomic};
+use crate::files::{FileDigest, if_exists, read_whole, write_atomic};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -32,11 +32,7 @@ impl MetricsLog {
     /// [`Error::Format`] for a damaged line that is not the last, [`Error::Io`].
     pub fn open(dir: &Path, last_epoch: u64) -> Result<Self> {
         let path = dir.join(FILE_NAME);
-        let bytes = match read_whole(&path) {
-            Ok(bytes) => bytes,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            Err(e) => return Err(Error::io("reading", &path, e)),
-        };
+        let bytes = if_exists(&path, read_whole(&path))?.unwrap_or_default();
         let mut lines = parse(&bytes, &path)?;
         lines.retain(|(_, record)| record.epoch <= last_epoch);
         let kept = lines.iter().map(|(line, _)| *line).collect::<Vec<_>>().concat();

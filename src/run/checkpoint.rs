@@ -8,8 +8,8 @@
 use crate::backend::AnyGame;
 use crate::error::{Error, Result};
 use crate::files::{
-    FileDigest, create_subfolder, is_held, link_or_copy, read_whole, remove_folder, rename, sync_folder,
-    write_atomic,
+    FileDigest, create_subfolder, if_exists, is_held, link_or_copy, read_whole, remove_folder, rename,
+    sync_folder, write_atomic,
 };
 use crate::net::Weights;
 use crate::play::GameSlot;
@@ -250,11 +250,8 @@ fn left_for_later(error: Error) -> Result<()> {
 
 /// The paths in `folder`; none if it does not exist.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
-    match fs::read_dir(folder) {
-        Ok(entries) => Ok(entries.filter_map(|entry| Some(entry.ok()?.path())).collect()),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(e) => Err(Error::io("reading", folder, e)),
-    }
+    let entries = if_exists(folder, fs::read_dir(folder))?;
+    Ok(entries.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())).collect())
 }
 
 /// Removes a folder if it exists.

@@ -1,9 +1,9 @@
 //! The names of a run's files.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::files::if_exists;
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
 
 /// The configuration's file in a run's folder.
@@ -42,18 +42,19 @@ pub fn opponent_name(epoch: u64) -> String {
 /// [`Error::Io`].
 pub fn numbered_files(dir: &Path, folder: &str, epoch: u64) -> Result<BTreeSet<u64>> {
     let path = dir.join(folder);
-    let entries = match fs::read_dir(&path) {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
-        Err(e) => return Err(Error::io("reading", &path, e)),
-    };
+    let entries = if_exists(&path, fs::read_dir(&path))?;
     let number = |entry: std::io::Result<fs::DirEntry>| -> Option<u64> {
         let entry = entry.ok().filter(|entry| entry.path().is_file())?;
         let name = entry.file_name().into_string().ok()?;
         let number = name.strip_prefix("epoch-")?.split_once('.')?.0.parse().ok()?;
         [games_name(number), opponent_name(number)].contains(&format!("{folder}/{name}")).then_some(number)
     };
-    Ok(entries.filter_map(number).filter(|number| (1..=epoch).contains(number)).collect())
+    Ok(entries
+        .into_iter()
+        .flatten()
+        .filter_map(number)
+        .filter(|number| (1..=epoch).contains(number))
+        .collect())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! lines, so the file has those of an uninterrupted run; in the same order, unless a time limit has cut an epoch.
 
 use crate::error::{Error, Result};
-use crate::files::{FileDigest, read_whole};
+use crate::files::{FileDigest, if_exists, read_whole};
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fs::File;
@@ -33,11 +33,7 @@ impl FindingsLog {
     /// [`Error::Format`] for a damaged line that is not the last, [`Error::Io`].
     pub fn open(dir: &Path) -> Result<Self> {
         let path = dir.join(FILE_NAME);
-        let bytes = match read_whole(&path) {
-            Ok(bytes) => bytes,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            Err(e) => return Err(Error::io("reading", &path, e)),
-        };
+        let bytes = if_exists(&path, read_whole(&path))?.unwrap_or_default();
         let mut known = HashSet::new();
         let mut whole = 0;
         for (index, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {

@@ -19,13 +19,12 @@ use super::files::{
 };
 use super::{checkpoint, findings, folder};
 use crate::error::{Error, Result};
-use crate::files::{FileDigest, canonical_path, read_whole, write_atomic};
+use crate::files::{FileDigest, canonical_path, if_exists, read_whole, write_atomic};
 use crate::report::metrics::{self, MetricsLog};
 use findings::FindingsLog;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 const FORMAT: u32 = 1;
@@ -82,11 +81,7 @@ impl Manifest {
     /// [`Error::Format`] if it is damaged, [`Error::Mismatch`] if it is of another version, [`Error::Io`].
     pub fn load(dir: &Path) -> Result<Option<Self>> {
         let path = dir.join(MANIFEST);
-        let bytes = match read_whole(&path) {
-            Ok(bytes) => bytes,
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(Error::io("reading", &path, e)),
-        };
+        let Some(bytes) = if_exists(&path, read_whole(&path))? else { return Ok(None) };
         let damaged = || {
             let what = format!("truncated or damaged; restore it, or {}", accept(dir));
             Error::format(&path, what)
@@ -278,15 +273,11 @@ impl Manifest {
             [&self.files, &self.pending].iter().filter_map(|files| files.get(name).copied()).collect();
         let Some(&first) = listed.first() else { return Ok(None) };
         let path = self.dir.join(name);
-        let meta = match fs::metadata(&path) {
-            Ok(meta) => meta,
-            Err(e) if e.kind() == ErrorKind::NotFound => {
-                return match self.files.contains_key(name) {
-                    true => Err(self.refusal(name, "is missing".into())),
-                    false => Ok(None),
-                };
-            }
-            Err(e) => return Err(Error::io("reading", &path, e)),
+        let Some(meta) = if_exists(&path, fs::metadata(&path))? else {
+            return match self.files.contains_key(name) {
+                true => Err(self.refusal(name, "is missing".into())),
+                false => Ok(None),
+            };
         };
         if !meta.is_file() {
             return Err(self.refusal(name, "is not a file".into()));
@@ -417,7 +408,7 @@ impl Manifest {
         let crc32c = format!("{:08x}", FileDigest::of(text.as_bytes()).crc32c);
         text += &(serde_json::to_string(&Tail { crc32c }).map_err(unwritable)? + "\n");
         if path.metadata().is_ok_and(|found| !found.is_file()) {
-            let other = std::io::Error::new(ErrorKind::InvalidInput, "not a regular file");
+            let other = std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a regular file");
             return Err(Error::io("writing", &path, other));
         }
         write_atomic(&path, text.as_bytes())

@@ -5,7 +5,7 @@ use super::refusal::{Refusal, Served};
 use crate::backend::AnyGame;
 use crate::batch::Playthrough;
 use crate::error::{Error, Result};
-use crate::files::{canonical_path, read_text};
+use crate::files::{canonical_path, if_exists, read_text};
 use crate::play::FinishedGame;
 use crate::registry::Registry;
 use crate::report::metrics;
@@ -16,7 +16,6 @@ use crate::run::{MANIFEST, games_name};
 use crate::source::viewed_config;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -109,11 +108,7 @@ impl ServedRun {
     /// 400 if the file cannot be read.
     pub fn metrics(&self, after: u64) -> Served<Vec<Value>> {
         let path = self.dir.join(metrics::FILE_NAME);
-        let text = match read_text(&path, METRICS_BYTES) {
-            Ok(text) => text,
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(e) => return Err(Error::io("reading", &path, e).into()),
-        };
+        let text = if_exists(&path, read_text(&path, METRICS_BYTES))?.unwrap_or_default();
         // The last line may be half written.
         let rows = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         Ok(rows.filter(|row| row["epoch"].as_u64().is_some_and(|epoch| epoch > after)).collect())

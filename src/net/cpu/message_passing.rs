@@ -5,7 +5,7 @@ use super::layer::{Buffers, PackedLayer, RowLayout};
 use crate::isa::Isa;
 use crate::model::CompleteGraph;
 use crate::net::edge_messages::{self, TriangleColumns};
-use crate::net::number::{Bf16, RoundedF32};
+use crate::net::number::{Activation, Bf16, RoundedF32};
 
 /// The messages of an edge network. The factors 1 / (n - 1) of means and those of triangles are folded into the weights that read them.
 pub(super) struct EdgeMessages {
@@ -53,23 +53,12 @@ impl EdgeMessages {
         a: RowLayout,
         rows: MessageRows,
     ) {
-        let (edges, n) = (&self.edges, self.edges.vertices);
         // SAFETY: the kernel contract.
         unsafe {
             match format {
-                Activations::F32 => {
-                    let (a, sums) = (slice(a, edges.len(), boards), slice(rows.sums, n, boards));
-                    edge_messages::vertex_sums(self.isa, edges, a, 1.0, sums);
-                }
-                Activations::RoundedF32 => {
-                    let (a, sums) =
-                        (slice::<RoundedF32>(a, edges.len(), boards), slice(rows.sums, n, boards));
-                    edge_messages::vertex_sums_rounded(self.isa, edges, a, 1.0, sums);
-                }
-                Activations::Bf16 => {
-                    let (a, sums) = (slice::<Bf16>(a, edges.len(), boards), slice(rows.sums, n, boards));
-                    edge_messages::vertex_sums_bf16(self.isa, edges, a, 1.0, sums);
-                }
+                Activations::F32 => self.vertex_sums::<f32>(boards, a, rows.sums),
+                Activations::RoundedF32 => self.vertex_sums::<RoundedF32>(boards, a, rows.sums),
+                Activations::Bf16 => self.vertex_sums::<Bf16>(boards, a, rows.sums),
                 Activations::Bytes => no_bytes(),
             }
             let buffers =
@@ -83,37 +72,12 @@ impl EdgeMessages {
     /// # Safety
     /// As for [`EdgeMessages::send`].
     pub(super) unsafe fn mix(&self, number: usize, boards: usize, format: Activations, b: RowLayout) {
-        let shape = |width| TriangleColumns { width, columns: self.triangle_channels[number], scale: 1.0 };
         // SAFETY: the kernel contract.
         unsafe {
             match format {
-                Activations::F32 => {
-                    let b = slice(b, self.edges.len(), boards);
-                    edge_messages::triangles(
-                        self.isa,
-                        &self.edges,
-                        shape(b.len() / (self.edges.len() * boards)),
-                        b,
-                    );
-                }
-                Activations::RoundedF32 => {
-                    let b = slice::<RoundedF32>(b, self.edges.len(), boards);
-                    edge_messages::triangles_rounded(
-                        self.isa,
-                        &self.edges,
-                        shape(b.len() / (self.edges.len() * boards)),
-                        b,
-                    );
-                }
-                Activations::Bf16 => {
-                    let b = slice::<Bf16>(b, self.edges.len(), boards);
-                    edge_messages::triangles_bf16(
-                        self.isa,
-                        &self.edges,
-                        shape(b.len() / (self.edges.len() * boards)),
-                        b,
-                    );
-                }
+                Activations::F32 => self.triangles::<f32>(number, boards, b),
+                Activations::RoundedF32 => self.triangles::<RoundedF32>(number, boards, b),
+                Activations::Bf16 => self.triangles::<Bf16>(number, boards, b),
                 Activations::Bytes => no_bytes(),
             }
         }
@@ -124,20 +88,43 @@ impl EdgeMessages {
     /// # Safety
     /// As for [`EdgeMessages::send`].
     pub(super) unsafe fn pool(&self, boards: usize, format: Activations, a: RowLayout, pooled: RowLayout) {
-        let edges = &self.edges;
         // SAFETY: the kernel contract; a row of `pooled` has as many elements as one of `a`.
         unsafe {
-            let out = slice(pooled, 1, boards);
             match format {
-                Activations::F32 | Activations::RoundedF32 => {
-                    edge_messages::mean(self.isa, edges, slice(a, edges.len(), boards), out)
-                }
-                Activations::Bf16 => {
-                    edge_messages::mean_bf16(self.isa, edges, slice(a, edges.len(), boards), out)
-                }
+                Activations::F32 | Activations::RoundedF32 => self.mean::<f32>(boards, a, pooled),
+                Activations::Bf16 => self.mean::<Bf16>(boards, a, pooled),
                 Activations::Bytes => no_bytes(),
             }
         }
+    }
+
+    /// # Safety
+    /// As for [`EdgeMessages::send`], with activations of type N.
+    unsafe fn vertex_sums<N: Activation>(&self, boards: usize, a: RowLayout, sums: RowLayout) {
+        let edges = &self.edges;
+        // SAFETY: the kernel contract.
+        let (a, sums) = unsafe { (slice::<N>(a, edges.len(), boards), slice(sums, edges.vertices, boards)) };
+        edge_messages::vertex_sums(self.isa, edges, a, 1.0, sums);
+    }
+
+    /// # Safety
+    /// As for [`EdgeMessages::send`], with activations of type N.
+    unsafe fn triangles<N: Activation>(&self, number: usize, boards: usize, b: RowLayout) {
+        let edges = &self.edges;
+        // SAFETY: the kernel contract.
+        let b = unsafe { slice::<N>(b, edges.len(), boards) };
+        let width = b.len() / (edges.len() * boards);
+        let shape = TriangleColumns { width, columns: self.triangle_channels[number], scale: 1.0 };
+        edge_messages::triangles(self.isa, edges, shape, b);
+    }
+
+    /// # Safety
+    /// As for [`EdgeMessages::pool`], with activations of type N.
+    unsafe fn mean<N: Activation>(&self, boards: usize, a: RowLayout, pooled: RowLayout) {
+        let edges = &self.edges;
+        // SAFETY: the kernel contract.
+        let (a, pooled) = unsafe { (slice::<N>(a, edges.len(), boards), slice(pooled, 1, boards)) };
+        edge_messages::mean(self.isa, edges, a, pooled);
     }
 }
 
