@@ -51,14 +51,13 @@ impl Address {
         let url = format!("{}://{}:{}", self.scheme, self.host, self.port);
         let info = url.into_connection_info();
         let info = info.map_err(|e| Error::Server { server: self.to_string(), what: e.to_string() })?;
-        let mut credentials = RedisConnectionInfo::default().set_skip_set_lib_name();
-        if let Some(user) = &self.user {
-            credentials = credentials.set_username(user);
-        }
-        if let Some(password) = password {
-            credentials = credentials.set_password(password);
-        }
-        Ok(info.set_redis_settings(credentials))
+        let credentials = RedisConnectionInfo::default().set_skip_set_lib_name();
+        // The client logs a user in only with a password; users that need none take any.
+        Ok(info.set_redis_settings(match (&self.user, password) {
+            (Some(user), password) => credentials.set_username(user).set_password(password.unwrap_or("")),
+            (None, Some(password)) => credentials.set_password(password),
+            (None, None) => credentials,
+        }))
     }
 }
 
@@ -117,11 +116,14 @@ impl FromStr for Address {
 /// The password: the first line of `file`, or the variable [`PASSWORD`] without a file. None where there is neither.
 ///
 /// # Errors
-/// [`Error::Io`] for a file that cannot be read.
+/// [`Error::Io`] for a file that cannot be read, [`Error::Format`] for one without a password.
 pub fn password(file: Option<&Path>) -> Result<Option<String>> {
     let Some(path) = file else { return Ok(std::env::var(PASSWORD).ok().filter(|text| !text.is_empty())) };
     let text = read_text(path, MAX_PASSWORD_BYTES).map_err(|e| Error::io("reading", path, e))?;
-    Ok(text.lines().next().map(str::to_string))
+    match text.lines().next() {
+        Some(line) if !line.is_empty() => Ok(Some(line.to_string())),
+        _ => Err(Error::format(path, "has an empty first line, expected the server's password there")),
+    }
 }
 
 #[cfg(test)]
@@ -139,6 +141,34 @@ mod tests {
             let address: Address = text.parse().expect(text);
             assert_eq!(address.to_string(), written);
             assert!(address.connection(Some("secret")).is_ok(), "{text}");
+        }
+    }
+
+    /// The client logs nobody in without a password, not even a user that needs none.
+    #[test]
+    fn a_user_logs_in_with_or_without_a_password() {
+        for (text, given, expected) in [
+            ("redis://me@host/run", None, (Some("me"), Some(""))),
+            ("redis://me@host/run", Some("secret"), (Some("me"), Some("secret"))),
+            ("redis://host/run", Some("secret"), (None, Some("secret"))),
+            ("redis://host/run", None, (None, None)),
+        ] {
+            let address: Address = text.parse().expect(text);
+            let info = address.connection(given).expect(text);
+            assert_eq!(
+                (info.redis_settings().username(), info.redis_settings().password()),
+                expected,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_file_without_a_password_is_refused() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        for (text, expected) in [("", None), ("\nsecret", None), ("secret\nmore", Some("secret"))] {
+            std::fs::write(file.path(), text).expect("written");
+            assert_eq!(password(Some(file.path())).ok().flatten().as_deref(), expected, "{text:?}");
         }
     }
 

@@ -20,8 +20,9 @@ pub fn digest(config: &Config, game: &dyn AnyGame) -> [u8; 32] {
     let machine = match config.cluster.order {
         ClusterOrder::Free => String::new(),
         ClusterOrder::Strict => {
-            let SelfPlayConfig { games, passes_per_poll, .. } = *selfplay;
-            format!("{}, {games}, {passes_per_poll}", platform(config))
+            // The first epoch's root cache depends on the samples of an epoch.
+            let SelfPlayConfig { games, samples_per_epoch, passes_per_poll, .. } = *selfplay;
+            format!("{}, {games}, {samples_per_epoch}, {passes_per_poll}", platform(config))
         }
     };
     let common = Config {

@@ -219,11 +219,15 @@ impl WorkerSource {
         play: LearnerPlay,
         stall: Duration,
     ) -> Result<Self> {
-        let WorkersSetup { config, game, received, slots } = setup;
+        let WorkersSetup { config, game, received, slots, checkpoint } = setup;
         let plan = PlayPlan::new(config, &game.sizes());
         let digest = digest(config, game.as_ref());
         let received = match received {
-            [] => Received { run: random(), generation: random(), ..Received::default() },
+            // Checkpoints with workers store the number; a run that is resumed before the first of them finds it again.
+            [] => {
+                let run = checkpoint.unwrap_or_else(random);
+                Received { run, generation: random(), ..Received::default() }
+            }
             bytes => Received::from_bytes(bytes)?,
         };
         let shared = Arc::new(RunShared::default());

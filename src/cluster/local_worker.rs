@@ -53,13 +53,17 @@ impl LocalWorker {
         Ok(Self { stop, thread: Some(thread), failure })
     }
 
-    /// Reports the failure that has ended the worker.
+    /// Reports the failure that has ended the worker, before the end of the run.
     ///
     /// # Errors
-    /// That failure, once.
+    /// That failure, once; [`Error::Unsupported`] after a panic.
     pub(super) fn check(&self) -> Result<()> {
+        let has_ended = self.thread.as_ref().is_some_and(JoinHandle::is_finished);
         match self.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
             Some(error) => Err(error),
+            None if has_ended => {
+                Err(Error::unsupported("self-play of the learner", "its thread has panicked"))
+            }
             None => Ok(()),
         }
     }
@@ -104,5 +108,20 @@ impl WorkerInputs {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_on_the_thread_is_an_error() {
+        let thread = thread::spawn(|| panic!("the rules of a game"));
+        let worker = LocalWorker { stop: Stop::default(), thread: Some(thread), failure: Arc::default() };
+        while !worker.thread.as_ref().is_some_and(JoinHandle::is_finished) {
+            sleep(POLL_INTERVAL);
+        }
+        assert!(matches!(worker.check(), Err(Error::Unsupported { why, .. }) if why.contains("panicked")));
     }
 }

@@ -38,7 +38,7 @@ const READ_WAIT: u64 = 100;
 const STRICT_READ_WAIT: u64 = 5;
 /// Time between two attempts to add to a full queue.
 const QUEUE_WAIT: Duration = Duration::from_millis(2);
-/// Time limit for a reply to the last publication, once the run is over.
+/// Time limit for a reply to the last publication of a run that stops before its limit: a resumed run publishes it again.
 const LAST_PUBLISH_TIMEOUT: Duration = Duration::from_millis(500);
 /// How far an entry's id may exceed the server's clock. The server assigns ids from its clock; a client that supplies its own id may
 /// exceed it.
@@ -127,23 +127,47 @@ impl Reader {
                 }
             }
         }
-        if let Some(mut link) = link {
-            self.publish_last(&mut link);
+        self.publish_last(link);
+    }
+
+    /// Publishes the last state of the run, and that it is over if it has reached its limit. A run that stops before its limit waits no
+    /// longer than [`LAST_PUBLISH_TIMEOUT`] for the server.
+    fn publish_last(&mut self, link: Option<Connection>) {
+        let Some(publication) = self.shared.newest() else { return };
+        let told = match self.shared.is_over.load(Ordering::Relaxed) {
+            true => self.publish_end(link, &publication),
+            false => return self.publish_stop(link, &publication),
+        };
+        if let Err(failure) = told {
+            tracing::warn!(
+                "{}: {}; workers do not know that the run is over, expected another vecaz run --resume, which tells them",
+                self.server.address(),
+                failure.text()
+            );
         }
     }
 
-    /// Publishes the last state of the run, and that it is over if it has reached its limit, if the server replies within
-    /// [`LAST_PUBLISH_TIMEOUT`]. Otherwise a resumed run publishes it.
-    fn publish_last(&mut self, link: &mut Connection) {
-        let Some(publication) = self.shared.newest() else { return };
-        if link.set_timeout(LAST_PUBLISH_TIMEOUT).is_err() {
-            return;
+    /// Publishes the state of a run that has reached its limit, and the limit.
+    fn publish_end(&mut self, link: Option<Connection>, publication: &Publication) -> Result<(), Failure> {
+        let mut link = match link {
+            Some(link) => link,
+            None => self.server.connect()?,
+        };
+        if self.known.published != Some(publication.version) {
+            self.publish_known(&mut link, publication)?;
         }
         if self.known.published != Some(publication.version) {
-            let _ = self.publish_known(link, &publication);
+            return Err(Failure::Final("another learner has begun a generation".into()));
         }
-        if self.shared.is_over.load(Ordering::Relaxed) && self.known.published == Some(publication.version) {
-            let _ = link.command(cmd("HSET").arg(&self.keys.state).arg(OVER.0).arg(OVER.1));
+        link.command(cmd("HSET").arg(&self.keys.state).arg(OVER.0).arg(OVER.1)).map(drop)
+    }
+
+    /// Publishes the state of a run that stops, if the server replies in time: a resumed run publishes it again.
+    fn publish_stop(&mut self, link: Option<Connection>, publication: &Publication) {
+        let Some(mut link) = link else { return };
+        if link.set_timeout(LAST_PUBLISH_TIMEOUT).is_ok() && self.known.published != Some(publication.version)
+        {
+            let _ = self.publish_known(&mut link, publication);
         }
     }
 

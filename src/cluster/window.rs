@@ -16,9 +16,6 @@ const MIN_BYTES: u64 = 4096;
 /// Staleness in versions from which on a chunk has waited too long in the queue. Games played while the learner trains are stale by
 /// one version anyway. The bound is lower where `cluster.max_lag` refuses such chunks.
 const STALE_VERSIONS: u64 = 2;
-/// Lower bound on the epochs whose games the largest window holds: a run waits for the games of a whole epoch while no mark covers
-/// those of the epoch before.
-const MIN_EPOCHS: u64 = 2;
 
 /// Maximum number of bytes of an epoch's games, as records.
 pub(super) fn epoch_bytes(config: &Config, game: &dyn AnyGame) -> u64 {
@@ -26,10 +23,11 @@ pub(super) fn epoch_bytes(config: &Config, game: &dyn AnyGame) -> u64 {
     (config.selfplay.samples_per_epoch as u64).saturating_mul(ply as u64)
 }
 
-/// The largest window of a single worker, where the games of an epoch have at most `epoch_bytes` bytes.
+/// The largest window of a single worker, where the games of an epoch have at most `epoch_bytes` bytes: two epochs at least, since a run
+/// waits for the games of a whole epoch while no mark covers those of the epoch before.
 pub(super) fn max_window_bytes(epoch_bytes: u64, config: &ClusterConfig) -> u64 {
     let &ClusterConfig { max_lag, max_queued_bytes, .. } = config;
-    let epochs = max_lag.saturating_add(1).max(MIN_EPOCHS);
+    let epochs = max_lag.saturating_add(1);
     epoch_bytes.saturating_mul(epochs).min(max_queued_bytes).max(MIN_BYTES)
 }
 
@@ -147,16 +145,14 @@ mod tests {
     #[test]
     fn the_largest_window_follows_max_lag_between_two_epochs_and_max_queued_bytes() {
         let epoch = 1 << 17;
-        for (max_lag, max) in
-            [(0, 2 * epoch), (1, 2 * epoch), (5, 6 * epoch), (9, 1 << 20), (u64::MAX, 1 << 20)]
-        {
+        for (max_lag, max) in [(1, 2 * epoch), (5, 6 * epoch), (9, 1 << 20), (u64::MAX, 1 << 20)] {
             let mut window = Window::new(epoch, &config(max_lag));
             window.record_chunk(1);
             (0..99).for_each(|_| window.adapt(Waiting::AtEmptyQueue, 0));
             assert_eq!(window.bytes(), max, "max_lag = {max_lag}");
         }
-        // With max_lag = 0 a chunk that is stale by one version is refused.
-        let mut strict = Window::new(1 << 19, &config(0));
+        // With max_lag = 1 a chunk that is stale by one version is the last that is taken.
+        let mut strict = Window::new(1 << 19, &config(1));
         strict.adapt(Waiting::No, 1);
         assert_eq!(strict.bytes(), 3 << 16);
     }

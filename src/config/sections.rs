@@ -261,7 +261,7 @@ section! {
         order: ClusterOrder = ClusterOrder::Free,
         /// Maximum age of the weights with which a worker has finished a game, in versions (epochs) before the newest; older
         /// games are refused. Games played during training are 1 version old; 2 allows one more.
-        max_lag: u64 [0..=1_000_000] = 2,
+        max_lag: u64 [1..=1_000_000] = 2,
         /// Maximum number of bytes of games that all workers have sent and the learner has not stored in a checkpoint yet; at
         /// least twice those of an epoch. It bounds the server's memory; 256 MiB hold 0.75 million samples of Hex 13
         /// (2026-11-23-cluster.md). In strict order an epoch's polls are the bound, and only the minimum is checked.

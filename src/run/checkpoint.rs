@@ -48,7 +48,7 @@ const FORMAT: u32 = 4;
 const MAX_SECONDS: f64 = 3.2e10;
 /// The folder of checkpoints in a run's folder.
 pub const FOLDER: &str = "checkpoints";
-const PROGRESS: &str = "progress.bin";
+pub(super) const PROGRESS: &str = "progress.bin";
 const TRAINER: &str = "trainer.safetensors";
 
 /// The network.

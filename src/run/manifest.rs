@@ -209,6 +209,12 @@ impl Manifest {
         self.files.keys().filter(|name| name.starts_with(&prefix)).cloned().collect()
     }
 
+    /// A number of the checkpoint of `epoch`, which those of other runs have not; None if it is not listed.
+    pub(super) fn checkpoint_number(&self, epoch: u64) -> Option<u64> {
+        let crc = |file| Some(u64::from(self.files.get(&checkpoint::file_name(epoch, file))?.crc32c));
+        Some(crc(checkpoint::PROGRESS)? << 32 | crc(checkpoint::WEIGHTS)?)
+    }
+
     /// The checkpoints, oldest first, as (epoch, folder).
     pub fn checkpoints(&self) -> Vec<(u64, PathBuf)> {
         let epochs: BTreeSet<u64> = self.files.keys().filter_map(|name| checkpoint::epoch_of(name)).collect();

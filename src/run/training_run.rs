@@ -186,6 +186,7 @@ impl Run {
             game: &game,
             received: &received,
             slots: &slots,
+            checkpoint: manifest.checkpoint_number(counters.epoch),
         })?;
         let weights = (weights, trainer.updates());
         let network = EpochNetwork::new(factory.as_ref(), &config, game.as_ref(), &template, weights)?;

@@ -90,4 +90,6 @@ pub struct WorkersSetup<'a> {
     pub received: &'a [u8],
     /// The games in progress of its checkpoint; empty in a new run. `[N]`
     pub slots: &'a [GameSlot],
+    /// A number of its checkpoint; None in a new run.
+    pub checkpoint: Option<u64>,
 }

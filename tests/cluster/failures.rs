@@ -88,6 +88,7 @@ impl Learner {
             game: &self.setting.game,
             received: &self.ledger.received,
             slots: &[],
+            checkpoint: None,
         };
         let mut workers = match self.stall {
             Some(stall) => self.factory.workers_with(setup, stall).expect("a server"),
@@ -472,4 +473,16 @@ fn in_strict_order_lost_and_damaged_polls_are_sent_again() {
     learner.restart();
     assert!(learner.next_games(300) == games, "other games than before");
     worker.end();
+}
+
+/// A server that is slow at the end, or an uplink with a large network in its way, does not leave workers waiting for ever.
+#[test]
+fn the_end_of_a_run_is_told_by_a_server_that_is_slow() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let mut learner = Learner::new(&redis, "end");
+    wait_until("state of the run", || redis.command(&["EXISTS", "end:state"]) == redis::Value::Int(1));
+    learner.workers.as_mut().expect("at work").finish();
+    redis.command(&["CLIENT", "PAUSE", "2000"]);
+    learner.workers = None;
+    assert_eq!(bytes_of(redis.command(&["HGET", "end:state", "over"])).as_deref(), Some(&b"1"[..]));
 }

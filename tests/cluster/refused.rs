@@ -36,7 +36,13 @@ impl<'a> Learner<'a> {
             begin: Begin::New,
             password_file: None,
         };
-        let setup = WorkersSetup { config: &setting.config, game: &setting.game, received: &[], slots: &[] };
+        let setup = WorkersSetup {
+            config: &setting.config,
+            game: &setting.game,
+            received: &[],
+            slots: &[],
+            checkpoint: None,
+        };
         let mut workers = factory.workers(setup).expect("a server").expect("workers");
         workers.publish(EPOCH, &setting.network(), None).expect("published");
         wait_until("epoch", || redis.command(&["EXISTS", "run:polls"]) == redis::Value::Int(1));

@@ -99,6 +99,25 @@ fn resume_alone_and_with_a_worker(run: &Path, url: &str) {
     success("verify", Vecaz::spawn(&["verify", &out]));
 }
 
+/// The run's number on the server is that of its checkpoint until a checkpoint has one of its own.
+#[test]
+fn a_run_that_takes_workers_late_resumes_before_its_first_checkpoint_with_them() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, run) = (tiny(&folder).display().to_string(), folder.path().join("run"));
+    let (url, out) = (redis.url("late"), run.display().to_string());
+    success(
+        "alone",
+        Vecaz::spawn(&["run", "--config", &config, "--threads", "1", "--epochs", "1", "--out", &out]),
+    );
+    let resume = ["run", "--resume", &out, "--cluster", &url, "--threads", "1", "--epochs", "2"];
+    let idle = Vecaz::spawn(&[&resume[..], &["--play", "0"]].concat());
+    wait_until("state of the run", || redis.command(&["EXISTS", "late:state"]) == redis::Value::Int(1));
+    interrupted("without games", idle);
+    success("again", Vecaz::spawn(&resume));
+    assert_eq!(metrics(&run).len(), 2);
+}
+
 /// The users `hex` and `hex-worker` of docs/cluster.md, for the run `acl`, with passwords in files.
 struct Users {
     folder: tempfile::TempDir,

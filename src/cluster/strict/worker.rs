@@ -159,14 +159,10 @@ impl<'a> StrictPlay<'a> {
                 self.status = Some(serde_json::to_vec(&status).unwrap_or_default());
             }
             let from = Instant::now();
-            let played = match self.exchange(&mut link).and_then(|exchanged| self.apply_exchange(exchanged)) {
-                Ok(()) => {
-                    meter.waited(Bottleneck::Connection, from.elapsed());
-                    self.play_poll(meter)
-                }
-                Err(error) => Err(error),
-            };
-            match played {
+            let exchanged = self.exchange(&mut link);
+            meter.waited(Bottleneck::Connection, from.elapsed());
+            match exchanged.and_then(|found| self.apply_exchange(found)).and_then(|()| self.play_poll(meter))
+            {
                 Ok(true) => {}
                 Ok(false) => {
                     meter.waited(Bottleneck::Learner, IDLE);
