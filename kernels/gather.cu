@@ -21,9 +21,9 @@ VZ_KERNEL gather_samples(VZ_BY_VALUE gather::GatherBlock args) {
         out_legal[i] = 0;
     }
     State& image = args.images[warp];
+    const int observer = game_transform_player(args.players[at], symmetry);
     if (lane == 0) {
         game_transform(read_pod<State>(args.states + at * VZ_STATE_BYTES), symmetry, image);
-        const int observer = game_transform_player(args.players[at], symmetry);
         for (int player = 0; player < VZ_PLAYERS; player++) {
             const int seat = (game_transform_player(player, symmetry) + VZ_PLAYERS - observer) % VZ_PLAYERS;
             args.out_values[(u64)warp * VZ_PLAYERS + seat] = args.values[at * VZ_PLAYERS + player];
@@ -36,6 +36,5 @@ VZ_KERNEL gather_samples(VZ_BY_VALUE gather::GatherBlock args) {
         out_policy[action] = args.policy[at * VZ_MAX_LEGAL + i];
         out_legal[action] = 1;
     }
-    const int turn = game_turn(image);
-    game_observe(image, turn < 0 ? 0 : turn, lane, WARP, args.out_obs + (u64)warp * VZ_OBS_CHANNELS * VZ_OBS_HEIGHT * VZ_OBS_WIDTH);
+    game_observe(image, observer, lane, WARP, args.out_obs + (u64)warp * VZ_OBS_CHANNELS * VZ_OBS_HEIGHT * VZ_OBS_WIDTH);
 }

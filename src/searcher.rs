@@ -155,10 +155,10 @@ impl Searcher {
     /// Replaces the backend by another of the same game, rows and leaves.
     ///
     /// # Errors
-    /// Those of [`crate::backend::DevicePasses::take_network`].
+    /// Those of [`crate::backend::DevicePasses::take_network`]; the searcher then keeps its backend.
     pub fn set_backend(&mut self, backend: Box<dyn Backend>) -> Result<()> {
-        self.backend = backend;
-        self.offer_network()
+        let before = std::mem::replace(&mut self.backend, backend);
+        self.offer_network().inspect_err(|_| self.backend = before)
     }
 
     /// Makes one pass over the rows of `budget` with an evaluator that several searchers share, one after the other. Returns how many

@@ -4,7 +4,7 @@ use super::limit::Clock;
 use crate::backend::plan::BackendPlan;
 use crate::backend::{AnyGame, Placement, PlyPlan, RowBudget, make};
 use crate::config::Algorithm;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::searcher::{SearchRequest, Searcher};
 use std::sync::Arc;
@@ -328,7 +328,10 @@ impl Shard {
             }
             snapshots.push(self.searcher.backend.snapshot(row, self.plan.nodes)?);
         }
-        let mut backend = make(self.game.as_ref(), larger, self.placement, 1)?;
+        let mut backend = match make(self.game.as_ref(), larger, self.placement, 1) {
+            Err(Error::Memory { .. }) => return Ok(Some(PassBlocker::Memory)),
+            made => made?,
+        };
         for (row, snapshot) in rows.zip(&snapshots) {
             if plan.clock.is_over() {
                 return Ok(Some(PassBlocker::Open));
@@ -340,11 +343,14 @@ impl Shard {
             shard.plan = larger;
             shard.begin(0)
         };
-        match self.budget {
-            BudgetState::Running | BudgetState::Spent if self.loses_values() => {
-                self.carry_values(exchange)?
-            }
-            _ => exchange(self)?,
+        let exchanged = match self.budget {
+            BudgetState::Running | BudgetState::Spent if self.loses_values() => self.carry_values(exchange),
+            _ => exchange(self),
+        };
+        match exchanged {
+            // The network does not fit beside the larger trees, and the smaller ones stay.
+            Err(Error::Memory { .. }) => return Ok(Some(PassBlocker::Memory)),
+            exchanged => exchanged?,
         }
         self.budget = BudgetState::Spent;
         Ok(None)

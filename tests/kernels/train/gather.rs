@@ -37,7 +37,7 @@ impl Plies {
         Self { game: game.clone(), position: Playthrough::new(game.clone()), rng }
     }
 
-    /// The next ply of a player.
+    /// The next ply of a player, seen by any of them: the sample of a whole turn is that of the player who has moved.
     fn sample(&mut self) -> Sample {
         loop {
             let legal = self.position.legal();
@@ -46,7 +46,8 @@ impl Plies {
                 turn => {
                     let state = self.position.state().to_vec();
                     self.position.step(legal[self.rng.below(legal.len())]).expect("legal");
-                    if let Turn::Player(player) = turn {
+                    if let Turn::Player(_) = turn {
+                        let player = self.rng.below(self.game.sizes().num_players) as u8;
                         let mut policy = vec![0.0; legal.len()];
                         self.rng.dirichlet(0.5, &mut policy);
                         let values = (0..self.game.sizes().num_players)
