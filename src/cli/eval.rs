@@ -44,7 +44,8 @@ of each action for the player to move: > 0 wins, 0 draws, < 0 loses. Output per 
 into a worse result; an exact error is an action whose score is not the best.
 
 A match alternates the seats and prints the fraction of games won and the Elo difference with 95 % intervals, and the mean
-raw score per game for games with points (backgammon's, Blob's, discs in Othello, the area in Go). Ctrl-C ends it with the result of the games that
+raw score per game for games with points (backgammon's, Blob's, discs in Othello, the area in Go); of players who do not compete (clique
+with the mode ramsey) the mean return alone. Ctrl-C ends it with the result of the games that
 are over; a JSON file is written for whole matches only. It names the networks: {\"network\", \"against\", \"opponent_network\", ..};
 \"opponent_network\" is null for an opponent without a network. \"by_seat\" has [wins, draws, losses] as the first and as the second of two players. Games that
 repeat others ply by ply count once, if no opening is ever played in two ways: \"games\" are those that count, \"repeated_games\" the others.
@@ -92,7 +93,8 @@ pub struct EvalArgs {
     /// Play matches between the networks of the run and write their strengths into its folder
     #[arg(long, group = "task")]
     pub ladder: bool,
-    /// Epochs between two networks of the ladder; the first, the best and the last are always among them
+    /// Epochs between two networks of the ladder; the first, the best and the last are always among them, without the best where --minutes
+    /// leaves time for two
     #[arg(long, value_name = "E", default_value_t = 10, conflicts_with_all = ["against", "positions"])]
     #[arg(value_parser = value_parser!(u64).range(1..=1_000_000))]
     pub every: u64,

@@ -256,13 +256,20 @@ pub fn choose(epochs: &[u64], every: u64, best: Option<u64>) -> Vec<u64> {
     chosen
 }
 
-/// At most `max` of `epochs`, evenly spaced, the first and the last among them; never fewer than two.
-pub fn thin(epochs: &[u64], max: usize) -> Vec<u64> {
+/// At most `max` of `epochs`, evenly spaced, the first and the last among them; never fewer than two. From three on `best` is one of them, in
+/// the place of the nearest.
+pub fn thin(epochs: &[u64], max: usize, best: Option<u64>) -> Vec<u64> {
     let (max, last) = (max.max(2), epochs.len().saturating_sub(1));
     if epochs.len() <= max {
         return epochs.to_vec();
     }
-    (0..max).map(|i| epochs[(i * last + (max - 1) / 2) / (max - 1)]).collect()
+    let mut kept: Vec<u64> = (0..max).map(|i| epochs[(i * last + (max - 1) / 2) / (max - 1)]).collect();
+    if let Some(best) = best.filter(|best| epochs.contains(best) && !kept.contains(best))
+        && let Some(nearest) = kept[1..max - 1].iter_mut().min_by_key(|epoch| epoch.abs_diff(best))
+    {
+        *nearest = best;
+    }
+    kept
 }
 
 /// The matches of a ladder of so many networks, as (later, earlier): neighbours, and next but one unless the measure is that of single

@@ -14,7 +14,7 @@ use crate::search::root::RowKey;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-pub use super::match_game::PlayedGame;
+pub use super::match_game::{PlayedGame, is_cooperative};
 pub use super::plan::{MatchPlan, group_size};
 
 /// Number of games that a match plays at once: a batch for each side, since about half of the games are at the turn of
@@ -26,9 +26,11 @@ pub const GAMES_AT_ONCE: usize = 2 * ROWS;
 pub struct MatchOutcome {
     /// Whether the game is for one player: there are no wins, draws and losses then.
     pub is_for_one_player: bool,
+    /// Whether the players share an aim ([`is_cooperative`]): there are no wins, draws and losses then either, only returns.
+    pub is_cooperative: bool,
     /// Results from the first contestant's side.
     pub result: MatchResult,
-    /// Those of the games in which it had the first seat, and the second; empty but for two players. `[P]`
+    /// Those of the games in which it had the first seat, and the second; empty but for two players who compete. `[P]`
     pub result_by_seat: Vec<MatchResult>,
     /// The first contestant's raw score in each game.
     pub scores: Vec<f64>,
@@ -69,18 +71,28 @@ impl MatchOutcome {
             counted.as_chunks::<2>().0.iter().for_each(|pair| outcome.add_pair(pair));
             return outcome;
         }
-        outcome.result_by_seat = vec![MatchResult::default(); if group == 2 { 2 } else { 0 }];
         for game in &counted {
-            outcome.result.add(game.margin);
-            outcome.result_by_seat.get_mut(game.seat).into_iter().for_each(|result| result.add(game.margin));
             outcome.scores.push(game.score);
             outcome.other_scores.push(game.other_score);
             outcome.returns.push(game.own_return);
             outcome.luck.extend(game.luck);
         }
-        let margins: Vec<f32> = counted.iter().map(|game| game.margin).collect();
-        outcome.result.set_group_variance(&margins, group);
+        outcome.is_cooperative = games.first().is_some_and(|game| game.is_cooperative);
+        if !outcome.is_cooperative {
+            outcome.add_results(&counted);
+        }
         outcome
+    }
+
+    /// Adds wins, draws and losses of `games`.
+    fn add_results(&mut self, games: &[GameOutcome]) {
+        self.result_by_seat = vec![MatchResult::default(); if self.group == 2 { 2 } else { 0 }];
+        for game in games {
+            self.result.add(game.margin);
+            self.result_by_seat.get_mut(game.seat).into_iter().for_each(|result| result.add(game.margin));
+        }
+        let margins: Vec<f32> = games.iter().map(|game| game.margin).collect();
+        self.result.set_group_variance(&margins, self.group);
     }
 
     /// Adds two games for one player with the same opening and chance, the first contestant's and the second's.
@@ -160,7 +172,7 @@ impl MatchOutcome {
 pub struct MatchProgress {
     /// Number of finished games.
     pub games: u64,
-    /// Results of the finished games, from the first contestant's side; none in a game for one player.
+    /// Results of the finished games, from the first contestant's side; none in a game for one player or for two who share an aim.
     pub result: MatchResult,
     /// Estimated fraction of the match's plies that were played; None until a game is finished.
     pub fraction: Option<f64>,
@@ -380,7 +392,7 @@ struct Over {
 impl Over {
     fn add(&mut self, game: GameOutcome) {
         self.games += 1;
-        if game.mover.is_none() {
+        if game.mover.is_none() && !game.is_cooperative {
             self.result.add(game.margin);
         }
         self.plies += game.plies;

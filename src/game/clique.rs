@@ -313,9 +313,10 @@ impl Game for Clique {
         self.moved(&self.permutation(symmetry), usize::from(action)) as u16
     }
 
-    /// Exhaustive search for triangles on up to six vertices.
+    /// Exhaustive search for triangles on up to six vertices, where one player wins what the other loses.
     fn exact_solver(&self) -> Option<ExactSolver> {
-        (self.n <= 6 && self.k == 3).then_some(ExactSolver::Exhaustive)
+        let is_small = self.n <= 6 && self.k == 3;
+        (is_small && self.mode != CliqueRule::Ramsey).then_some(ExactSolver::Exhaustive)
     }
 
     fn solved_positions(&self) -> Option<&'static str> {

@@ -42,7 +42,7 @@ pub struct Strength {
     /// The lead over the other seats, in games of more than two players whose scores are points.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lead: Option<PointsLead>,
-    /// The score, in games for one player.
+    /// The score, in games for one player; the return, where two players share an aim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_score: Option<MeanScore>,
 }
@@ -68,7 +68,7 @@ pub struct MeanScore {
 }
 
 impl Strength {
-    /// The rank of an epoch's network; lower is better. Scores of games for one player are compared as they are. Matches against opponents of the ladder are compared by the number of
+    /// The rank of an epoch's network; lower is better. Mean scores are compared as they are. Matches against opponents of the ladder are compared by the number of
     /// opponents that were beaten before, then by the lead where there is one, else by the score.
     pub fn rank(&self) -> Option<f64> {
         if let Some(score) = self.mean_score {

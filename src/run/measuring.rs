@@ -7,7 +7,7 @@ use super::pace::{MeasurementTime, Wanted};
 use super::strength::{MatchSetup, match_games};
 use super::training_run::Run;
 use crate::error::{Error, Result, StopCause};
-use crate::eval::matches::group_size;
+use crate::eval::matches::{group_size, is_cooperative};
 use crate::eval::opponent::{LADDER, Opponent, Rung, clear_win};
 use crate::files::{FileDigest, create_subfolder, write_atomic};
 use crate::net::Network;
@@ -73,6 +73,9 @@ impl Run {
         }
         let what = match players {
             1 => return Some("strength: the mean score of a game; higher is better".into()),
+            2 if is_cooperative(self.game.as_ref()) => {
+                return Some("strength: the mean return of a game; higher is better".into());
+            }
             2 => "score of a match",
             _ => "lead over the other seats in points, else the score of a match,",
         };

@@ -8,7 +8,7 @@ use crate::engine::Settings;
 use crate::error::{Error, Result};
 use crate::eval::arena::{Contestant, ROWS};
 use crate::eval::choices::{PositionChoice, choices, summarise};
-use crate::eval::elo::share_interval;
+use crate::eval::elo::{Mean, share_interval};
 use crate::eval::matches::{MatchOutcome, MatchPlan, check_game, play_part};
 use crate::eval::opponent::{Opponent, Rung};
 use crate::eval::positions::{self, SolvedPosition, random_error_rates};
@@ -280,17 +280,22 @@ pub fn match_games(config: &Config, game: &dyn ErasedRules) -> usize {
     plan.for_game(game).games
 }
 
-/// The strength that the outcome of a match shows.
+/// The strength that the outcome of a match shows. The score of players who share an aim is their return.
 fn match_strength(outcome: &MatchOutcome, players: usize) -> Strength {
+    let mean_score =
+        |mean: Mean| MeanScore { mean: mean.mean, interval: mean.interval().unwrap_or([mean.mean; 2]) };
     if outcome.is_for_one_player {
-        let mean_score = outcome.points().map(|points| MeanScore {
-            mean: points.mean,
-            interval: points.interval().unwrap_or([points.mean; 2]),
-        });
         return Strength {
             match_score: Some(outcome.better_pairs().score()),
             match_games: Some(2 * outcome.scores.len() as u64),
-            mean_score,
+            mean_score: outcome.points().map(mean_score),
+            ..Strength::default()
+        };
+    }
+    if outcome.is_cooperative {
+        return Strength {
+            match_games: Some(outcome.returns.len() as u64),
+            mean_score: Some(mean_score(Mean::of_groups(&outcome.returns, outcome.group))),
             ..Strength::default()
         };
     }
@@ -338,6 +343,17 @@ fn known_positions(game: &Arc<dyn AnyGame>, wanted: usize) -> Result<Option<Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn players_with_one_aim_are_measured_by_their_mean_return() {
+        let returns = vec![-0.5, 0.0, 1.0, 0.5];
+        let outcome = MatchOutcome { is_cooperative: true, returns, group: 2, ..MatchOutcome::default() };
+        let strength = match_strength(&outcome, 2);
+        assert_eq!((strength.match_score, strength.match_elo), (None, None), "nobody wins");
+        assert_eq!((strength.match_games, strength.rank()), (Some(4), Some(-0.25)));
+        let interval = strength.mean_score.expect("a mean return").interval;
+        assert!(interval[0] < 0.25 && 0.25 < interval[1], "{interval:?}");
+    }
 
     #[test]
     fn games_for_one_player_begin_alike_against_all_opponents() {

@@ -142,6 +142,36 @@ fn several_players_are_measured_by_their_lead_and_have_no_elo() {
     assert!(text.contains(", 3 simulations in each of 16 deals a move by "), "{text}");
 }
 
+/// Both players of `ramsey` get the same return: no network beats another.
+#[test]
+fn players_who_do_not_compete_have_a_return_and_no_elo() {
+    let run = sibling_path("together").display().to_string();
+    let mut command = vecaz(&["run", "--game", "clique", "--epochs", "2", "--out", &run]);
+    TINY.iter().chain(&["game.n=5", "game.mode=ramsey", "eval.match_games=8"]).for_each(|setting| {
+        command.args(["--set", setting]);
+    });
+    stdout(&mut command);
+    let metrics = std::fs::read_to_string(Path::new(&run).join("metrics.jsonl")).expect("read");
+    let strength = records(&metrics).remove(0)["strength"].take();
+    assert!(strength["mean_score"]["mean"].is_f64() && strength["match_score"].is_null(), "{strength}");
+    let arguments = ["eval", &run, "--against", "random", "--games", "8", "--sims", "2"];
+    let text = stdout(&mut vecaz(&arguments));
+    assert!(text.contains("\n  return    "), "{text}");
+    for absent in ["Elo", "win rate", "  score  ", " drawn"] {
+        assert!(!text.contains(absent), "{text}");
+    }
+    let row = records(&stdout(vecaz(&arguments).args(["--json", "-"]))).remove(0);
+    assert!(row["elo"].is_null() && row["score"].is_null() && row["win_rate"].is_null(), "{row}");
+    assert!(row["draws"] == 0 && row["raw_score"]["mean"].is_f64(), "{row}");
+    for (more, part) in [
+        (vec!["--against", "random", "--sprt", "0,20"], "got 0,20 for clique with 2 players who do not"),
+        (vec!["--ladder", "--every", "1"], "a ladder of clique with 2 players who do not compete"),
+    ] {
+        let (_, line) = refusal(vecaz(&["eval", &run, "--sims", "2"]).args(more));
+        assert!(line.contains(part), "{line}");
+    }
+}
+
 #[test]
 fn a_ladder_ranks_later_networks_above_the_first_and_the_report_keeps_it() {
     let run = sibling_path("climbing").display().to_string();

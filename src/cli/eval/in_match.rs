@@ -5,13 +5,13 @@ use super::super::opponents::{by_protocol, external, is_program};
 use super::super::records::Records;
 use super::{EvalArgs, publish, searcher};
 use crate::backend::AnyGame;
-use crate::batch::Playthrough;
+use crate::batch::{ErasedRules, Playthrough};
 use crate::error::{Error, Result};
 use crate::eval::arena::{Contestant, ROWS};
 use crate::eval::elo::{MatchResult, Mean, signed};
 use crate::eval::luck::LuckEstimate;
 use crate::eval::matches::{
-    MatchOutcome, MatchPlan, MatchProgress, WithoutLuck, group_size, play_recorded_match,
+    MatchOutcome, MatchPlan, MatchProgress, WithoutLuck, group_size, is_cooperative, play_recorded_match,
 };
 use crate::eval::openings;
 use crate::eval::sprt::{Hypothesis, Sprt, SprtState};
@@ -72,7 +72,8 @@ pub fn execute(
 /// The plan of the match.
 ///
 /// # Errors
-/// [`Error::Config`] for a test of other than two players, and for one whose pairs, or a match whose openings, would repeat each other.
+/// [`Error::Config`] for a test of other than two players who compete, and for one whose pairs, or a match whose openings, would repeat
+/// each other.
 fn plan<'a>(
     args: &EvalArgs,
     game: &Arc<dyn AnyGame>,
@@ -81,10 +82,8 @@ fn plan<'a>(
 ) -> Result<MatchPlan<'a>> {
     let (sizes, group) = (game.sizes(), group_size(game.as_ref()));
     let sprt = args.sprt.as_deref().map(Sprt::parse).transpose()?;
-    if let (Some(text), true) = (&args.sprt, sizes.num_players != 2) {
-        let players = count(sizes.num_players, "player");
-        let expected = "a game of two players, whose results an Elo difference describes";
-        return Err(Error::config("--sprt", format!("{text} for {} with {players}", game.name()), expected));
+    if let Some(text) = &args.sprt {
+        check_players(text, game.as_ref())?;
     }
     // Two searches without noise repeat a game that begins alike, unless dice or cards differ.
     let repeats = sizes.num_chance == 0 && !is_program(opponent) && !is_plain(opponent);
@@ -104,6 +103,17 @@ fn plan<'a>(
     let plan = MatchPlan { games, openings, opening_plies, sprt, seed: args.seed };
     let plan = plan.for_game(game.as_ref());
     if !repeats || none { Ok(plan) } else { with_different_openings(args, game, plan) }
+}
+
+/// Refuses the test `text` for other than two players who compete.
+fn check_players(text: &str, game: &dyn ErasedRules) -> Result<()> {
+    let players = match game.sizes().num_players {
+        2 if !is_cooperative(game) => return Ok(()),
+        2 => "2 players who do not compete".to_string(),
+        players => count(players, "player"),
+    };
+    let expected = "a game of two players, whose results an Elo difference describes";
+    Err(Error::config("--sprt", format!("{text} for {} with {players}", game.name()), expected))
 }
 
 /// Refuses more games than there are openings, without random plies after them.
@@ -200,8 +210,8 @@ impl Sides<'_> {
     fn row(&self, outcome: &MatchOutcome, plan: &MatchPlan<'_>, threads: usize) -> Value {
         let (args, source) = (self.args, self.source);
         let (result, points, lead) = (outcome.result, outcome.points(), outcome.lead());
-        let decided = (!outcome.is_for_one_player).then_some(result);
-        let elo = (source.game.sizes().num_players == 2).then(|| result.elo());
+        let decided = (!outcome.is_for_one_player && !outcome.is_cooperative).then_some(result);
+        let elo = decided.filter(|_| source.game.sizes().num_players == 2).map(|result| result.elo());
         let mut row = json!({
             "network": source.label, "against": self.opponent, "opponent_network": self.label, "games": outcome.scores.len(), "simulations": source.searches_a_tree().then(|| source.settings(args.sims, threads).params.simulations),
             "wins": result.wins, "draws": result.draws, "losses": result.losses,
@@ -243,11 +253,7 @@ impl Sides<'_> {
 
     /// The result for people.
     fn text(&self, outcome: &MatchOutcome) -> String {
-        let counts = match outcome.is_for_one_player {
-            false => self.describe(outcome.result),
-            true => format!("{} games of each, with the same chance\n", outcome.scores.len()),
-        };
-        let mut text = format!("against {}: {counts}", self.opponent);
+        let mut text = format!("against {}: {}", self.opponent, self.describe_outcome(outcome));
         for (seat, result) in ["first", "second"].iter().zip(&outcome.result_by_seat) {
             text += &format!("  {seat:<9} {}", counts_of(result));
         }
@@ -272,6 +278,20 @@ impl Sides<'_> {
                 &format!("  {} of {played} repeat others ply by ply and are not counted\n", outcome.repeated);
         }
         text
+    }
+
+    /// The games of a match and their results; those of players who share an aim have a return instead.
+    fn describe_outcome(&self, outcome: &MatchOutcome) -> String {
+        let games = outcome.scores.len();
+        if outcome.is_for_one_player {
+            return format!("{games} games of each, with the same chance\n");
+        }
+        if outcome.is_cooperative {
+            let mean = Mean::of_groups(&outcome.returns, outcome.group);
+            let games = count(games, "game");
+            return format!("{games}, in which nobody wins alone\n  return    {mean} per game\n");
+        }
+        self.describe(outcome.result)
     }
 
     /// The counts of a match; between two players also a line each for win rate, score and Elo difference with their 95 % intervals. One of
@@ -436,6 +456,9 @@ mod tests {
             players,
             "--sprt: got 0,20 for blob with 4 players, expected a game of two players, whose results an Elo difference describes"
         );
+        let clique = any_game("clique", &toml::toml! { mode = "ramsey" }).expect("registered");
+        let aim = check_players("0,20", clique.as_ref()).expect_err("one aim").to_string();
+        assert!(aim.starts_with("--sprt: got 0,20 for clique with 2 players who do not compete, "), "{aim}");
         let repeated = refused("hex", 0, "--sprt 0,20 --opening-plies 0");
         assert!(
             repeated.starts_with("--opening-plies: got 0, expected 1 or more, or --openings: "),

@@ -5,7 +5,7 @@ use super::{EvalArgs, check_sims, publish, searcher};
 use crate::error::{Error, Result};
 use crate::eval::arena::ROWS;
 use crate::eval::ladder::{Conditions, FILE_NAME, Ladder, LadderRung, Measure, choose, pairings, thin};
-use crate::eval::matches::{MatchOutcome, MatchPlan, MatchProgress, group_size, play_part};
+use crate::eval::matches::{MatchOutcome, MatchPlan, MatchProgress, group_size, is_cooperative, play_part};
 use crate::eval::ratings::Pairing;
 use crate::registry::Registry;
 use crate::report::ladder::table;
@@ -56,6 +56,10 @@ pub fn execute(
         let why = "the file of a ladder is its run's, whose games are without them";
         return Err(Error::unsupported("a ladder with these settings of the game", why));
     }
+    if is_cooperative(run.game.as_ref()) {
+        let what = format!("a ladder of {} with 2 players who do not compete", run.game.name());
+        return Err(Error::unsupported(what, "their games have no winner, and so no Elo difference"));
+    }
     check_sims(args, &run)?;
     check_search(run.game.as_ref(), run.settings(args.sims, threads), 2 * ROWS)?;
     let mut matches = Matches::new(args, run, (&networks, &chosen), threads)?;
@@ -90,6 +94,8 @@ struct Matches<'a> {
     threads: usize,
     /// The networks, the earliest first, with their epochs.
     networks: Vec<(u64, Source)>,
+    /// The epoch of the best network, if it is known.
+    best: Option<u64>,
     /// The solved positions of the game, if there are any.
     positions: Option<StrengthMeter>,
     conditions: Conditions,
@@ -126,6 +132,7 @@ impl<'a> Matches<'a> {
             threads,
             games: groups * group_size(game.as_ref()),
             networks: sources,
+            best: networks.best,
             positions: meter.match_setup().is_none().then_some(meter),
             conditions,
             deadline: None,
@@ -149,7 +156,7 @@ impl<'a> Matches<'a> {
         let max_networks =
             (2..=self.networks.len()).rev().find(|&networks| cost(networks) <= left).unwrap_or(2);
         let epochs: Vec<u64> = self.networks.iter().map(|(epoch, _)| *epoch).collect();
-        let kept = thin(&epochs, max_networks);
+        let kept = thin(&epochs, max_networks, self.best);
         self.networks.retain(|(epoch, _)| kept.contains(epoch));
         // The positions come after the games.
         let reserved = Duration::from_secs_f64(self.networks.len() as f64 * positions);

@@ -30,13 +30,29 @@ fn epochs_of_a_ladder_are_the_first_of_each_block_the_last_and_the_best() {
 #[test]
 fn a_thinned_ladder_keeps_its_ends() {
     let all: Vec<u64> = (1..=9).collect();
-    assert_eq!(thin(&all, 20), all);
-    assert_eq!(thin(&all, 5), [1, 3, 5, 7, 9]);
-    assert_eq!(thin(&all, 0), [1, 9]);
+    assert_eq!(thin(&all, 20, Some(8)), all);
+    assert_eq!(thin(&all, 5, None), [1, 3, 5, 7, 9]);
+    assert_eq!(thin(&all, 0, Some(8)), [1, 9]);
     for max in 2..9 {
-        let thinned = thin(&all, max);
-        assert!(thinned.len() == max && thinned.is_sorted_by(|a, b| a < b), "{thinned:?}");
-        assert_eq!((thinned[0], thinned[max - 1]), (1, 9));
+        for best in 1..=9 {
+            let thinned = thin(&all, max, Some(best));
+            assert!(thinned.len() == max && thinned.is_sorted_by(|a, b| a < b), "{thinned:?}");
+            assert_eq!((thinned[0], thinned[max - 1]), (1, 9));
+        }
+    }
+}
+
+#[test]
+fn a_thinned_ladder_keeps_the_best_network() {
+    let all: Vec<u64> = (1..=9).collect();
+    assert_eq!(thin(&all, 5, Some(8)), [1, 3, 5, 8, 9]);
+    assert_eq!(thin(&all, 3, Some(2)), [1, 2, 9]);
+    assert_eq!(thin(&all, 5, Some(5)), thin(&all, 5, None));
+    assert_eq!(thin(&all, 5, Some(99)), thin(&all, 5, None), "an epoch without a network");
+    for max in 3..9 {
+        for best in 1..=9 {
+            assert!(thin(&all, max, Some(best)).contains(&best), "{best} of {max}");
+        }
     }
 }
 

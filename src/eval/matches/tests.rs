@@ -131,6 +131,23 @@ fn parts_of_a_match_are_the_match_and_changed_games_are_refused() {
     }
 }
 
+/// Both get the same return: a match has a mean return, not a hundred draws.
+#[test]
+fn players_with_one_aim_have_returns_and_no_results() {
+    let options = "n = 5\nk = 3\nmode = 'ramsey'".parse().expect("TOML");
+    let game = any_game("clique", &options).expect("registered");
+    let plan = MatchPlan { games: 40, seed: 3, ..MatchPlan::default() };
+    let mut last = MatchProgress::default();
+    let found = play_match(&game, &mut random(&game), &mut random(&game), plan, &mut |so_far| last = so_far)
+        .expect("played");
+    assert!(found.is_cooperative && found.result_by_seat.is_empty(), "{found:?}");
+    assert_eq!((found.result.games(), last.games, last.result.games()), (0, 40, 0));
+    let mean = Mean::of(&found.returns);
+    assert!(mean.count == 40 && -1.0 < mean.mean && mean.mean < 1.0, "{mean:?}");
+    let competing = any_game("clique", &toml::toml! { n = 5 }).expect("registered");
+    assert!(is_cooperative(game.as_ref()) && !is_cooperative(competing.as_ref()));
+}
+
 /// Luck is estimated beside a match, and changes nothing else. A roll that both sides get is luck for one of them.
 #[test]
 fn luck_does_not_change_a_match() {

@@ -132,6 +132,15 @@ fn in_ramsey_the_return_is_equal_and_grows_with_the_length() {
 }
 
 #[test]
+fn small_games_with_triangles_have_a_solver_but_for_ramsey() {
+    let is_solved = |n, k, mode| game(n, k, mode).exact_solver().is_some();
+    for mode in [CliqueRule::Symmetric, CliqueRule::Asymmetric, CliqueRule::AvoidClique] {
+        assert!(is_solved(6, 3, mode) && !is_solved(7, 3, mode) && !is_solved(6, 4, mode), "{mode:?}");
+    }
+    assert!(!is_solved(5, 3, CliqueRule::Ramsey));
+}
+
+#[test]
 fn twelve_colourings_of_five_vertices_and_none_of_six() {
     let count = |n: usize| {
         let g = game(n, 3, CliqueRule::AvoidClique);
