@@ -307,7 +307,7 @@ pub fn uci(s: &State, action: u16) -> String {
     format!("{}{}{letter}", square_name(from), square_name(to))
 }
 
-/// The action out of `legal` that `text` names in UCI or in SAN (`Nbd7`, `exd8=Q+`, `O-O`), if exactly one fits.
+/// The action out of `legal` that `text` names in UCI or in SAN (`Nbd7`, `exd8=Q+`, also `exd8Q+`, `O-O`), if exactly one fits.
 pub fn parse(s: &State, legal: &[u16], text: &str) -> Option<u16> {
     // `B1d3` is the bishop of the first rank, not the piece on b1.
     let is_bishop = text.starts_with('B') && text.contains(|c: char| c.is_ascii_lowercase());
@@ -326,7 +326,8 @@ pub fn parse(s: &State, legal: &[u16], text: &str) -> Option<u16> {
         "O-O-O" | "0-0-0" => return castles(-2),
         _ => {}
     }
-    let (text, promotion) = match text.split_once('=') {
+    let without_sign = || Some(text.split_at(text.strip_suffix(['N', 'B', 'R', 'Q'])?.len()));
+    let (text, promotion) = match text.split_once('=').or_else(without_sign) {
         Some((text, letter)) => (text, Some(kind_of(letter)?)),
         None => (text, None),
     };

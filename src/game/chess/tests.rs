@@ -185,6 +185,13 @@ fn names_are_read() {
     for (text, expected) in [("cxb8=R+", "c7b8r"), ("c8=Q", "c7c8q"), ("c7c8N", "c7c8n")] {
         assert_eq!(read(&promotion, text).map(|a| name(&promotion, a)).as_deref(), Some(expected), "{text}");
     }
+    // FIDE has no sign before the piece.
+    for (text, expected) in [("c8Q+", "c7c8q"), ("cxb8B", "c7b8b"), ("c8R", "c7c8r"), ("Kd1", "e1d1")] {
+        assert_eq!(read(&promotion, text).map(|a| name(&promotion, a)).as_deref(), Some(expected), "{text}");
+    }
+    for text in ["c8K", "c8QQ", "cQ", "Q", "Kd1Q"] {
+        assert_eq!(read(&promotion, text), None, "{text}");
+    }
     for text in ["", "♞c3", "x", "e9", "Pe4", "c8=", "c8=QQ"] {
         assert_eq!(read(&castle, text), None, "{text}");
     }
