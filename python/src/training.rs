@@ -114,11 +114,12 @@ impl Calls {
     }
 }
 
-/// Calls `function` with the metrics as a dict; False if it returns False.
+/// Calls `function` with the metrics as a dict; False if it returns False, Python's own or NumPy's.
 fn call(function: &Bound<'_, PyAny>, record: &EpochRecord) -> PyResult<bool> {
     let py = function.py();
     let text = serde_json::to_string(record).map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
     let metrics = py.import("json")?.call_method1("loads", (text,))?;
     let returned = function.call1((metrics,))?;
-    Ok(!returned.is(pyo3::types::PyBool::new(py, false)))
+    // What is no bool, such as None, is no wish to stop.
+    Ok(returned.extract::<bool>().unwrap_or(true))
 }

@@ -7,6 +7,7 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import vecaz
@@ -50,6 +51,16 @@ def test_a_stopped_run_continues_and_ends_with_the_same_bytes(tmp_path):
     [one, other] = [sorted(tmp_path.glob(f"{run}/checkpoints/*3/weights.safetensors")) or
                     sorted(tmp_path.glob(f"{run}/**/*3/*.safetensors")) for run in ("stopped", "whole")]
     assert one and [path.read_bytes() for path in one] == [path.read_bytes() for path in other]
+
+
+@pytest.mark.parametrize(
+    ("returned", "epochs"),
+    [(False, 1), (np.False_, 1), (np.True_, 2), (None, 2), (0, 2), (np.zeros(2), 2)],
+)
+def test_a_false_of_python_or_numpy_ends_the_run(tmp_path, returned, epochs):
+    settings = {**SMALL, "run": {"epochs": 2}}
+    result = vecaz.train(settings, lambda metrics: returned, out=tmp_path / "run")
+    assert (result.epochs, result.finished) == (epochs, epochs == 2)
 
 
 def test_an_exception_of_the_call_ends_the_run_and_keeps_the_checkpoint(tmp_path):

@@ -224,6 +224,7 @@ impl Playthrough {
         const SHORT: usize = 12;
         /// Actions that are named of a longer list.
         const NEAREST: usize = 5;
+        let action = beginning(action);
         let mut legal: Vec<(u16, String)> =
             self.legal().iter().map(|&a| (a, self.game.action_name(&self.state, a))).collect();
         let count = legal.len();
@@ -244,12 +245,38 @@ impl Playthrough {
         let list = legal.iter().map(named).collect::<Vec<_>>().join(", ");
         Error::IllegalAction {
             ply: self.actions.len(),
-            action: action.to_string(),
+            action,
             legal: match count {
                 0 => "none, the game is over".into(),
                 _ if count > SHORT => format!("{list} and {}", words::count(count - NEAREST, "other")),
                 _ => list,
             },
         }
+    }
+}
+
+/// The beginning of a typed action, with an ellipsis where it goes on.
+fn beginning(typed: &str) -> String {
+    /// Maximum number of characters.
+    const SHOWN: usize = 64;
+    match typed.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &typed[..end]),
+        None => typed.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::any_game;
+
+    #[test]
+    fn a_long_wrong_name_is_cut() {
+        let play = Playthrough::new(any_game("chess", &toml::Table::new()).expect("registered"));
+        let error = play.illegal(&"é".repeat(10_000)).to_string();
+        assert!(error.chars().count() < 300, "{error}");
+        assert!(error.contains(&format!("action {}… is not legal", "é".repeat(64))), "{error}");
+        let whole = "x".repeat(64);
+        assert!(play.illegal(&whole).to_string().contains(&format!("action {whole} is not legal")));
     }
 }

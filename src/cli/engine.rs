@@ -68,7 +68,7 @@ pub struct EngineArgs {
     /// Maximum number of seconds per move
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<f64>,
-    /// Also search on the opponent's time, in protocols without a command for pondering
+    /// Also search on the opponent's time in GTP, Gomocup and NBoard
     #[arg(long)]
     pub ponder: bool,
     /// Milliseconds of a move's time that are reserved for the transfer of the reply

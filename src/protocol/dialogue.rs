@@ -98,6 +98,15 @@ pub trait Protocol {
         Ok(())
     }
 
+    /// Answers what waits for a line of the client, or sees to it that [`Protocol::found`] does: no line will come, and a search in progress that
+    /// has no limit is stopped after this. It may be called again before the dialogue ends.
+    ///
+    /// # Errors
+    /// Those of [`Protocol::line`].
+    fn end_of_input(&mut self, _dialogue: &mut Dialogue) -> Result<()> {
+        Ok(())
+    }
+
     /// Answers with the result of the search.
     ///
     /// # Errors
@@ -230,6 +239,7 @@ impl Session<'_> {
                 return Ok(());
             }
             if has_ended && !self.dialogue.player.is_bounded() {
+                self.protocol.end_of_input(self.dialogue)?;
                 self.dialogue.stop();
                 if !self.dialogue.is_searching() {
                     return Ok(());

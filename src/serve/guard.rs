@@ -10,7 +10,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// What the page may do: nothing but with files and data of this server.
@@ -37,6 +37,10 @@ impl Guard {
         if port == 80 {
             // Browsers leave out the port of the protocol.
             hosts.extend(names);
+            hosts.push(match address.ip() {
+                IpAddr::V4(ip) => ip.to_string(),
+                IpAddr::V6(ip) => format!("[{ip}]"),
+            });
         }
         let cookie = format!("vecaz_token_{port}");
         Self { hosts: token.is_none().then_some(hosts), token, cookie }
@@ -152,6 +156,21 @@ mod tests {
         for host in ["play.example", "127.0.0.1:8001", "localhost"] {
             assert_eq!(status(&guard, &[(HOST, host)]), 403, "{host}");
         }
+    }
+
+    #[test]
+    fn at_the_port_of_the_protocol_the_host_has_no_port() {
+        for (address, host) in [
+            ("127.0.0.2:80", "127.0.0.2"),
+            ("127.0.0.2:80", "127.0.0.2:80"),
+            ("127.0.0.2:80", "localhost"),
+            ("[::1]:80", "[::1]"),
+            ("[fd00::2]:80", "[fd00::2]"),
+        ] {
+            assert_eq!(status(&guard(address, None), &[(HOST, host)]), 200, "{address} {host}");
+        }
+        assert_eq!(status(&guard("127.0.0.2:80", None), &[(HOST, "127.0.0.3")]), 403);
+        assert_eq!(status(&guard("127.0.0.2:8000", None), &[(HOST, "127.0.0.2")]), 403);
     }
 
     /// A proxy on this machine passes on its own public name.

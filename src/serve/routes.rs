@@ -22,8 +22,9 @@ use std::time::Duration;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-/// Maximum number of bytes of a request's body.
-const MAX_BODY: usize = 1 << 20;
+/// Maximum number of bytes of a request's body: enough for the longest record that the page sends, a million bytes, if each of them is escaped
+/// by one more.
+const MAX_BODY: usize = (1 << 21) + 4096;
 /// Maximum number of bytes of a request's path and query.
 const MAX_URI: usize = 1 << 16;
 

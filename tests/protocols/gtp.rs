@@ -259,21 +259,39 @@ fn analysis_is_told_as_leela_zero_and_katago_do() {
     assert!(info.contains(" winrate 0.") && info.contains(" utility "), "{info}");
 }
 
+/// The moves of the last line of analysis in a dialogue about Go on 5x5, by their names.
+fn analysed(commands: &str) -> Vec<String> {
+    let text = talk(Gtp, parts("go", "size = 5"), commands);
+    let info = text.lines().rev().find(|line| line.starts_with("info ")).unwrap_or_else(|| panic!("{text}"));
+    let mut names: Vec<String> = info
+        .split("info move ")
+        .skip(1)
+        .map(|part| part.split(' ').next().expect("a point").into())
+        .collect();
+    names.sort();
+    names
+}
+
+/// The other side passes where a colour moves twice in a row. A pass after that one would end a game that is not over.
+#[test]
+fn a_pass_answers_no_pass_that_was_put_in() {
+    let moves = |before: &str, arguments: &str| {
+        analysed(&format!("{before}kata-genmove_analyze b 1 {arguments} minmoves 30\n"))
+    };
+    let twice = moves("play b C3\n", "");
+    assert!(twice.len() == 24 && !twice.contains(&"pass".to_string()), "{twice:?}");
+    assert_eq!(moves("play b C3\n", "allow b A1,pass 1"), ["A1"]);
+    assert_eq!(moves("play b C3\n", "allow b pass 1"), ["pass"], "there is no other move");
+    assert_eq!(moves("play b C3\nplay w pass\n", "").len(), 25, "this pass is white's own");
+    let commands = ["play b C3", "genmove b", "reg_genmove b"];
+    let answers = answers(parts("go", "size = 5"), &commands);
+    assert!(answers[1..].iter().all(|answer| answer.starts_with("= ") && answer != "= pass"), "{answers:?}");
+}
+
 /// `allow` and `avoid` restrict the search of the position, whoever's they are only where that player is to move.
 #[test]
 fn allowed_and_avoided_points_restrict_the_analysis() {
-    let moves = |arguments: &str| -> Vec<String> {
-        let text = talk(Gtp, parts("go", "size = 5"), &format!("kata-genmove_analyze b 1 {arguments}\n"));
-        let info =
-            text.lines().rev().find(|line| line.starts_with("info ")).unwrap_or_else(|| panic!("{text}"));
-        let mut names: Vec<String> = info
-            .split("info move ")
-            .skip(1)
-            .map(|part| part.split(' ').next().expect("a point").into())
-            .collect();
-        names.sort();
-        names
-    };
+    let moves = |arguments: &str| analysed(&format!("kata-genmove_analyze b 1 {arguments}\n"));
     assert_eq!(moves("allow b A1,c3,E5 1 minmoves 30"), ["A1", "C3", "E5"]);
     assert_eq!(moves("allow b A1,C3,E5 1 avoid b C3 50 minmoves 30"), ["A1", "E5"]);
     assert_eq!(moves("avoid b pass 1 minmoves 30").len(), 25);

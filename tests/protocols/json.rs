@@ -248,6 +248,12 @@ fn wrong_queries_are_answered_with_the_field() {
         (json!({"id": "x", "moves": ["pass", "pass", "C3"]}), "moves", "the game is over"),
         (json!({"id": "x", "action": "fly"}), "action", "expected query_version"),
         (json!({"id": "x", "action": "terminate"}), "terminateId", "missing"),
+        (
+            json!({"id": "x", "action": "terminate", "terminateId": "y", "turnNumbers": "0"}),
+            "turnNumbers",
+            "expected a list of numbers",
+        ),
+        (json!({"id": "x", "action": "terminate_all", "turnNumbers": 3}), "turnNumbers", "a list of numbers"),
         (json!({"id": 5, "moves": []}), "id", "a text"),
         (json!({"moves": []}), "id", "a text"),
     ] {
@@ -286,6 +292,21 @@ fn wrong_queries_are_answered_with_the_field() {
         replies[0]["error"].as_str().is_some_and(|error| error.contains("chance decides")),
         "{replies:?}"
     );
+}
+
+/// A field that is null is one that is absent.
+#[test]
+fn nulls_say_nothing() {
+    let fields = "analyzeTurns maxVisits maxTime includePolicy reportDuringSearchEvery priority maxMoves allowMoves \
+                  avoidMoves initialStones initialPlayer boardXSize boardYSize komi overrideSettings";
+    let mut query = json!({"id": "x", "moves": []});
+    for field in fields.split_whitespace() {
+        query[field] = Value::Null;
+    }
+    let end = json!({"id": "t", "action": "terminate_all", "turnNumbers": null});
+    let replies = say(parts("go", "size = 5"), &[end.clone(), query]);
+    assert_eq!(replies[0], end);
+    assert!(replies.len() == 2 && replies[1]["turnNumber"] == 0, "{replies:?}");
 }
 
 /// Nobody need claim a draw by repetition, and play goes on after it. The end of a game has no results; the turns before it have.
@@ -415,6 +436,9 @@ fn queries_are_answered_by_priority_and_can_be_terminated() {
     for (id, priority) in [("low", -1), ("first", 5), ("second", 5), ("gone", 9)] {
         client.send(&json!({"id": id, "moves": [], "priority": priority, "maxVisits": 3}).to_string());
     }
+    // Refused, and nothing ends.
+    client.send(&json!({"id": "t", "action": "terminate_all", "turnNumbers": 0}).to_string());
+    assert_eq!(next(&mut client)["field"], "turnNumbers");
     client.send(&json!({"id": "t", "action": "terminate", "terminateId": "gone"}).to_string());
     assert_eq!(
         next(&mut client),

@@ -1,6 +1,7 @@
 //! A search whose network panics.
 
 use super::{parts, talk};
+use serde_json::{Value, json};
 use vecaz::net::{IoShape, Network};
 use vecaz::protocol::choice::ProtocolName;
 
@@ -36,4 +37,16 @@ fn a_search_that_panics_is_an_error_and_the_dialogue_goes_on() {
             assert!(said.lines().any(|line| line.starts_with(answer)), "{answer}: {said}");
         }
     }
+}
+
+/// The error of a turn has its number: another turn of the query may have a result.
+#[test]
+fn a_turn_that_panics_is_told_by_its_number() {
+    let mut parts = parts("go", "size = 5");
+    parts.network = Box::new(Panics(parts.network.shape()));
+    let query = json!({"id": "x", "moves": ["C3"], "analyzeTurns": [1], "maxVisits": 3});
+    let said = talk(ProtocolName::Json, parts, &format!("{query}\n"));
+    let reply: Value = serde_json::from_str(&said).expect("one reply");
+    assert_eq!((&reply["id"], &reply["turnNumber"]), (&json!("x"), &json!(1)));
+    assert!(reply["error"].is_string(), "{reply}");
 }

@@ -224,6 +224,31 @@ fn an_answer_waits_for_stop_or_ponderhit() {
     assert_eq!(client.end(), Vec::<String>::new());
 }
 
+/// The end of the input asks for the answers that `stop` or `ponderhit` would have asked for.
+#[test]
+fn the_end_of_the_input_is_a_stop() {
+    for go in [
+        "position startpos\ngo infinite\n",
+        "position startpos\ngo ponder wtime 1000 btime 1000\n",
+        "position startpos\ngo infinite\nisready\n",
+        "position fen 7k/8/5KQ1/8/8/8/8/8 w - - 0 1\ngo infinite\n",
+        "position nowhere\ngo infinite\n",
+        "position startpos\ngo infinite\nposition startpos moves e2e4\n",
+    ] {
+        let lines = say(go);
+        assert_eq!(best_moves(&lines).len(), 1, "{go}: {lines:?}");
+    }
+    let lines = say("position startpos\ngo infinite\ngo ponder\ngo nodes 5\n");
+    assert_eq!(best_moves(&lines).len(), 3, "{lines:?}");
+    // The end is proven long before the input ends.
+    let mut client = Client::start(Uci, parts("chess", ""));
+    client.send("position fen 7k/8/5KQ1/8/8/8/8/8 w - - 0 1");
+    client.send("go infinite");
+    client.wait_for("info depth");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert_eq!(best_moves(&client.end()).len(), 1);
+}
+
 #[test]
 fn depth_and_mate_end_by_themselves() {
     let lines = say("position startpos\ngo depth 2\ngo depth 100\ngo mate 2\ngo\nucinewgame\ngo depth 0\n");

@@ -151,7 +151,7 @@ fn wrong_path(rng: &mut RngStream, host: &str, id: &str) -> Vec<u8> {
 #[test]
 fn long_requests_are_refused() {
     let server = Server::start(&["--threads", "1"]);
-    let body = json!({ "game": "hex", "actions": "a1 ".repeat(400_000) }).to_string();
+    let body = json!({ "game": "hex", "actions": "a1 ".repeat(750_000) }).to_string();
     assert_eq!(server.send("POST", "/api/tables", "", &body).0, 413);
     let query = "x".repeat(100_000);
     let (status, _) = server

@@ -106,6 +106,15 @@ fn a_game_is_saved_and_read_back() {
     assert_eq!(server.refused("POST", "/api/tables", &json!({ "record": "{}" })).0, 400);
 }
 
+/// The longest file that the page sends, nearly all of which JSON escapes.
+#[test]
+fn a_record_of_a_million_bytes_is_read() {
+    let server = Server::start(&["--threads", "1"]);
+    let record = format!("(;GM[1]SZ[9]C[{}];B[ee])", "\"\n".repeat(499_980));
+    assert!((999_900..=1_000_000).contains(&record.len()), "{}", record.len());
+    assert_eq!(server.post("/api/tables", &json!({ "record": record }))["plies"], 1);
+}
+
 /// What networks observe is no rule: a network that was trained to see features analyses, reviews and plays a table whose game has the default.
 #[test]
 fn a_record_is_opened_by_networks_that_see_other_things() {

@@ -297,6 +297,7 @@ impl Gtp {
             moves =
                 moves_left(&position, &request.restrictions, |name| self.board.find(position.play(), name))?;
         }
+        let moves = self.board.searched(&dialogue.position, &position, moves);
         let goal = match &purpose {
             Purpose::Analyse(request) => Goal { interval: request.interval, ..Goal::default() },
             Purpose::GenmoveAnalyse(request) => {

@@ -131,6 +131,23 @@ impl Board {
         (position.player() == Some(player)).then_some(position)
     }
 
+    /// The moves that are searched in `position`, which [`Self::turn_of`] has made of `before`: `moves`, empty for all. A pass that was put in
+    /// there is nobody's choice, so that no other pass may answer it and end the game.
+    pub fn searched(&self, before: &Position, position: &Position, mut moves: Vec<u16>) -> Vec<u16> {
+        let (pass, actions) = (self.pass(), position.actions());
+        let is_put_in = actions.len() == before.actions().len() + 1 && actions.last() == Some(&pass);
+        if self.kind != Kind::Go || !is_put_in {
+            return moves;
+        }
+        if moves.is_empty() {
+            moves = position.play().legal();
+        }
+        if moves.len() > 1 {
+            moves.retain(|&action| action != pass);
+        }
+        moves
+    }
+
     /// The first stone and the swap after which the second player's one stone of Hex is at `vertex`: HexGui tells a swap by a new board with
     /// that stone on it. None for any other move.
     pub fn before_swap(&self, position: &Position, player: u8, vertex: &str) -> Option<[u16; 2]> {

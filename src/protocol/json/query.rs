@@ -131,7 +131,8 @@ fn start(dialogue: &Dialogue, fields: &Map<String, Value>) -> Result<Position, D
         let of_option = ["size", option].into_iter().find_map(|name| options.get(name)?.as_integer());
         // An observation of one row or column is no board.
         let size = of_option.or((obs.width > 1 && obs.height > 1).then_some(side as i64));
-        if let (Some(given), Some(size)) = (fields.get(field), size)
+        let given = fields.get(field).filter(|given| !given.is_null());
+        if let (Some(given), Some(size)) = (given, size)
             && given.as_i64() != Some(size)
         {
             return defect(field, format!("got {given}, expected {size}, the size of the network's board"));
@@ -187,6 +188,18 @@ fn wanted_turns(fields: &Map<String, Value>, moves: usize) -> Result<Vec<usize>,
     let number = |turn: &Value| turn.as_u64().filter(|&turn| turn <= moves as u64).map(|turn| turn as usize);
     let numbers: Option<Vec<usize>> = turns.iter().map(number).collect();
     numbers.map_or_else(|| defect("analyzeTurns", format!("expected numbers from 0 to {moves}")), Ok)
+}
+
+/// The numbers of the turns that an action is about; None for all.
+///
+/// # Errors
+/// The field and its defect.
+pub fn turn_numbers(fields: &Map<String, Value>) -> Result<Option<&[Value]>, Defect> {
+    match fields.get("turnNumbers") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Array(turns)) => Ok(Some(turns.as_slice())),
+        Some(_) => defect("turnNumbers", "expected a list of numbers"),
+    }
 }
 
 fn report(id: &Value, fields: &Map<String, Value>, position: &Position) -> Result<ReportOptions, Defect> {

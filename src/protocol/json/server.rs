@@ -1,6 +1,7 @@
 //! The queries of a client, analysed one after another by their priority.
 
-use super::query::{Query, ReportOptions, WantedTurn};
+use super::field::{Defect, defect};
+use super::query::{Query, ReportOptions, WantedTurn, turn_numbers};
 use super::reply::{State, result};
 use crate::engine::Analysis;
 use crate::error::Result;
@@ -14,6 +15,31 @@ const MAX_WAITING: usize = 100_000;
 struct QueryTurn {
     report: ReportOptions,
     wanted: WantedTurn,
+}
+
+/// The turns that a client ends.
+struct Terminated<'a> {
+    /// The query; None for all.
+    id: Option<&'a Value>,
+    /// The numbers of moves before them; None for all.
+    turns: Option<&'a [Value]>,
+}
+
+impl<'a> Terminated<'a> {
+    /// Reads the fields of `terminate`, with `terminateId`, or of `terminate_all`, without it.
+    fn read(action: &str, fields: &'a Map<String, Value>) -> Result<Self, Defect> {
+        let id = match (action, fields.get("terminateId")) {
+            ("terminate_all", _) => None,
+            (_, Some(id)) => Some(id),
+            (_, None) => return defect("terminateId", "the query to terminate is missing"),
+        };
+        Ok(Self { id, turns: turn_numbers(fields)? })
+    }
+
+    fn has(&self, turn: &QueryTurn) -> bool {
+        self.id.is_none_or(|id| turn.report.id == *id)
+            && self.turns.is_none_or(|turns| turns.contains(&json!(turn.wanted.number)))
+    }
 }
 
 /// The engine's side of JSON lines.
@@ -77,24 +103,12 @@ impl Json {
                 reply["game"] = json!(dialogue.position.game().name());
                 reply["options"] = json!(dialogue.position.game().options());
             }
-            Some("terminate") => {
-                let Some(wanted) = fields.get("terminateId") else {
-                    let what = "the query to terminate is missing";
-                    return say(dialogue, &json!({"id": id, "field": "terminateId", "error": what}));
-                };
-                let turns = fields.get("turnNumbers").and_then(Value::as_array);
-                let is_meant = |turn: &QueryTurn| {
-                    turn.report.id == *wanted
-                        && turns.is_none_or(|turns| turns.contains(&json!(turn.wanted.number)))
-                };
-                self.terminate(dialogue, is_meant)?;
-            }
-            Some("terminate_all") => {
-                let turns = fields.get("turnNumbers").and_then(Value::as_array);
-                self.terminate(dialogue, |turn| {
-                    turns.is_none_or(|turns| turns.contains(&json!(turn.wanted.number)))
-                })?;
-            }
+            Some(action @ ("terminate" | "terminate_all")) => match Terminated::read(action, fields) {
+                Ok(meant) => self.terminate(dialogue, &meant)?,
+                Err((field, what)) => {
+                    return say(dialogue, &json!({"id": id, "field": field, "error": what}));
+                }
+            },
             Some("clear_cache") => dialogue.configure(),
             _ => {
                 let what = "expected query_version, terminate, terminate_all or clear_cache";
@@ -105,11 +119,11 @@ impl Json {
     }
 
     /// Ends turns. One that waits has no results, and the one that is analysed those so far.
-    fn terminate(&mut self, dialogue: &mut Dialogue, is_meant: impl Fn(&QueryTurn) -> bool) -> Result<()> {
-        if self.current.as_ref().is_some_and(&is_meant) {
+    fn terminate(&mut self, dialogue: &mut Dialogue, meant: &Terminated<'_>) -> Result<()> {
+        if self.current.as_ref().is_some_and(|turn| meant.has(turn)) {
             dialogue.stop();
         }
-        for turn in self.waiting.extract_if(.., |turn| is_meant(turn)) {
+        for turn in self.waiting.extract_if(.., |turn| meant.has(turn)) {
             say(dialogue, &no_results(&turn.report, turn.wanted.number))?;
         }
         Ok(())
@@ -164,7 +178,10 @@ impl Protocol for Json {
                 Ok(found) => {
                     result(&turn.report, turn.wanted.number, &turn.wanted.position, &found, State::Final)
                 }
-                Err(error) => json!({"id": turn.report.id, "error": error.to_string()}),
+                Err(error) => {
+                    let (id, number) = (&turn.report.id, turn.wanted.number);
+                    json!({"id": id, "turnNumber": number, "error": error.to_string()})
+                }
             };
             say(dialogue, &reply)?;
         }

@@ -276,6 +276,12 @@ impl Protocol for Uci {
         Ok(())
     }
 
+    /// As `stop`: neither that nor `ponderhit` will come.
+    fn end_of_input(&mut self, dialogue: &mut Dialogue) -> Result<()> {
+        self.task.iter_mut().for_each(|task| task.go.answer = Answer::AtEnd);
+        self.held.take().map_or(Ok(()), |line| dialogue.say(&line))
+    }
+
     fn found(&mut self, dialogue: &mut Dialogue, found: Result<Box<Analysis>>) -> Result<()> {
         let Some(task) = self.task.take() else { return Ok(()) };
         let line = match &found {
