@@ -285,7 +285,7 @@ fn describe_epochs(config: &Config, finished: u64) -> Vec<String> {
         false => format!("the {which} epoch has {next} samples, each later one twice as many, up to {full}"),
     }];
     let all = (1..=epochs.min(64)).fold(0, |sum: u64, epoch| sum.saturating_add(samples_of(epoch)));
-    let all = all.max(epochs.saturating_sub(64).saturating_mul(full));
+    let all = all.saturating_add(epochs.saturating_sub(64).saturating_mul(full));
     match first_update(config) {
         None => notes.push("no update is ever made, since train.replay_ratio is 0".into()),
         Some(needed) if epochs > 0 && all < needed => notes.push(format!(

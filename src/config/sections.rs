@@ -229,7 +229,8 @@ section! {
     }
     /// `[eval]`: playing strength.
     EvalConfig {
-        /// Epochs between measurements, within `share`; 0 = never. The last epoch before a limit is always measured.
+        /// Epochs between measurements, within `share`; 0 = never. The last epoch before a limit is measured too,
+        /// unless the limit of time ends its measurement.
         every: u64 = 1,
         /// Maximum share of the time that measurements take: a match has as many games as that allows, at least 4 a seat. They
         /// follow the clock and do not influence games and training. 0 = no limit: every `every` epochs in full.

@@ -367,18 +367,25 @@ impl Manifest {
     }
 
     /// Lists for each file with a pending content its present content. A resumed run calls this first: the previous process may have been
-    /// killed before or after it replaced the file.
+    /// killed before or after it replaced the file. The pending content of a log may be the beginning of the old one.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub fn resolve_pending(&mut self) -> Result<()> {
         for (name, digest) in std::mem::take(&mut self.pending) {
-            let path = self.dir.join(&name);
-            if path.is_file() && FileDigest::of_file(&path)? == digest {
+            let old = self.files.get(&name).map_or(Ok(false), |old| self.has(&name, old))?;
+            if !old && self.has(&name, &digest)? {
                 self.set(name, digest);
             }
         }
         Ok(())
+    }
+
+    /// Whether the file, or the beginning of a log, has this digest.
+    fn has(&self, name: &str, digest: &FileDigest) -> Result<bool> {
+        let path = self.dir.join(name);
+        let size = if grows(name) { digest.size } else { u64::MAX };
+        Ok(path.is_file() && FileDigest::of_beginning(&path, size)? == *digest)
     }
 
     /// Removes the entries of all but the latest `keep` checkpoints.

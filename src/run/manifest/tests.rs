@@ -95,3 +95,21 @@ fn a_replaced_file_is_right_before_and_after_whenever_the_process_is_killed() {
         assert_eq!((written.pending.len(), written.files[BEST]), (0, FileDigest::of(b"third")));
     }
 }
+
+/// A log that lost its last line grows again before the manifest is written, whole or torn.
+#[test]
+fn a_shortened_log_is_right_whenever_the_process_is_killed() {
+    for content in ["a\nb\n", "a\n", "a\nccc\n", "a\ncc"] {
+        let (folder, mut manifest) = folder();
+        let log = folder.path().join(metrics::FILE_NAME);
+        fs::write(&log, "a\nb\n").expect("written");
+        manifest.set(metrics::FILE_NAME, FileDigest::of(b"a\nb\n"));
+        manifest.replace(metrics::FILE_NAME, b"a\n").expect("replaced");
+        fs::write(&log, content).expect("written");
+        let mut next = Manifest::load(folder.path()).expect("read").expect("there");
+        next.check(metrics::FILE_NAME, CheckDepth::Content).expect("listed");
+        next.resolve_pending().expect("read");
+        next.write(4).expect("written");
+        next.check(metrics::FILE_NAME, CheckDepth::Content).unwrap_or_else(|e| panic!("{content:?}: {e}"));
+    }
+}
