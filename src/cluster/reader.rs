@@ -151,13 +151,16 @@ impl Reader {
     fn publish_end(&mut self, link: Option<Connection>, publication: &Publication) -> Result<(), Failure> {
         let mut link = match link {
             Some(link) => link,
-            None => self.server.connect()?,
+            None => {
+                self.known.published = None;
+                self.server.connect()?
+            }
         };
-        if self.known.published != Some(publication.version) {
-            self.publish_known(&mut link, publication)?;
+        if self.needs_generation(&mut link)? {
+            self.begin_generation();
         }
         if self.known.published != Some(publication.version) {
-            return Err(Failure::Final("another learner has begun a generation".into()));
+            self.publish(&mut link, publication)?;
         }
         link.command(cmd("HSET").arg(&self.keys.state).arg(OVER.0).arg(OVER.1)).map(drop)
     }

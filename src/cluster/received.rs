@@ -51,7 +51,7 @@ pub enum SequenceCheck {
 /// The chunks that were taken: of each incarnation all up to its mark, since they are taken in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Received {
-    /// The run's identity, drawn at random when it began: distinguishes two runs of one name.
+    /// The run's identity, drawn at random, or its checkpoint's number where it began without workers: distinguishes two runs of one name.
     pub run: u64,
     /// The generation of the stream to which `position` belongs. A new one begins when the server has lost data.
     pub generation: u64,

@@ -482,7 +482,7 @@ fn the_end_of_a_run_is_told_by_a_server_that_is_slow() {
     let mut learner = Learner::new(&redis, "end");
     wait_until("state of the run", || redis.command(&["EXISTS", "end:state"]) == redis::Value::Int(1));
     learner.workers.as_mut().expect("at work").finish();
-    redis.command(&["CLIENT", "PAUSE", "2000"]);
+    redis.command(&["CLIENT", "PAUSE", "2000", "WRITE"]);
     learner.workers = None;
     assert_eq!(bytes_of(redis.command(&["HGET", "end:state", "over"])).as_deref(), Some(&b"1"[..]));
 }

@@ -75,7 +75,11 @@ impl Reader {
 
     /// Removes old data, so that a full server has memory again, then publishes the weights, then the state that names them together
     /// with the marks.
-    fn publish(&mut self, link: &mut Connection, publication: &Publication) -> Result<(), Failure> {
+    pub(super) fn publish(
+        &mut self,
+        link: &mut Connection,
+        publication: &Publication,
+    ) -> Result<(), Failure> {
         let Publication { version, weights, sha256, received, record, epoch_slots } = publication;
         if received.generation == self.read.generation {
             let first = received.position.next().to_string();
