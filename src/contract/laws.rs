@@ -179,6 +179,8 @@ pub(super) fn returns_are_bounded<G: Game>(game: &G, trail: &Trail) -> Law {
         holds!(are_in, "the returns {at} are {values:?}, expected one in [-1, 1] for each player");
         let sum: f32 = values.iter().sum();
         holds!(!sizes.zero_sum || sum.abs() < 1e-5, "declared zero-sum, but the returns {at} are {values:?}");
+        let are_equal = values.iter().all(|value| value == &values[0]);
+        holds!(!sizes.cooperative || are_equal, "declared cooperative, but the returns {at} are {values:?}");
         if !position.is_over() {
             return Ok(());
         }

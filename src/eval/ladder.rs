@@ -5,6 +5,7 @@
 use super::elo::{MatchResult, Mean};
 use super::matches::MatchOutcome;
 use super::ratings::{Estimate, Pairing, Ratings};
+use crate::batch::ErasedRules;
 use crate::error::{Error, Result};
 use crate::files::{if_exists, read_text, write_atomic};
 use serde::{Deserialize, Serialize};
@@ -254,6 +255,18 @@ pub fn choose(epochs: &[u64], every: u64, best: Option<u64>) -> Vec<u64> {
         last_block = block;
     }
     chosen
+}
+
+/// Refuses strengths of players who do not compete.
+///
+/// # Errors
+/// [`Error::Unsupported`].
+pub fn check_players(game: &dyn ErasedRules) -> Result<()> {
+    if !game.sizes().cooperative {
+        return Ok(());
+    }
+    let what = format!("a ladder of {}, whose players do not compete", game.name());
+    Err(Error::unsupported(what, "their games have no winner, and so no Elo difference"))
 }
 
 /// At most `max` of `epochs`, evenly spaced, the first and the last among them; never fewer than two. From three on `best` is one of them, in

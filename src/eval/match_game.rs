@@ -2,8 +2,8 @@
 
 use super::plan::{MatchPlan, group_size, random_step};
 use crate::backend::AnyGame;
+use crate::batch::Playthrough;
 use crate::batch::rollouts::Decision;
-use crate::batch::{ErasedRules, Playthrough};
 use crate::error::Result;
 use crate::game::Turn;
 use crate::rng::{Key, Purpose};
@@ -41,18 +41,12 @@ pub struct PlayedGame {
     pub resigned: Option<u8>,
 }
 
-/// True for two players who do not win what the other loses: they share an aim, and a game between them has no winner.
-pub fn is_cooperative(game: &dyn ErasedRules) -> bool {
-    let sizes = game.sizes();
-    sizes.num_players == 2 && !sizes.zero_sum
-}
-
 /// The outcome of one game for the first contestant.
 #[derive(Clone, Copy)]
 pub(super) struct GameOutcome {
     /// In a game for one player, the contestant that played it: 0 or 1.
     pub mover: Option<usize>,
-    /// As [`is_cooperative`] says of the rules.
+    /// Whether the players share an aim ([`crate::game::Sizes`]).
     pub is_cooperative: bool,
     /// Its seat.
     pub seat: usize,
@@ -155,7 +149,7 @@ impl GameOutcome {
         let total: f32 = scores.iter().sum();
         Self {
             mover,
-            is_cooperative: is_cooperative(play.game().as_ref()),
+            is_cooperative: play.game().sizes().cooperative,
             seat: own,
             margin: if mover.is_some() { 0.0 } else { returns[own] - best_other },
             score: f64::from(scores[own]),

@@ -14,7 +14,7 @@ use crate::search::root::RowKey;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-pub use super::match_game::{PlayedGame, is_cooperative};
+pub use super::match_game::PlayedGame;
 pub use super::plan::{MatchPlan, group_size};
 
 /// Number of games that a match plays at once: a batch for each side, since about half of the games are at the turn of
@@ -26,7 +26,7 @@ pub const GAMES_AT_ONCE: usize = 2 * ROWS;
 pub struct MatchOutcome {
     /// Whether the game is for one player: there are no wins, draws and losses then.
     pub is_for_one_player: bool,
-    /// Whether the players share an aim ([`is_cooperative`]): there are no wins, draws and losses then either, only returns.
+    /// Whether the players share an aim ([`Sizes::cooperative`](crate::game::Sizes)): there are no wins, draws and losses then either, only returns.
     pub is_cooperative: bool,
     /// Results from the first contestant's side.
     pub result: MatchResult,

@@ -23,7 +23,7 @@ pub struct MatchPlan<'a> {
     pub openings: &'a [Playthrough],
     /// Uniformly random plies at the start of a game, after its opening.
     pub opening_plies: u32,
-    /// The test that ends the match. Only for games of two players.
+    /// The test that ends the match. Only for games of two players who compete.
     pub sprt: Option<Sprt>,
     /// The seed of openings, chance and players.
     pub seed: u64,

@@ -225,6 +225,7 @@ impl Game for Clique {
             max_plies: edges,
             num_symmetries: (1..=self.n as u64).product(),
             zero_sum: self.mode != CliqueRule::Ramsey,
+            cooperative: self.mode == CliqueRule::Ramsey,
             ..Sizes::default()
         }
     }

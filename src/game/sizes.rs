@@ -49,6 +49,8 @@ pub struct Sizes {
     pub num_symmetries: u64,
     /// True where returns always sum to 0.
     pub zero_sum: bool,
+    /// True where all players always get the same return, so that they do not compete: matches have a mean return, and no Elo.
+    pub cooperative: bool,
     /// True where some player does not see the whole state.
     pub hidden_information: bool,
     /// True where rules look at earlier positions (repetition, superko): [`super::Game::history_key`] is then kept per ply.
@@ -69,6 +71,7 @@ impl Default for Sizes {
             max_plies: 0,
             num_symmetries: 1,
             zero_sum: true,
+            cooperative: false,
             hidden_information: false,
             uses_history: false,
         }

@@ -42,7 +42,7 @@ pub struct Strength {
     /// The lead over the other seats, in games of more than two players whose scores are points.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lead: Option<PointsLead>,
-    /// The score, in games for one player; the return, where two players share an aim.
+    /// The score, in games for one player; the return, where players share an aim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_score: Option<MeanScore>,
 }
@@ -58,7 +58,7 @@ pub struct PointsLead {
     pub interval: [f64; 2],
 }
 
-/// The mean score of a game for one player.
+/// The mean score of a game for one player; the mean return, where players share an aim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MeanScore {
     /// The network's mean score per game.
@@ -68,8 +68,8 @@ pub struct MeanScore {
 }
 
 impl Strength {
-    /// The rank of an epoch's network; lower is better. Mean scores are compared as they are. Matches against opponents of the ladder are compared by the number of
-    /// opponents that were beaten before, then by the lead where there is one, else by the score.
+    /// The rank of an epoch's network; lower is better. Mean scores are compared as they are. Matches against opponents of the ladder are
+    /// compared by the number of opponents that were beaten before, then by the lead where there is one, else by the score.
     pub fn rank(&self) -> Option<f64> {
         if let Some(score) = self.mean_score {
             return Some(-score.mean);
@@ -116,7 +116,7 @@ impl Strength {
 
 impl std::fmt::Display for Strength {
     /// In at most 25 characters: the outcome error on solved positions, "4.5 % err (2.5-8.0)"; the score of a match, "73 % (56-85)
-    /// rollouts:100"; the lead in points in games of points, "+1.9 ±0.7 random"; or the mean score in games for one player, "61.2 ±3.5".
+    /// rollouts:100"; the lead in points in games of points, "+1.9 ±0.7 random"; or the mean score, "61.2 ±3.5".
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let opponent = self.rung.map(|rung| format!(" {}", rung.opponent)).unwrap_or_default();
         if let Some(error) = self.search_outcome_error {

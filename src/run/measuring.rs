@@ -7,7 +7,7 @@ use super::pace::{MeasurementTime, Wanted};
 use super::strength::{MatchSetup, match_games};
 use super::training_run::Run;
 use crate::error::{Error, Result, StopCause};
-use crate::eval::matches::{group_size, is_cooperative};
+use crate::eval::matches::group_size;
 use crate::eval::opponent::{LADDER, Opponent, Rung, clear_win};
 use crate::files::{FileDigest, create_subfolder, write_atomic};
 use crate::net::Network;
@@ -73,7 +73,7 @@ impl Run {
         }
         let what = match players {
             1 => return Some("strength: the mean score of a game; higher is better".into()),
-            2 if is_cooperative(self.game.as_ref()) => {
+            _ if self.game.sizes().cooperative => {
                 return Some("strength: the mean return of a game; higher is better".into());
             }
             2 => "score of a match",

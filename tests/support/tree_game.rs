@@ -49,16 +49,13 @@ impl Game for TreeGame {
         Sizes {
             num_players: self.players,
             num_actions: max_legal,
-            point_actions: None,
             max_legal,
             num_chance,
             max_chance_run: usize::from(num_chance > 0),
             obs: ObsShape { channels: OBS, height: 1, width: 1 },
             max_plies: self.nodes.len(),
-            num_symmetries: 1,
             zero_sum: self.players == 2,
-            hidden_information: false,
-            uses_history: false,
+            ..Sizes::default()
         }
     }
 

@@ -53,16 +53,14 @@ impl Game for Written {
         Sizes {
             num_players: 3,
             num_actions: 3,
-            point_actions: None,
             max_legal: 3,
             num_chance: 2,
             max_chance_run: 2,
             obs: ObsShape { channels: 1, height: 1, width: 1 },
             max_plies: 8,
-            num_symmetries: 1,
             zero_sum: false,
             hidden_information: !self.alike.is_empty(),
-            uses_history: false,
+            ..Sizes::default()
         }
     }
 

@@ -11,7 +11,7 @@ use crate::eval::arena::{Contestant, ROWS};
 use crate::eval::elo::{MatchResult, Mean, signed};
 use crate::eval::luck::LuckEstimate;
 use crate::eval::matches::{
-    MatchOutcome, MatchPlan, MatchProgress, WithoutLuck, group_size, is_cooperative, play_recorded_match,
+    MatchOutcome, MatchPlan, MatchProgress, WithoutLuck, group_size, play_recorded_match,
 };
 use crate::eval::openings;
 use crate::eval::sprt::{Hypothesis, Sprt, SprtState};
@@ -107,10 +107,11 @@ fn plan<'a>(
 
 /// Refuses the test `text` for other than two players who compete.
 fn check_players(text: &str, game: &dyn ErasedRules) -> Result<()> {
-    let players = match game.sizes().num_players {
-        2 if !is_cooperative(game) => return Ok(()),
-        2 => "2 players who do not compete".to_string(),
-        players => count(players, "player"),
+    let sizes = game.sizes();
+    let players = match (sizes.num_players, sizes.cooperative) {
+        (2, false) => return Ok(()),
+        (players, false) => count(players, "player"),
+        (players, true) => format!("{} who do not compete", count(players, "player")),
     };
     let expected = "a game of two players, whose results an Elo difference describes";
     Err(Error::config("--sprt", format!("{text} for {} with {players}", game.name()), expected))
@@ -223,6 +224,11 @@ impl Sides<'_> {
             "lead_per_game": lead.map(|lead| lead.mean), "lead_interval": lead.and_then(|lead| lead.interval()),
             "seed": args.seed, "opening_plies": plan.opening_plies,
         });
+        if outcome.is_cooperative {
+            let mean = Mean::of_groups(&outcome.returns, outcome.group);
+            row["return_per_game"] = json!(mean.mean);
+            row["return_interval"] = json!(mean.interval());
+        }
         if let Some(adjusted) = outcome.without_luck() {
             let (unit, mean) = match adjusted {
                 WithoutLuck::Points(mean) => ("points", mean),

@@ -4,8 +4,10 @@ use super::super::JsonTarget;
 use super::{EvalArgs, check_sims, publish, searcher};
 use crate::error::{Error, Result};
 use crate::eval::arena::ROWS;
-use crate::eval::ladder::{Conditions, FILE_NAME, Ladder, LadderRung, Measure, choose, pairings, thin};
-use crate::eval::matches::{MatchOutcome, MatchPlan, MatchProgress, group_size, is_cooperative, play_part};
+use crate::eval::ladder::{
+    Conditions, FILE_NAME, Ladder, LadderRung, Measure, check_players, choose, pairings, thin,
+};
+use crate::eval::matches::{MatchOutcome, MatchPlan, MatchProgress, group_size, play_part};
 use crate::eval::ratings::Pairing;
 use crate::registry::Registry;
 use crate::report::ladder::table;
@@ -56,10 +58,7 @@ pub fn execute(
         let why = "the file of a ladder is its run's, whose games are without them";
         return Err(Error::unsupported("a ladder with these settings of the game", why));
     }
-    if is_cooperative(run.game.as_ref()) {
-        let what = format!("a ladder of {} with 2 players who do not compete", run.game.name());
-        return Err(Error::unsupported(what, "their games have no winner, and so no Elo difference"));
-    }
+    check_players(run.game.as_ref())?;
     check_sims(args, &run)?;
     check_search(run.game.as_ref(), run.settings(args.sims, threads), 2 * ROWS)?;
     let mut matches = Matches::new(args, run, (&networks, &chosen), threads)?;

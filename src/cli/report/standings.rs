@@ -4,7 +4,7 @@ use super::ReportArgs;
 use super::runs::RunData;
 use crate::error::{Error, Result};
 use crate::eval::arena::{Contestant, ROWS};
-use crate::eval::ladder::{Conditions, Ladder, LadderRung, Measure};
+use crate::eval::ladder::{Conditions, Ladder, LadderRung, Measure, check_players};
 use crate::eval::matches::{MatchPlan, group_size, play_match};
 use crate::eval::ratings::Pairing;
 use crate::registry::Registry;
@@ -17,7 +17,7 @@ use crate::stop::Stop;
 /// threads.
 ///
 /// # Errors
-/// Those of reading the networks; [`Error::Mismatch`] for a network that does not fit the rules of the first run.
+/// Those of reading the networks and of [`check_players`]; [`Error::Mismatch`] for a network that does not fit the rules of the first run.
 pub fn play(
     args: &ReportArgs,
     runs: &[RunData],
@@ -27,6 +27,7 @@ pub fn play(
     progress: &mut Progress,
 ) -> Result<Ladder> {
     let game = &runs[0].game;
+    check_players(game.as_ref())?;
     let open =
         |run: &RunData| Source::open(Some(&run.dir), registry, &[])?.for_rules_of(game.as_ref(), registry);
     let sources = runs.iter().map(open).collect::<Result<Vec<Source>>>()?;
@@ -57,6 +58,15 @@ pub fn play(
         let before = (number * plan.games) as u64;
         let report = &mut |so_far: crate::eval::matches::MatchProgress| progress.set(before + so_far.games);
         let result = play_match(game, &mut own, &mut other, plan, report)?;
+        let of = if result.is_for_one_player { result.better_pairs() } else { result.result };
+        progress.note(&format!(
+            "{} against {}: {} won, {} drawn, {} lost",
+            runs[first].dir.display(),
+            runs[second].dir.display(),
+            of.wins,
+            of.draws,
+            of.losses
+        ))?;
         matches.push(Pairing { first, second, result });
     }
     progress.finish();

@@ -144,8 +144,6 @@ fn players_with_one_aim_have_returns_and_no_results() {
     assert_eq!((found.result.games(), last.games, last.result.games()), (0, 40, 0));
     let mean = Mean::of(&found.returns);
     assert!(mean.count == 40 && -1.0 < mean.mean && mean.mean < 1.0, "{mean:?}");
-    let competing = any_game("clique", &toml::toml! { n = 5 }).expect("registered");
-    assert!(is_cooperative(game.as_ref()) && !is_cooperative(competing.as_ref()));
 }
 
 /// Luck is estimated beside a match, and changes nothing else. A roll that both sides get is luck for one of them.
