@@ -67,9 +67,9 @@ pub struct BenchScalingArgs {
     /// Minimum seconds of measurement per row
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     pub seconds: f64,
-    /// Device of games, trees and network: cpu, cuda, cuda:N, or several GPUs as cuda:0,cuda:1
-    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
-    pub device: String,
+    /// Device of games, trees and network: cpu, cuda, cuda:N, or several GPUs as cuda:0,cuda:1 [default: that of the configuration]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
     /// The seed of all random numbers
     #[arg(long, value_name = "X", default_value_t = 1)]
     #[arg(value_parser = value_parser!(u64).range(..=i64::MAX as u64))]
@@ -224,7 +224,7 @@ fn configure(
         ("search.simulations", args.sims.map(|s| s.to_string())),
         ("search.leaves", Some(leaves.to_string())),
         ("search.root_cache", Some(root_cache.to_string())),
-        ("run.device", Some(args.device.clone())),
+        ("run.device", args.device.clone()),
         ("run.seed", Some(args.seed.to_string())),
     ];
     match subject {

@@ -229,11 +229,8 @@ type Show<'a> = &'a mut dyn FnMut(PlyRecord, Option<String>) -> Result<()>;
 /// The configuration of the run that has the file of stored games at `path`, and the actions of the game that was played in `slot`, else
 /// of the first one.
 fn stored_game(path: &Path, slot: Option<u64>) -> Result<(Config, String)> {
-    let run =
-        path.parent().and_then(Path::parent).map_or(Path::new("."), |run| match run.as_os_str().is_empty() {
-            true => Path::new("."),
-            false => run,
-        });
+    let full = std::path::absolute(path).map_err(|e| Error::io("reading", path, e))?;
+    let run = full.parent().and_then(Path::parent).unwrap_or(&full);
     let text = read_text(path, MAX_BYTES).map_err(|e| Error::io("reading", path, e))?;
     let config = viewed_config(run)?;
     let mut slots = Vec::new();

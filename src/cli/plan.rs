@@ -11,10 +11,10 @@ use crate::report::metrics::{EpochRecord, read_records};
 use crate::report::plan::{RunSpeed, duration, rounded};
 use crate::report::progress::{Progress, Verbosity, print};
 use crate::report::scaling_rows::ScalingRow;
-use crate::run::epoch_size::{first_update, sized};
+use crate::run::epoch_size::{first_update, samples_of, sized};
 use crate::run::factory::DefaultFactory;
 use crate::run::memory::MemoryPlan;
-use crate::run::{GAMES, Run};
+use crate::run::{Run, games_name};
 use crate::source::Source;
 use crate::stop::Stop;
 use crate::words::count;
@@ -63,8 +63,8 @@ pub struct PlanArgs {
 /// What a run was measured to do.
 struct Measured {
     rates: RunSpeed,
-    /// Bytes of stored games for each game.
-    game_bytes: Option<f64>,
+    /// Bytes of an epoch's stored games.
+    epoch_bytes: Option<f64>,
     how: String,
     /// What the rates do not count, as lines.
     left_out: String,
@@ -89,8 +89,8 @@ pub fn execute(args: PlanArgs, registry: &Registry, stop: &Stop) -> Result<()> {
             start_threads(source.config.run.threads)?;
             let rates = RunSpeed::of(&records).ok_or_else(|| Error::format(dir, "it has no epochs yet"))?;
             let how = format!("the last {:.0} s of {}", rates.seconds, dir.display());
-            let game_bytes = game_bytes(dir, records.iter().map(|record| record.games).sum());
-            (source.config, Measured { rates, game_bytes, how, left_out: String::new() })
+            let epoch_bytes = epoch_bytes(dir, &records);
+            (source.config, Measured { rates, epoch_bytes, how, left_out: String::new() })
         }
         None => {
             let config = args.config.resolve(registry, Base::BuiltIn, &[])?;
@@ -99,10 +99,11 @@ pub fn execute(args: PlanArgs, registry: &Registry, stop: &Stop) -> Result<()> {
         }
     };
     let game = registry.game_of(&config)?;
-    let memory = MemoryPlan::new(&sized(&config, &game.sizes())?, game.as_ref())?;
+    let config = sized(&config, &game.sizes())?;
+    let memory = MemoryPlan::new(&config, game.as_ref())?;
     let mut text = format!("{}: {}\n", game.name(), measured.how);
     let _ = writeln!(text, "memory: {} MiB: {}", memory.total().div_ceil(1 << 20), memory.describe());
-    text += &forecast(&measured, &args);
+    text += &forecast(&measured, samples_of(&config.selfplay, u64::MAX), &args);
     for row in others.iter().flatten() {
         text += &other_machine(row, &args);
     }
@@ -125,12 +126,11 @@ fn measure(planned: &Config, seconds: f64, registry: &Registry, stop: &Stop) -> 
     let rates = RunSpeed::of(&records).ok_or_else(|| {
         Error::unsupported("a forecast", format!("no epoch ended in {seconds} s; set more --seconds"))
     })?;
-    let games = records.iter().map(|record| record.games).sum();
     let how =
         format!("a run of {seconds:.0} s on {}, with a nearly random network", count(threads, "thread"));
     let left_out = left_out(planned, &records);
     let rates = with_measurements(&rates, &planned.eval);
-    Ok(Measured { rates, game_bytes: game_bytes(&dir, games), how, left_out })
+    Ok(Measured { rates, epoch_bytes: epoch_bytes(&dir, &records), how, left_out })
 }
 
 /// The `rates` of a run without measurements of strength, as they are with those of `eval`.
@@ -172,11 +172,13 @@ fn left_out(config: &Config, records: &[EpochRecord]) -> String {
     text
 }
 
-/// Bytes of each of the `games` that are stored in the run's folder; None if there is none.
-fn game_bytes(dir: &Path, games: u64) -> Option<f64> {
-    let files = std::fs::read_dir(dir.join(GAMES)).ok()?.filter_map(std::result::Result::ok);
-    let bytes: u64 = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum();
-    (games > 0).then(|| bytes as f64 / games as f64)
+/// Mean bytes of the stored games of the later half of the run's epochs that were played in full: an epoch stores some of its games. None
+/// without such an epoch.
+fn epoch_bytes(dir: &Path, records: &[EpochRecord]) -> Option<f64> {
+    let full: Vec<&EpochRecord> = records.iter().filter(|record| !record.cut).collect();
+    let files = full[full.len() / 2..].iter().map(|record| dir.join(games_name(record.epoch)));
+    let sizes: Vec<f64> = files.filter_map(|file| Some(file.metadata().ok()?.len() as f64)).collect();
+    (!sizes.is_empty()).then(|| sizes.iter().sum::<f64>() / sizes.len() as f64)
 }
 
 /// The rows of a file of `vecaz bench-scaling --json`.
@@ -191,8 +193,8 @@ fn read_rows(path: &Path) -> Result<Vec<ScalingRow>> {
     }
 }
 
-/// The forecast of this machine.
-fn forecast(measured: &Measured, args: &PlanArgs) -> String {
+/// The forecast of this machine for epochs of so many samples.
+fn forecast(measured: &Measured, epoch_samples: u64, args: &PlanArgs) -> String {
     let rates = &measured.rates;
     let [play, train, eval] = rates.shares.map(|share| 100.0 * share);
     // The records of a run have the time of its measurements; for a short run there is only the limit.
@@ -210,8 +212,9 @@ fn forecast(measured: &Measured, args: &PlanArgs) -> String {
         "a day: {} samples, {} games of {length:.1} plies{}",
         rounded(rates.samples_a_day()),
         rounded(games),
-        measured.game_bytes.map_or(String::new(), |bytes| {
-            format!(", {:.2} GiB of stored games", bytes * games / f64::from(1 << 30))
+        measured.epoch_bytes.map_or(String::new(), |bytes| {
+            let epochs = rates.samples_a_day() / epoch_samples as f64;
+            format!(", {:.2} GiB of stored games", bytes * epochs / f64::from(1 << 30))
         })
     );
     text + &to_total(rates.hours(args.total_games as f64), args)
@@ -272,6 +275,21 @@ mod tests {
         for (every, share) in [(0, 0.25), (1, 0.0)] {
             assert_eq!(with(every, share), RunSpeed { shares: [0.5, 0.25, 0.0], ..without.clone() });
         }
+    }
+
+    /// The first epochs are short, and an epoch that was cut has stored nothing.
+    #[test]
+    fn stored_games_are_those_of_whole_late_epochs() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("games")).expect("a folder");
+        let record = |epoch, cut| EpochRecord { epoch, cut, ..EpochRecord::default() };
+        let records = [record(1, false), record(2, false), record(3, false), record(4, true)];
+        assert_eq!(epoch_bytes(folder.path(), &records[3..]), None);
+        for (epoch, bytes) in [(1, 1), (2, 100), (3, 300)] {
+            let file = folder.path().join(games_name(epoch));
+            std::fs::write(file, vec![0; bytes]).expect("written");
+        }
+        assert_eq!(epoch_bytes(folder.path(), &records), Some(200.0));
     }
 
     #[test]

@@ -171,10 +171,8 @@ fn handle_size_limits() -> Result<()> {
 fn execute(cli: Cli, registry: &Registry, verbosity: Verbosity) -> Result<()> {
     tracing::info!("vecaz {} of commit {}", env!("CARGO_PKG_VERSION"), env!("VECAZ_COMMIT"));
     let stop = signals::listen(match cli.command {
-        Command::Run(_) | Command::Eval(_) | Command::Report(_) | Command::Serve(_) | Command::Plan(_) => {
-            OnSignal::Stop
-        }
-        Command::Work(_) | Command::Tune(_) => OnSignal::Finish,
+        Command::Run(_) | Command::Eval(_) | Command::Report(_) | Command::Serve(_) => OnSignal::Stop,
+        Command::Work(_) | Command::Tune(_) | Command::Plan(_) => OnSignal::Finish,
         _ => OnSignal::Exit,
     })?;
     match cli.command {

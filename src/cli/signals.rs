@@ -4,7 +4,8 @@
 //!
 //! The first signal either ends the process at once, or requests the command to stop. A command that does not stop within a second is
 //! ended, but not while a checkpoint is being written; all other files are complete at any time. A worker has no such time limit, since
-//! its unsent games exist nowhere else, nor has `vecaz tune`, which ends with a measurement. A second signal ends the process at once. The exit code is 128 plus the signal's number.
+//! its unsent games exist nowhere else, nor have `vecaz tune`, which ends with a measurement, and
+//! `vecaz plan`, which removes its temporary folder. A second signal ends the process at once. The exit code is 128 plus the signal's number.
 
 use crate::error::{Error, Result};
 use crate::stop::Stop;

@@ -107,10 +107,14 @@ impl Comparison<'_> {
             Measure::Score => format!("{value:.decimals$}"),
         };
         let mut html = format!(
-            "<h2>Matches between the best networks</h2>\n<p>{} of {} per ply; strengths relative to the first run.</p>\n\
+            "<h2>Matches between the best networks</h2>\n<p>{} of {} per ply; {}.</p>\n\
              <div class=\"wide\"><table class=\"standings\">\n<tr><th>run<th>epoch<th>{}<th>95 % interval<th>games</tr>\n",
             count(matches.matches.iter().map(|of| of.games).sum::<u64>(), "game"),
             count(matches.simulations, "simulation"),
+            match matches.measure {
+                Measure::Elo | Measure::Points => "strengths relative to the first run",
+                Measure::Score => "mean scores of the runs",
+            },
             matches.measure.name()
         );
         for (run, rung) in self.runs.iter().zip(&matches.rungs) {

@@ -119,6 +119,13 @@ pub struct EpochLosses {
     pub lr: f64,
 }
 
+impl EpochLosses {
+    /// The policy's cross-entropy and divergence; None where no sample has a policy (`search.algorithm = "afterstate"`).
+    pub fn of_policy(&self) -> Option<[f64; 2]> {
+        (self.policy != 0.0).then_some([self.policy, self.policy_kl])
+    }
+}
+
 impl EpochRecord {
     /// The record with all its rates computed from its counts and seconds.
     pub fn with_rates(mut self) -> Self {
@@ -142,12 +149,13 @@ impl EpochRecord {
     /// All metrics that are present, with `group/name` tags.
     pub fn scalars(&self) -> Vec<(Cow<'static, str>, f64)> {
         let losses = |pick: fn(&EpochLosses) -> f64| self.losses.as_ref().map(pick);
+        let policy = self.losses.as_ref().and_then(EpochLosses::of_policy);
         let strength = |pick: fn(&Strength) -> Option<f64>| self.strength.as_ref().and_then(pick);
         let workers = |pick: fn(&WorkerCounts) -> u64| self.workers.as_ref().map(|w| pick(w) as f64);
         let cache = |pick: fn(&RootCacheUse) -> f64| self.root_cache.as_ref().map(pick);
         let all = [
-            ("loss/policy", losses(|l| l.policy)),
-            ("loss/policy_kl", losses(|l| l.policy_kl)),
+            ("loss/policy", policy.map(|[entropy, _]| entropy)),
+            ("loss/policy_kl", policy.map(|[_, divergence]| divergence)),
             ("loss/policy_uniform", self.losses.as_ref().and_then(|l| l.policy_uniform)),
             ("loss/value", losses(|l| l.value)),
             ("loss/value_constant", self.losses.as_ref().and_then(|l| l.value_constant)),

@@ -5,7 +5,7 @@ use super::compact::compact;
 use super::games::{GameSections, ReportGame};
 use super::ladder;
 use super::learning;
-use super::metrics::{EpochRecord, RootCacheUse, Strength, head_names};
+use super::metrics::{EpochLosses, EpochRecord, RootCacheUse, Strength, head_names};
 use super::tallies::Tallies;
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -212,6 +212,7 @@ fn epoch_table(records: &[EpochRecord]) -> String {
     let best = best_epoch(records).map(|(epoch, _)| epoch);
     for r in records.iter().rev() {
         let (losses, strength) = (r.losses.as_ref(), r.strength.unwrap_or_default());
+        let policy = losses.and_then(EpochLosses::of_policy);
         let percent = |share: Option<f64>| share.map(|s| format!("{:.1}", 100.0 * s)).unwrap_or_default();
         let nats = |loss: Option<f64>| loss.map(|l| format!("{l:.4}")).unwrap_or_default();
         let of_head = |name: &String| losses.and_then(|l| l.heads.get(name).copied());
@@ -223,8 +224,8 @@ fn epoch_table(records: &[EpochRecord]) -> String {
             compact(r.positions_per_second),
             compact(r.simulations_per_second),
             r.updates.to_string(),
-            nats(losses.map(|l| l.policy)),
-            nats(losses.map(|l| l.policy_kl)),
+            nats(policy.map(|[entropy, _]| entropy)),
+            nats(policy.map(|[_, divergence]| divergence)),
             nats(losses.map(|l| l.value)) + &further,
             r.strength.map(|strength| escape(&strength.to_string())).unwrap_or_default(),
             percent(strength.policy_outcome_error),

@@ -90,13 +90,14 @@ fn row(record: &EpochRecord, left: Option<String>) -> (Vec<Column>, Vec<String>)
 fn cells(record: &EpochRecord, left: Option<String>) -> [String; COLUMNS.len()] {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_string());
     let workers = record.workers.as_ref();
+    let policy = record.losses.as_ref().and_then(EpochLosses::of_policy);
     [
         record.epoch.to_string(),
         format!("{:.1}", record.minutes()),
         or_dash(left),
         compact(record.games_per_second),
         compact(record.positions_per_second),
-        or_dash(record.losses.as_ref().and_then(policy_loss)),
+        or_dash(policy.map(|[entropy, _]| format!("{entropy:.4}"))),
         or_dash(record.losses.as_ref().map(|losses| format!("{:.4}", losses.value))),
         or_dash(record.strength.map(|strength| strength.to_string())),
         or_dash(record.findings.map(|count| count.to_string())),
@@ -104,11 +105,6 @@ fn cells(record: &EpochRecord, left: Option<String>) -> [String; COLUMNS.len()] 
         or_dash(workers.map(|workers| format!("{:.2}", workers.queue_seconds))),
         or_dash(workers.map(|workers| format!("{:.1}", workers.lag))),
     ]
-}
-
-/// The policy loss; None where no sample has a policy (`search.algorithm = "afterstate"`).
-fn policy_loss(losses: &EpochLosses) -> Option<String> {
-    (losses.policy != 0.0).then(|| format!("{:.4}", losses.policy))
 }
 
 /// How progress is shown.
@@ -291,11 +287,14 @@ mod tests {
 
     #[test]
     fn without_policies_there_is_no_policy_loss() {
-        assert_eq!(policy_loss(&EpochLosses::default()), None);
-        assert_eq!(
-            policy_loss(&EpochLosses { policy: 0.25, ..EpochLosses::default() }).as_deref(),
-            Some("0.2500")
-        );
+        let of = |policy| {
+            let losses = Some(EpochLosses { policy, value: 0.5, ..EpochLosses::default() });
+            EpochRecord { losses, ..EpochRecord::default() }
+        };
+        let (without, with) = (of(0.0), of(0.25));
+        assert_eq!((&*cells(&without, None)[5], &*cells(&with, None)[5]), ("-", "0.2500"));
+        let has = |record: &EpochRecord| record.scalars().iter().any(|(name, _)| name == "loss/policy");
+        assert_eq!((has(&without), has(&with)), (false, true));
     }
 
     #[test]

@@ -90,8 +90,9 @@ impl MetricsText {
         }
         if let Some(losses) = &last.losses {
             let heads = losses.heads.iter().map(|(name, &loss)| ("loss", name.as_str(), loss));
-            let played = [("loss", "policy", losses.policy), ("loss", "value", losses.value)];
-            let losses: Vec<_> = played.into_iter().chain(heads).collect();
+            let policy = losses.of_policy().map(|[entropy, _]| ("loss", "policy", entropy));
+            let value = std::iter::once(("loss", "value", losses.value));
+            let losses: Vec<_> = policy.into_iter().chain(value).chain(heads).collect();
             self.add_labelled(MetricKind::Gauge, "vecaz_loss", "Mean losses of the last epoch.", &losses);
         }
         if let Some(error) = last.strength.and_then(|strength| strength.search_outcome_error) {

@@ -216,12 +216,13 @@ fn range(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
     if low > high {
         return 0.0..1.0;
     }
-    let low = low.min(0.0);
+    let (low, high) = (low.min(0.0), high.max(0.0));
     // The library does not terminate for labels closer than the precision of the values either.
     let is_wide = high - low > 1e-9 * high.abs().max(low.abs());
     let span = if is_wide { high - low } else { high.abs().max(1.0) };
     let below = if low == 0.0 { 0.0 } else { 0.04 * span };
-    low - below..high + 0.06 * span
+    let above = if high == 0.0 && is_wide { 0.0 } else { 0.06 * span };
+    low - below..high + above
 }
 
 #[cfg(test)]

@@ -25,9 +25,9 @@ fn loss_charts(heads: &[String]) -> Vec<ChartSpec> {
          error of the value; what they are measured against, the search and the games, changes with the network, so that none \
          of them has to fall while the network gets stronger.",
         vec![
-            ("policy", loss(|l| l.policy)),
-            ("policy, KL", loss(|l| l.policy_kl)),
-            ("value", loss(|l| l.value)),
+            ("policy", loss(|l| l.of_policy().map(|[entropy, _]| entropy))),
+            ("policy, KL", loss(|l| l.of_policy().map(|[_, divergence]| divergence))),
+            ("value", loss(|l| Some(l.value))),
         ],
     );
     losses.lines.extend(heads.iter().map(|name| (name.clone(), loss_of(name.clone()))));
@@ -154,12 +154,12 @@ fn cost_charts() -> Vec<ChartSpec> {
         ChartSpec::new(
             "Gradient norm",
             "Norm of the gradient before clipping, mean of the epoch's updates: peaks are updates that disturb the network.",
-            vec![("norm", loss(|l| l.grad_norm))],
+            vec![("norm", loss(|l| Some(l.grad_norm)))],
         ),
         ChartSpec::new(
             "Learning rate",
             "Step size of the epoch's last update, as train.lr, train.lr_updates and train.lr_final set it.",
-            vec![("rate", loss(|l| l.lr))],
+            vec![("rate", loss(|l| Some(l.lr)))],
         ),
     ]
 }
@@ -198,8 +198,8 @@ type Pick = Box<dyn Fn(&EpochRecord) -> Option<f64>>;
 type Line = (String, Pick);
 
 /// A loss, if the epoch had updates.
-fn loss(pick: fn(&EpochLosses) -> f64) -> Pick {
-    Box::new(move |record| record.losses.as_ref().map(pick))
+fn loss(pick: fn(&EpochLosses) -> Option<f64>) -> Pick {
+    Box::new(move |record| record.losses.as_ref().and_then(pick))
 }
 
 /// The loss of the head called `name`, if the epoch had updates.
