@@ -28,7 +28,7 @@ struct Terminated<'a> {
 impl<'a> Terminated<'a> {
     /// Reads the fields of `terminate`, with `terminateId`, or of `terminate_all`, without it.
     fn read(action: &str, fields: &'a Map<String, Value>) -> Result<Self, Defect> {
-        let id = match (action, fields.get("terminateId")) {
+        let id = match (action, fields.get("terminateId").filter(|id| !id.is_null())) {
             ("terminate_all", _) => None,
             (_, Some(id)) => Some(id),
             (_, None) => return defect("terminateId", "the query to terminate is missing"),
