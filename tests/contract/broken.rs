@@ -31,6 +31,8 @@ enum Defect {
     SightIsARule,
     /// The winner's return is 2.
     ReturnOutOfRange,
+    /// Players who win and lose say that they do not compete.
+    SaysThatAllWin,
     /// Players count in a table that is not there.
     CountsWithoutTable,
     /// `observe` writes nothing.
@@ -101,6 +103,7 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
         Sizes {
             max_legal: sizes.max_legal - usize::from(self.has(Defect::MaxLegalTooSmall)),
             num_symmetries: u64::from(!self.has(Defect::NoSymmetry)),
+            cooperative: self.has(Defect::SaysThatAllWin),
             ..sizes
         }
     }
@@ -229,7 +232,7 @@ macro_rules! found {
 
 #[test]
 fn a_broken_law_is_named_with_the_actions_that_lead_to_it() {
-    let found: [(Box<BrokenLaw>, &str, &str); 24] = [
+    let found: [(Box<BrokenLaw>, &str, &str); 25] = [
         (found!(NoSymmetry), "sizes_are_consistent", "num_symmetries is 0"),
         (found!(MaxLegalTooSmall), "play_is_legal_and_ends", "3 actions are legal, more than max_legal = 2"),
         (found!(NeverOver), "play_is_legal_and_ends", "not over after max_plies = 17"),
@@ -240,6 +243,11 @@ fn a_broken_law_is_named_with_the_actions_that_lead_to_it() {
         (found!(UnknownOptionIsTaken), "unknown_options_are_refused", "no_such_option is not refused"),
         (found!(SightIsARule), "sight_options_change_no_rule", "Sizes { obs: own.obs, ..sizes }: got"),
         (found!(ReturnOutOfRange), "returns_are_bounded", "2.0"),
+        (
+            found!(SaysThatAllWin),
+            "returns_are_bounded",
+            "declared cooperative, but the returns at the end are",
+        ),
         (found!(CountsWithoutTable), "tallies_are_cells_of_the_table", "player 0 counts in Some(TallyCell {"),
         (found!(EmptyObservation), "observations_are_finite_and_complete", "not written or not finite"),
         (
