@@ -162,10 +162,10 @@ fn players_who_do_not_compete_have_a_return_and_no_elo() {
     }
     let row = records(&stdout(vecaz(&arguments).args(["--json", "-"]))).remove(0);
     assert!(row["elo"].is_null() && row["score"].is_null() && row["win_rate"].is_null(), "{row}");
-    assert!(row["draws"] == 0 && row["raw_score"]["mean"].is_f64(), "{row}");
+    assert!(row["draws"] == 0 && row["return_per_game"].is_f64(), "{row}");
     for (more, part) in [
         (vec!["--against", "random", "--sprt", "0,20"], "got 0,20 for clique with 2 players who do not"),
-        (vec!["--ladder", "--every", "1"], "a ladder of clique with 2 players who do not compete"),
+        (vec!["--ladder", "--every", "1"], "a ladder of clique, whose players do not compete"),
     ] {
         let (_, line) = refusal(vecaz(&["eval", &run, "--sims", "2"]).args(more));
         assert!(line.contains(part), "{line}");
