@@ -269,8 +269,8 @@ pub fn check_players(game: &dyn ErasedRules) -> Result<()> {
     Err(Error::unsupported(what, "their games have no winner, and so no Elo difference"))
 }
 
-/// At most `max` of `epochs`, evenly spaced, the first and the last among them; never fewer than two. From three on `best` is one of them, in
-/// the place of the nearest.
+/// At most `max` of `epochs`, evenly spaced, the first and the last among them; never fewer than two. From three on `best` is one of them,
+/// instead of the nearest.
 pub fn thin(epochs: &[u64], max: usize, best: Option<u64>) -> Vec<u64> {
     let (max, last) = (max.max(2), epochs.len().saturating_sub(1));
     if epochs.len() <= max {

@@ -24,7 +24,7 @@ impl Manifest {
         Ok(metrics::is_cut_best(&records.collect::<Vec<_>>()))
     }
 
-    /// Drops the record of a cut epoch, whose place another one takes. Its network stays. At every moment the manifest on disk lists the
+    /// Drops the record of a cut epoch, which another one replaces. Its network stays. At every moment the manifest on disk lists the
     /// files that are there.
     ///
     /// # Errors
