@@ -341,10 +341,11 @@ fn assert_ready(run: &Path) {
 #[test]
 fn killed_while_it_writes_findings_it_ends_with_the_same_findings() {
     let (killed, whole) = (Folder::with(RAMSEY), Folder::with(RAMSEY));
+    // Without a last line that is still being written, or that a kill has cut: the next start removes it.
     let lines = |folder: &Folder| {
         let text = fs::read_to_string(folder.run().join("findings.jsonl")).unwrap_or_default();
-        assert!(text.is_empty() || text.ends_with('\n'), "the last line is cut: {text:?}");
-        text.lines().map(str::to_string).collect::<Vec<_>>()
+        let ended = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        ended.map(str::to_string).collect::<Vec<_>>()
     };
     let mut rng = Key::new(6, Purpose::Evaluation).stream();
     for kill in 0..8 {

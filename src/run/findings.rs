@@ -64,7 +64,7 @@ impl FindingsLog {
         self.known.len() as u64
     }
 
-    /// Writes `finding` unless the file has an equal line. Each line is one write, so that a killed process leaves whole lines.
+    /// Writes `finding` unless the file has an equal line. Each line is one write; one that a kill has cut is removed by [`Self::open`].
     ///
     /// # Errors
     /// [`Error::Io`].
