@@ -86,6 +86,47 @@ fn a_win_in_one_is_taken_and_a_threat_is_met() {
     }
 }
 
+/// The same logits everywhere: 10 for the middle column.
+#[derive(Clone)]
+struct Middle(IoShape);
+
+impl Network for Middle {
+    fn shape(&self) -> IoShape {
+        self.0
+    }
+
+    fn forward(&mut self, _obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> vecaz::Result<()> {
+        values.fill(0.0);
+        logits.chunks_exact_mut(7).for_each(|row| row.copy_from_slice(&[0.0, 0.0, 0.0, 10.0, 0.0, 0.0, 0.0]));
+        Ok(())
+    }
+
+    fn fork(&self) -> Box<dyn Network> {
+        Box::new(self.clone())
+    }
+}
+
+/// O has three in a row one above the ground: whoever plays in the middle column loses by the reply there, as two simulations find.
+#[test]
+fn no_search_plays_the_only_move_that_it_has_visited_and_refuted() {
+    for algorithm in [Algorithm::Puct, Algorithm::Gumbel] {
+        let config = SearchConfig {
+            algorithm,
+            simulations: 2,
+            max_num_considered_actions: 1,
+            ..SearchConfig::default()
+        };
+        let (mut searcher, mut play) = searcher("connect_four", &config, 1, None);
+        searcher.set_network(&Middle(searcher.network.shape())).expect("on the CPU");
+        [0, 0, 1, 1, 6, 2, 6, 2].into_iter().for_each(|a| play.step(a).expect("legal"));
+        let position = SearchRequest { state: play.state().to_vec(), ..SearchRequest::default() };
+        let found = &searcher.search(&[position], 2, Exploration::Plain).expect("finite")[0];
+        assert_eq!((found.visits[3], found.q[3], found.proven), (2, -1.0, false), "{algorithm:?} {found:?}");
+        assert!(found.policy[3] == 0.0 && found.best != 3, "{algorithm:?} {found:?}");
+        assert!((found.policy.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{found:?}");
+    }
+}
+
 #[test]
 fn visits_do_not_depend_on_the_batch_a_row_stands_in() {
     for (algorithm, leaves) in [(Algorithm::Puct, 1), (Algorithm::Gumbel, 1), (Algorithm::Puct, 4)] {

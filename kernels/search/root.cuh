@@ -143,7 +143,21 @@ VZ_UNROLL
 VZ_UNROLL
         for (int slice = 0; slice < SLICES; slice++) out[slice] = edges.at[slice].prior;
     }
+
+    VZ_DEVICE bool is_open(int slice) const { return has(slice) && edges.at[slice].value_sum != refuted(); }
 };
+
+// Where no edge that may be played has weight: the priors of the edges that are not refuted, all alike where even these vanish.
+VZ_DEVICE void open_priors(const RootEdges& root, Reals& policy) {
+VZ_UNROLL
+    for (int slice = 0; slice < SLICES; slice++) {
+        policy[slice] = root.is_open(slice) ? root.edges.at[slice].prior : 0.0f;
+    }
+    if (normalise(policy)) return;
+VZ_UNROLL
+    for (int slice = 0; slice < SLICES; slice++) policy[slice] = root.is_open(slice) ? 1.0f : 0.0f;
+    normalise(policy);
+}
 
 // PUCT's target: visits, the inherited ones with a capped weight; none for refuted edges. Returns the best edge.
 VZ_DEVICE int visit_policy(const Rows& rows, u32 budget, const RootEdges& root, Reals& policy) {
@@ -160,9 +174,9 @@ VZ_UNROLL
         const Edge& edge = root.edges.at[slice];
         const i32 new_visits = root.new_visits[slice];
         const f32 counted = (f32)new_visits + weight * (f32)(edge.visits - new_visits);
-        policy[slice] = !root.has(slice) || edge.value_sum == refuted() ? 0.0f : counted;
+        policy[slice] = root.is_open(slice) ? counted : 0.0f;
     }
-    if (!normalise(policy)) root.copy_priors(policy);
+    if (!normalise(policy)) open_priors(root, policy);
     return argmax(policy, root.num_edges);
 }
 
@@ -172,14 +186,13 @@ VZ_DEVICE int improved_policy(
 ) {
     const CompletedQ improved(rows, root.edges, own_value);
     improved.weights(root.edges, policy);
-    if (!normalise(policy)) root.copy_priors(policy);
+    if (!normalise(policy)) open_priors(root, policy);
     Reals scores;
     gumbel_scores(rows, root.edges, own_value, view, scores);
     i32 max_visits = 0;
 VZ_UNROLL
     for (int slice = 0; slice < SLICES; slice++) {
-        const bool open = root.has(slice) && root.edges.at[slice].value_sum != refuted();
-        max_visits = maximum(max_visits, open ? root.new_visits[slice] : 0);
+        max_visits = maximum(max_visits, root.is_open(slice) ? root.new_visits[slice] : 0);
     }
     max_visits = largest_of(max_visits);
 VZ_UNROLL

@@ -335,7 +335,7 @@ impl Roots {
         }
     }
 
-    /// PUCT's policy target: new visits plus inherited visits of capped weight; 0 for refuted edges.
+    /// PUCT's policy target: new visits plus inherited visits of capped weight; 0 for refuted edges, [`open_priors`] without any.
     fn visit_policy(&self, b: usize, row: &RowMut<'_>, params: &SearchParams, out: &mut RootSummary) {
         let edges = row.edges(ROOT);
         let e = out.actions.len();
@@ -347,7 +347,7 @@ impl Roots {
             if edges.value_sum[i] == REFUTED { 0.0 } else { counted }
         }));
         if normalise(&mut out.policy).is_none() {
-            out.policy.copy_from_slice(&out.prior);
+            open_priors(edges.value_sum, out);
         }
         out.best = argmax(&out.policy);
     }
@@ -363,7 +363,7 @@ impl Roots {
         improved.weights::<Portable>(&edges, &mut out.scratch);
         out.policy.extend_from_slice(&out.scratch[..e]);
         if normalise(&mut out.policy).is_none() {
-            out.policy.copy_from_slice(&out.prior);
+            open_priors(edges.value_sum, out);
         }
         let view = RootView {
             noise: &self.noise[b * self.padded..(b + 1) * self.padded],
@@ -398,7 +398,8 @@ pub struct RootSummary {
     pub q: Vec<f32>,
     /// The policy target. Sums to 1.
     pub policy: Vec<f32>,
-    /// Mean value of the root for every player, or its proven value. `[P]`
+    /// Mean value of the root for every player, or its proven value. `[P]` After a kept subtree, in a game that is not one of two players
+    /// whose returns sum to 0, inherited visits count with the network's own value for all but the player to move.
     pub value: Vec<f32>,
     /// Index of the best action.
     pub best: usize,
@@ -407,6 +408,19 @@ pub struct RootSummary {
     /// True if `value` is proven.
     pub proven: bool,
     scratch: Vec<f32>,
+}
+
+/// The policy of a root that is not proven, where no edge that may be played has weight: the priors of the edges that are not refuted, all
+/// alike where even these vanish.
+fn open_priors(value_sum: &[f32], out: &mut RootSummary) {
+    let is_open = |i: usize| value_sum[i] != REFUTED;
+    for (i, (weight, prior)) in out.policy.iter_mut().zip(&out.prior).enumerate() {
+        *weight = if is_open(i) { *prior } else { 0.0 };
+    }
+    if normalise(&mut out.policy).is_none() {
+        out.policy.iter_mut().enumerate().for_each(|(i, weight)| *weight = f32::from(u8::from(is_open(i))));
+        normalise(&mut out.policy);
+    }
 }
 
 /// The policy of a proven root: proportional to visits over the edges that reach the proven value. A lost root gets its

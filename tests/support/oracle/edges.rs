@@ -51,6 +51,16 @@ impl Edge {
     }
 }
 
+/// The policy where no edge that may be played has weight: the priors of the edges that are not lost, all alike where these vanish.
+pub(super) fn open_priors(edges: &[Edge]) -> Vec<f32> {
+    let shares = |weight: &dyn Fn(&Edge) -> f32| {
+        let weights: Vec<f32> = edges.iter().map(|e| if e.is_lost() { 0.0 } else { weight(e) }).collect();
+        let mass = math::sum(weights.iter().copied());
+        (mass > 0.0).then(|| weights.iter().map(|w| w / mass).collect())
+    };
+    shares(&|e| e.prior).or_else(|| shares(&|_| 1.0)).expect("an edge that is not lost")
+}
+
 /// Index of the first of the largest scores; 0 if there is none.
 pub(super) fn argmax(scores: impl Iterator<Item = Option<f32>>) -> usize {
     let mut best: Option<(usize, f32)> = None;

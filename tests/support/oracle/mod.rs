@@ -12,7 +12,7 @@ mod edges;
 mod rules;
 
 pub use backend::ReferenceBackend;
-use edges::{CompletedQ, Edge, ProvenBounds, argmax};
+use edges::{CompletedQ, Edge, ProvenBounds, argmax, open_priors};
 use vecaz::config::Algorithm;
 use vecaz::game::{Game, History, Sizes, Turn};
 use vecaz::math;
@@ -423,7 +423,11 @@ impl<G: Game> ReferenceSearch<G> {
         };
         let mass = math::sum(weights.iter().copied());
         let found = mass > 0.0;
-        out.policy = if found { weights.iter().map(|w| w / mass).collect() } else { out.prior.clone() };
+        out.policy = match found {
+            true => weights.iter().map(|w| w / mass).collect(),
+            false if root.is_proven() => out.prior.clone(),
+            false => open_priors(edges),
+        };
         out.best = match self.params.algorithm {
             _ if root.is_proven() && !found => argmax(edges.iter().map(|e| Some(e.visits as f32))),
             Algorithm::Gumbel if !root.is_proven() => self.best_of_most_visited(),
