@@ -50,18 +50,21 @@ VZ_DEVICE int edge_of_action(const Row& row, u32 action) {
     return found;
 }
 
-// False where the root is proven better than a loss but trimming removed the child that proves it.
-VZ_DEVICE bool proof_stands(const Row& row) {
+// Makes the root's lower bound that of its edges, as trimming may have removed the child that proves it. False where the root is proven
+// and no edge holds its value any more. Twin of `RowMut::restore_root_bound`.
+VZ_DEVICE bool restore_root_bound(const Row& row) {
     const Node node = row.nodes[ROOT];
-    if (!is_proven(node) || node.kind != NodeKind::Decision || node.lower <= -1.0f) return true;
+    if (node.kind != NodeKind::Decision || node.lower <= -1.0f) return true;
     const Edges edges(row, ROOT);
-    bool holds = false;
+    f32 held = -1.0f;
     VZ_UNROLL
     for (int slice = 0; slice < SLICES; slice++) {
-        const bool exists = edge_in(slice) < node.num_edges;
-        holds = holds || (exists && lower_bound_of_edge(row, node, edges.at[slice]) >= node.lower);
+        if (edge_in(slice) < node.num_edges) held = maximum(held, lower_bound_of_edge(row, node, edges.at[slice]));
     }
-    return __ballot_sync(ALL_LANES, holds) != 0;
+    held = largest_of(held);
+    if (is_proven(node)) return held >= node.lower;
+    if (lane() == 0) row.nodes[ROOT].lower = held; // every lane has compared the old bound, before `held`
+    return true;
 }
 
 // Makes the child that `action` leads to the root. False where there is none, it is not expanded, or subtrees are not kept.
@@ -71,7 +74,7 @@ VZ_DEVICE bool keep(const Rows& rows, const Row& row, u32 b, u32 action) {
     const i32 child = row.child(ROOT)[edge].integer;
     if (child == NO_NODE || row.nodes[child].kind == NodeKind::Unevaluated) return false;
     keep_subtree(row, child, rows.keep_limit, rows.targets + (u64)b * rows.num_nodes);
-    return proof_stands(row);
+    return restore_root_bound(row);
 }
 
 // Plays `action` (or deals that outcome) at the root and keeps the subtree below it where that is configured and possible.

@@ -67,7 +67,7 @@ impl RootCache {
             let visits = snapshot.tree.row_mut(0).used_edges(ROOT).visits.iter().sum::<i32>() as u32;
             CachedTree { snapshot, inherited: visits.min(max_inherited) }
         };
-        let stands = |snapshot: &mut TreeSnapshot| snapshot.tree.row_mut(0).proof_stands();
+        let stands = |snapshot: &mut TreeSnapshot| snapshot.tree.row_mut(0).restore_root_bound();
         let standing = trees.into_iter().filter_map(|mut snapshot| stands(&mut snapshot).then_some(snapshot));
         let mut trees: Vec<CachedTree> = standing.map(cached).collect();
         trees.sort_unstable_by(|CachedTree { snapshot: a, .. }, CachedTree { snapshot: b, .. }| {

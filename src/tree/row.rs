@@ -284,13 +284,20 @@ impl RowMut<'_> {
         scalars.is_proven() && scalars.lower > -1.0 && self.edge_bounds(node, edge).0 >= scalars.lower
     }
 
-    /// False if the root's value is proven and not a loss, but trimming removed the child that proves it.
-    pub fn proof_stands(&self) -> bool {
-        let root = &self.nodes[ROOT as usize];
-        !root.is_proven()
-            || root.kind() != super::NodeKind::Decision
-            || root.lower <= -1.0
-            || (0..usize::from(root.num_edges)).any(|edge| self.edge_holds(ROOT, edge))
+    /// Makes the root's lower bound that of its edges, as trimming may have removed the child that proves it. False if the root's value is
+    /// proven and no edge holds it any more.
+    pub fn restore_root_bound(&mut self) -> bool {
+        let root = self.nodes[ROOT as usize];
+        if root.kind() != super::NodeKind::Decision || root.lower <= -1.0 {
+            return true;
+        }
+        let lower = |edge| self.edge_bounds(ROOT, edge).0;
+        let held = (0..usize::from(root.num_edges)).map(lower).fold(-1.0, f32::max);
+        if root.is_proven() {
+            return held >= root.lower;
+        }
+        self.nodes[ROOT as usize].lower = held;
+        true
     }
 
     /// The evaluation of node `n`. `[P]`

@@ -154,6 +154,14 @@ fn trimmed_trees_prove_nothing_false() {
                 state = next[found.best] as u64;
                 let played = [found.actions[found.best]];
                 backend.advance(1, &played, bytemuck::bytes_of(&state), &[]).expect("on the CPU");
+                let mut kept = backend.snapshot(1, usize::MAX).expect("on the CPU").tree;
+                let (root, row) = (kept.row_mut(0).nodes[0], kept.row_mut(0));
+                let held = (0..usize::from(root.num_edges)).any(|e| row.edge_bounds(0, e).0 >= root.lower);
+                assert!(
+                    held || root.lower <= -1.0 || root.kind() != NodeKind::Decision,
+                    "{selection:?} {seed} {ply}: no edge has the root's lower bound {}",
+                    root.lower
+                );
             }
         }
         assert!(num_proven > 100, "{selection:?} {num_proven}");

@@ -150,7 +150,7 @@ impl CpuBackend {
             return false;
         }
         self.move_states(b);
-        self.tree.row_mut(b).proof_stands()
+        self.tree.row_mut(b).restore_root_bound()
     }
 
     /// Moves the states after their nodes, which the last compaction moved.
