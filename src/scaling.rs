@@ -179,11 +179,14 @@ fn begin_with_root_cache(
 ) -> Result<u32> {
     selfplay.replace_network(network)?;
     let games = root_cache::expected_games(config, &game.sizes(), 0, 0);
-    let cache = match CachePlan::for_run(config, plan, &game.sizes(), games) {
-        None => RootCache::default(),
-        Some(plan) => root_cache::build(game, network, plan, selfplay.evaluations(), &Stop::default())?,
+    let (cache, simulations) = match CachePlan::for_run(config, plan, &game.sizes(), games) {
+        None => (RootCache::default(), 0),
+        Some(plan) => {
+            let cache = root_cache::build(game, network, plan, selfplay.evaluations(), &Stop::default())?;
+            let simulations = if cache.trees().is_empty() { 0 } else { plan.simulations };
+            (cache, simulations)
+        }
     };
-    let simulations = if cache.trees().is_empty() { 0 } else { config.search.root_cache };
     selfplay.begin_plies(cache)?;
     Ok(simulations)
 }
