@@ -10,6 +10,9 @@ use super::sections::{Algorithm, MAX_GAMES, TrainPrecision};
 use crate::error::{Error, Result};
 use crate::isa::Isa;
 
+/// The least Dirichlet alpha: of seven numbers all vanish in f32 in one draw of a hundred, of 0.001 in most.
+const MIN_DIRICHLET_ALPHA: f32 = 0.01;
+
 /// What is expected of number formats where candle executes the network.
 const CANDLE_FORMAT: &str = "f32, since candle executes this network";
 
@@ -28,6 +31,11 @@ impl Config {
         self.check_precision()?;
         self.check_isa()?;
         self.check_afterstate()?;
+        let alpha = self.search.dirichlet_alpha;
+        if alpha > 0.0 && alpha < MIN_DIRICHLET_ALPHA {
+            let expected = format!("0 or at least {MIN_DIRICHLET_ALPHA}, as noise of less vanishes in f32");
+            return Err(Error::config("search.dirichlet_alpha", alpha, expected));
+        }
         let playing = self.run.device.all().len();
         within("selfplay.games", self.selfplay.games, playing..=MAX_GAMES)?;
         let t = &self.train;

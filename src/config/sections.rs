@@ -88,7 +88,7 @@ section! {
         /// PUCT: weight of Dirichlet noise in the root priors of self-play.
         dirichlet_epsilon: f32 [0.0..=1.0] = 0.25,
         /// PUCT: Dirichlet alpha; 0 = 10 / (number of legal actions), close to AlphaZero's 0.3 (chess), 0.15 (shogi) and 0.03
-        /// (Go). Other values are for comparisons with programs that fix it.
+        /// (Go). Other values are for comparisons with programs that fix it; at least 0.01, as smaller ones vanish in f32.
         dirichlet_alpha: f32 [0.0..=1000.0] = 0.0,
         /// Gumbel: maximum number of actions considered at the root.
         max_num_considered_actions: u32 [1..=65_536] = 16,
@@ -104,7 +104,7 @@ section! {
         /// Backs up proven wins, draws and losses exactly (MCTS-Solver, Winands et al. 2008). Two-player zero-sum games only.
         solver: bool = true,
         /// Entries of the evaluation cache shared by all games; 0 = no cache, to save its memory or to measure the network. Hits
-        /// in Connect Four: 26 to 39 % (2026-11-20-learning.md). It holds one network's evaluations; longer epochs can use more.
+        /// in Connect Four with 64 simulations a ply: 26 to 39 % (2026-11-20-learning.md). It holds one network's evaluations; longer epochs can use more.
         cache_entries: usize [0..=1 << 32] = 1 << 19,
         /// Keeps the subtree of the played action for the next ply.
         reuse: bool = true,
@@ -117,7 +117,7 @@ section! {
         determinisations: u32 [1..=4096] = 1,
         /// Maximum number of simulations of a tree of the root cache: trees of positions in which many games begin, built once
         /// per set of weights and cloned into new games; 0 = none. Gumbel: at most a quarter of `simulations`. 1000: search error
-        /// 6.9 in place of 8.2 % in Connect Four; 5000 showed no difference (2026-11-24-root-cache.md).
+        /// 6.9 in place of 8.2 % in Connect Four with 64 simulations a ply; 5000 showed no difference (2026-11-24-root-cache.md).
         root_cache: u32 [0..=10_000_000] = 1000,
     }
     /// `[selfplay]`: the games that produce samples.
@@ -192,7 +192,8 @@ section! {
         auxiliary_weight: f64 [0.0..=1000.0] = 1.0,
         /// Lambda of value targets (TD(lambda), Sutton 1988): the target of a sample is the search's value of the next sample of its
         /// game with weight 1 - lambda, and the target of that one with weight lambda. 1: the game's result.
-        /// A value that `search.solver` has proven is the target in every case.
+        /// A value that `search.solver` has proven is the target of its own sample; what goes back to earlier ones is the return without it.
+        /// Workers on other machines and `net.value_head = "wdl"` need 1.
         td_lambda: f32 [0.0..=1.0] = 1.0,
         /// The share of all updates so far over which the weights that play are averaged: with each epoch the mean moves towards the newest weights by
         /// the epoch's updates / (average x updates). 0: the newest weights alone play. In backgammon, whose targets are noisy, 0.2 is worth 0.03 to 0.05

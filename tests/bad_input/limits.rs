@@ -69,6 +69,10 @@ fn sizes_that_do_not_fit_together_are_refused_by_key() {
             "train.min_samples (--set): got 5001, expected at most 5000, the samples that replay.capacity holds",
         ),
         (
+            vec!["search.algorithm=puct", "search.dirichlet_alpha=0.001"],
+            "search.dirichlet_alpha (--set): got 0.001, expected 0 or at least 0.01, as noise of less vanishes in f32",
+        ),
+        (
             vec!["net.arch=mlp", "train.batch=1"],
             "train.batch (--set): got 1, expected at least 2 with net.arch = \"mlp\": normalised over one sample every input is 0",
         ),
@@ -86,6 +90,10 @@ fn sizes_that_do_not_fit_together_are_refused_by_key() {
     }
     let bench = ["bench-scaling", "--net", "uniform", "--sims", "64", "--set", "search.nodes=1"];
     assert!(refusal(&mut vecaz(&bench)).contains("search.nodes: got 1, expected at least 65"));
+    // Decisions on whole turns have no trees.
+    let whole_turns =
+        ["run", "--config", "backgammon", "--set", "search.nodes=5", "--set", "run.memory_mib=1"];
+    assert!(refusal(vecaz(&whole_turns).args(["--out", utf8(&out)])).contains("MiB allowed"));
     assert!(!out.exists());
 }
 
