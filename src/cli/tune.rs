@@ -65,10 +65,10 @@ pub struct TuneArgs {
     /// Time limit in minutes
     #[arg(long, value_name = "M", default_value_t = 3.0)]
     pub minutes: f64,
-    /// Threads to try [default: 1, 2, 4, ... and all cores]
+    /// Threads to try [default: 1, 2, 4, ..., all cores and those of the configuration]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value_parser!(u64).range(1..=4096))]
     pub threads: Vec<u64>,
-    /// N: games at once to try [default: powers of two from 16 on]
+    /// N: games at once to try [default: powers of two from 16 on and that of the configuration]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[arg(value_parser = value_parser!(u64).range(1..=MAX_GAMES as u64))]
     pub games: Vec<u64>,
@@ -123,7 +123,7 @@ pub fn execute(args: TuneArgs, registry: &Registry, stop: &Stop) -> Result<()> {
         stop,
     };
     print(&format!("{}\n", meter.table.header(&COLUMNS)))?;
-    let start = own_values(&axes, &config);
+    let start = start(&axes, &config);
     let tuning = Tuning::new(&axes, start.clone(), &mut meter);
     let tried = if args.exhaustive { tuning.exhaust()? } else { tuning.climb()? };
     let best = &tried[0];
@@ -132,7 +132,8 @@ pub fn execute(args: TuneArgs, registry: &Registry, stop: &Stop) -> Result<()> {
         MemoryPlan::new(&sized, game.as_ref())?.check(&sized)?;
         return Err(Error::unsupported("tuning", "no combination could be measured in the time"));
     }
-    let own = tried.iter().find(|tried| tried.at == start).map_or(0.0, Measurement::rate);
+    let is_own = Tuning::values(&axes, &start) == own_values(&config);
+    let own = tried.iter().find(|tried| is_own && tried.at == start).map_or(0.0, Measurement::rate);
     let values = Tuning::values(&axes, &best.at);
     let mut found = with_values(&config, &values);
     if found.run.threads == default_threads() {
@@ -150,37 +151,41 @@ fn axes(args: &TuneArgs, config: &Config, game: &dyn AnyGame) -> Result<Vec<Axis
     let all = [default_threads(), num_cores()].map(|threads| threads as u64);
     let threads = (0..).map(|power| 1 << power).take_while(|&threads| threads < all[1]);
     let games = GAMES.into_iter().filter(|&games| games <= max_games);
-    let typed = |typed: &[u64], other: Vec<u64>| if typed.is_empty() { other } else { typed.to_vec() };
-    let axis = |key, mut values: Vec<u64>, own: u64| {
-        values.push(own);
+    // What was typed, or `others` and the configuration's own.
+    let axis = |key, own: u64, typed: &[u64], others: Vec<u64>| {
+        let mut values = if typed.is_empty() { others } else { typed.to_vec() };
+        values.extend(typed.is_empty().then_some(own));
         values.sort_unstable();
         values.dedup();
         Axis { key, values }
     };
+    let [own_threads, own_games, own_leaves, own_passes, own_cache] = own_values(config);
     Ok(vec![
-        axis("run.threads", typed(&args.threads, threads.chain(all).collect()), own_threads(config)),
-        axis("selfplay.games", typed(&args.games, games.collect()), config.selfplay.games as u64),
-        axis("search.leaves", args.leaves.clone(), u64::from(config.search.leaves)),
-        axis("selfplay.passes_per_poll", PASSES.to_vec(), u64::from(config.selfplay.passes_per_poll)),
-        axis("search.cache_entries", CACHE.to_vec(), config.search.cache_entries as u64),
+        axis("run.threads", own_threads, &args.threads, threads.chain(all).collect()),
+        axis("selfplay.games", own_games, &args.games, games.collect()),
+        axis("search.leaves", own_leaves, &args.leaves, Vec::new()),
+        axis("selfplay.passes_per_poll", own_passes, &[], PASSES.to_vec()),
+        axis("search.cache_entries", own_cache, &[], CACHE.to_vec()),
     ])
 }
 
-/// The number of threads of the configuration, which 0 leaves to the machine.
-fn own_threads(config: &Config) -> u64 {
-    (if config.run.threads == 0 { default_threads() } else { config.run.threads }) as u64
-}
-
-/// The indices of the configuration's own values, which are among those of `axes`.
-fn own_values(axes: &[Axis], config: &Config) -> Vec<usize> {
-    let own = [
-        own_threads(config),
+/// The configuration's own values, in the order of `with_values`.
+fn own_values(config: &Config) -> [u64; 5] {
+    let threads = if config.run.threads == 0 { default_threads() } else { config.run.threads };
+    [
+        threads as u64,
         config.selfplay.games as u64,
         u64::from(config.search.leaves),
         u64::from(config.selfplay.passes_per_poll),
         config.search.cache_entries as u64,
-    ];
-    axes.iter().zip(own).map(|(axis, own)| axis.values.binary_search(&own).unwrap_or(0)).collect()
+    ]
+}
+
+/// The indices of the configuration's own values in `axes`, or of the next larger ones where others were typed.
+fn start(axes: &[Axis], config: &Config) -> Vec<usize> {
+    let index =
+        |axis: &Axis, own| axis.values.partition_point(|&value| value < own).min(axis.values.len() - 1);
+    axes.iter().zip(own_values(config)).map(|(axis, own)| index(axis, own)).collect()
 }
 
 /// The configuration with `values`.

@@ -113,6 +113,8 @@ fn settings_that_were_tried_before_an_interrupt_are_kept() {
     assert_eq!(output.status.code(), Some(130), "{text}");
     let (rows, found) = text.split_once("fastest of ").expect("a summary");
     assert!(rows.lines().count() < 30, "of more than 100 combinations: {found}");
+    let threads = rows.lines().skip(1).map(|row| row.split_whitespace().next());
+    assert!(threads.eq(rows.lines().skip(1).map(|_| Some("1"))), "none but what was typed: {rows}");
     let config: toml::Table = std::fs::read_to_string(&file).expect("written").parse().expect("TOML");
     assert_eq!(config["game"]["name"].as_str(), Some("tic_tac_toe"));
 }
