@@ -251,7 +251,7 @@ impl NetFile {
                     }
                     None => "the network's game".into(),
                 };
-                let found = describe(&self.header.game, &self.header.options);
+                let found = describe(&self.header.game, &trained);
                 Err(Error::mismatch(what, found, describe(game.name(), &expected)))
             }
         }

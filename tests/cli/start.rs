@@ -86,3 +86,12 @@ fn a_start_that_sees_other_things_is_refused_by_the_key() {
     assert!(code == 2 && line.contains("game.network_sees") && line.contains(part), "{line}");
     assert!(!Path::new(&out).join("config.toml").exists());
 }
+
+/// The embedded network is older than this option, which its file does not name.
+#[test]
+fn a_network_of_other_options_is_refused_with_the_options_of_both() {
+    let (_, line) = refusal(&mut vecaz(&["play", "--set", "game.network_sees=threats"]));
+    let [found, expected] = ["stones", "threats"].map(|sight| format!("network_sees = \"{sight}\""));
+    let (before, after) = line.split_once("expected").expect("both");
+    assert!(before.contains(&found) && after.contains(&expected), "{line}");
+}
