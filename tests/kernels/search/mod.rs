@@ -145,6 +145,24 @@ fn they_agree_where_the_tree_is_full() {
     }
 }
 
+/// Trimming takes children that prove draws away, and the few visits of a small search may all be on moves that it refutes.
+#[test]
+fn they_agree_where_proofs_are_lost_and_nothing_visited_is_left() {
+    static PLIES: [usize; 128] = {
+        let mut plies = [0; 128];
+        let mut row = 0;
+        while row < plies.len() {
+            plies[row] = row % 6;
+            row += 1;
+        }
+        plies
+    };
+    for (simulations, kept, searches) in [(60, 1, 5), (2, 20, 3), (3, 20, 3)] {
+        let base = scenario(("tic_tac_toe", "", &PLIES), config(PUCT, simulations, 1));
+        compare(&Scenario { limit: Limit::Nodes(kept), searches, ..base });
+    }
+}
+
 #[test]
 fn the_emulator_needs_no_assembly() {
     let scenario = scenario(GAMES[1], config(GUMBEL, 30, 4));
