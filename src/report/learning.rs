@@ -65,7 +65,7 @@ pub fn new_warnings(config: &Config, records: &[EpochRecord]) -> Vec<Warning> {
 /// will learn looks the same. Without a learning rate there is no warm-up.
 fn judged<'a>(config: &Config, records: &'a [EpochRecord]) -> Vec<Judged<'a>> {
     let is_warm = |record: &EpochRecord, losses: &EpochLosses| {
-        losses.lr == 0.0 || record.updates >= config.train.warmup_updates
+        losses.lr == 0.0 || record.updates >= config.train.warmup_updates.min(config.train.lr_updates)
     };
     let whole = records.iter().filter(|record| !record.cut);
     let with_losses = whole.filter_map(|record| Some((record, record.losses.as_ref()?)));
@@ -174,9 +174,11 @@ mod tests {
         (1..).zip(of_epochs).map(record).collect()
     }
 
-    /// A configuration whose warm-up is over with the first epoch.
+    /// A configuration whose warm-up is over with the first epoch: it ends with the schedule.
     fn config(algorithm: &str) -> Config {
-        let layers = Layers::default().set("train.warmup_updates=20");
+        let layers = Layers::default()
+            .set("train.warmup_updates=1000")
+            .and_then(|layers| layers.set("train.lr_updates=20"));
         let layers = layers.and_then(|layers| layers.set(&format!("search.algorithm='{algorithm}'")));
         layers.and_then(Layers::resolve).expect("valid")
     }

@@ -11,7 +11,7 @@ use super::manifest::{CheckDepth, Manifest};
 use super::network::{NetExecutor, select_executor};
 use super::strength::StrengthMeter;
 use crate::backend::AnyGame;
-use crate::config::Config;
+use crate::config::{Arch, Config, ValueHead};
 use crate::error::{Error, Result};
 use crate::net::gpu_train::check_heads;
 use crate::net::{NetSpec, Weights};
@@ -49,6 +49,7 @@ impl RunSetup {
         check_nodes(config, &game.sizes())?;
         let spec = NetSpec::with_targets(&config.net, &game.sizes(), &game.targets())?;
         let model = spec.model()?;
+        check_net(config, game.as_ref())?;
         match select_executor(config, &model)?.0 {
             NetExecutor::Candle(_) => config.check_candle_training()?,
             NetExecutor::Fused if !config.network_devices().is_cpu() => check_heads(&model)?,
@@ -61,6 +62,22 @@ impl RunSetup {
         let strength_meter = StrengthMeter::new(config, &game, threads)?;
         Ok(Self { factory, game, spec, targets, template, strength_meter, config: sized })
     }
+}
+
+/// Refuses what a network cannot learn of this game: draws where results are points, and anything where each input is normalised over a
+/// single number.
+fn check_net(config: &Config, game: &dyn AnyGame) -> Result<()> {
+    let (net, obs) = (&config.net, game.sizes().obs);
+    if net.value_head == ValueHead::Wdl && game.points_of_value().is_some() {
+        let expected = "scalar: results of this game are points, not win, draw and loss alone";
+        return Err(Error::config("net.value_head", net.value_head, expected));
+    }
+    if net.arch == Arch::Resnet && obs.height * obs.width == 1 && config.train.batch == 1 {
+        let expected =
+            "at least 2 with observations of one cell: normalised over one sample every input is 0";
+        return Err(Error::config("train.batch", config.train.batch, expected));
+    }
+    Ok(())
 }
 
 /// Refuses a game that networks play but do not learn.

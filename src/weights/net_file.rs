@@ -112,6 +112,8 @@ impl FileTemplate {
     /// [`Error::Mismatch`] if `net` does not fit the game, [`Error::Unsupported`] for a game whose deals end it.
     pub fn new(game: &dyn ErasedRules, net: &NetSpec) -> Result<Self> {
         expect_sizes(game, net)?;
+        size_out_of_range(net)
+            .map_or(Ok(()), |why| Err(Error::unsupported(format!("networks for {}", game.name()), why)))?;
         let header = NetworkHeader {
             version: VERSION,
             game: game.name().to_string(),
@@ -406,6 +408,11 @@ fn expect_equal<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: 
 /// Refuses sizes outside of the valid ranges, before anything is allocated for them.
 fn check_sizes(path: &Path, net: &NetSpec) -> Result<()> {
     net.check_layers().map_err(|e| Error::format(path, e.to_string()))?;
+    size_out_of_range(net).map_or(Ok(()), |why| Err(Error::format(path, why)))
+}
+
+/// The first of the game's sizes that is outside of the range of network files, in words.
+fn size_out_of_range(net: &NetSpec) -> Option<String> {
     let sizes = [
         ("obs.channels", net.obs.channels, 65_536),
         ("obs.height", net.obs.height, 256),
@@ -413,10 +420,6 @@ fn check_sizes(path: &Path, net: &NetSpec) -> Result<()> {
         ("num_actions", net.num_actions, 65_536),
         ("num_players", net.num_players, MAX_PLAYERS),
     ];
-    for (key, found, max) in sizes {
-        if !(1..=max).contains(&found) {
-            return Err(Error::format(path, format!("{key} is {found}, expected 1..={max}")));
-        }
-    }
-    Ok(())
+    let out = sizes.into_iter().find(|(_, found, max)| !(1..=*max).contains(found));
+    out.map(|(key, found, max)| format!("{key} is {found}, expected 1..={max}"))
 }

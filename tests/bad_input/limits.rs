@@ -73,6 +73,23 @@ fn sizes_that_do_not_fit_together_are_refused_by_key() {
             "search.dirichlet_alpha (--set): got 0.001, expected 0 or at least 0.01, as noise of less vanishes in f32",
         ),
         (
+            vec!["game.name=clique", "net.arch=edge", "net.blocks=6"],
+            "net.blocks (--set): got 6, expected a whole number from 1 to 5",
+        ),
+        (
+            vec![
+                "game.name=backgammon",
+                "search.algorithm=gumbel",
+                "train.td_lambda=1",
+                "net.value_head=wdl",
+            ],
+            "net.value_head (--set): got wdl, expected scalar: results of this game are points, not win, draw and loss alone",
+        ),
+        (
+            vec!["game.name=blob", "net.arch=resnet", "train.batch=1"],
+            "train.batch (--set): got 1, expected at least 2 with observations of one cell",
+        ),
+        (
             vec!["net.arch=mlp", "train.batch=1"],
             "train.batch (--set): got 1, expected at least 2 with net.arch = \"mlp\": normalised over one sample every input is 0",
         ),
