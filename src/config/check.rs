@@ -13,9 +13,6 @@ use crate::isa::Isa;
 /// The least Dirichlet alpha: of seven numbers all vanish in f32 in one draw of a hundred, of 0.001 in most.
 const MIN_DIRICHLET_ALPHA: f32 = 0.01;
 
-/// Maximum number of blocks of an edge network.
-const MAX_EDGE_BLOCKS: usize = 5;
-
 /// What is expected of number formats where candle executes the network.
 const CANDLE_FORMAT: &str = "f32, since candle executes this network";
 
@@ -29,10 +26,6 @@ impl Config {
             && name.as_str().is_none()
         {
             return Err(Error::config("game.name", name, "a text"));
-        }
-        if self.net.arch == Arch::Edge {
-            // Each block multiplies its input with itself around triangles: six of them overflow before training has scaled them.
-            within("net.blocks", self.net.blocks, 1..=MAX_EDGE_BLOCKS)?;
         }
         self.check_executor()?;
         self.check_precision()?;

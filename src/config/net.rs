@@ -65,7 +65,7 @@ section! {
     NetConfig {
         /// Architecture.
         arch: Arch = Arch::Resnet,
-        /// Residual blocks; at most 5 of an edge network, whose first outputs overflow with more.
+        /// Residual blocks.
         blocks: usize [1..=256] = 2,
         /// Channels of the tower (resnet), features of an edge (edge), or width of a layer (mlp).
         channels: usize [1..=4096] = 32,

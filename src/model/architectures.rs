@@ -130,7 +130,9 @@ fn edge(spec: &NetSpec) -> Result<Model> {
         let y = b.layer(&block, LayerKind::EdgeMessage, &[y]);
         let y = b.norm_relu(format!("{block}.bn2"), y);
         let y = b.layer("", LayerKind::TriangleMix { channels: spec.channels / 2 }, &[y]);
-        let y = b.conv1x1(format!("{block}.out"), y, spec.channels);
+        // Without it each block would square its input, the products around triangles, before training has scaled anything.
+        let out = LayerKind::Conv1x1 { outputs: spec.channels, gain: Gain::Identity };
+        let y = b.layer(format!("{block}.out"), out, &[y]);
         x = b.add(x, y);
     }
     let x = b.norm_relu("bn", x);

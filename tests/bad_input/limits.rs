@@ -73,10 +73,6 @@ fn sizes_that_do_not_fit_together_are_refused_by_key() {
             "search.dirichlet_alpha (--set): got 0.001, expected 0 or at least 0.01, as noise of less vanishes in f32",
         ),
         (
-            vec!["game.name=clique", "net.arch=edge", "net.blocks=6"],
-            "net.blocks (--set): got 6, expected a whole number from 1 to 5",
-        ),
-        (
             vec![
                 "game.name=backgammon",
                 "search.algorithm=gumbel",

@@ -74,6 +74,11 @@ fn specs() -> Vec<NetSpec> {
     ]
 }
 
+/// The last layer of an edge network's block.
+fn is_zero(name: &str) -> bool {
+    name.starts_with("blocks.") && name.ends_with(".out.weight")
+}
+
 /// First weights with every vector moved off its start, so that no gradient is 0 by chance.
 fn weights(spec: &NetSpec) -> Weights {
     let mut rng = Key::new(5, Purpose::Evaluation).stream();
@@ -86,7 +91,8 @@ fn weights(spec: &NetSpec) -> Weights {
                 1.0
             };
         for x in data {
-            *x = *x * scale + if shape.len() == 1 { 0.3 * rng.uniform() } else { 0.0 };
+            let moved = if shape.len() == 1 { 0.3 } else { 0.0 };
+            *x = *x * scale + if is_zero(name) { rng.uniform() - 0.5 } else { moved * rng.uniform() };
         }
     }
     weights

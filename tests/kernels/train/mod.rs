@@ -97,6 +97,11 @@ fn batch(spec: &NetSpec, rows: usize, seed: u64) -> TrainBatch {
     batch
 }
 
+/// The last layer of an edge network's block.
+fn is_zero(name: &str) -> bool {
+    name.starts_with("blocks.") && name.ends_with(".out.weight")
+}
+
 /// First weights with every vector moved off its start, so that no gradient is 0 by chance.
 fn weights(spec: &NetSpec) -> Weights {
     let mut rng = Key::new(5, Purpose::Evaluation).stream();
@@ -105,7 +110,12 @@ fn weights(spec: &NetSpec) -> Weights {
         let is_output = ["out", "policy.linear", "policy.points"].iter().any(|part| name.contains(part));
         let scale = if is_output { 3.0 } else { 1.0 };
         for x in data {
-            *x = *x * scale + if shape.len() == 1 { 0.3 * rng.uniform() } else { 0.0 };
+            let moved = match shape.len() {
+                1 => 0.3 * rng.uniform(),
+                _ if is_zero(name) => rng.uniform() - 0.5,
+                _ => 0.0,
+            };
+            *x = *x * scale + moved;
         }
     }
     weights
