@@ -10,7 +10,7 @@ use super::sections::{Algorithm, MAX_GAMES, TrainPrecision};
 use crate::error::{Error, Result};
 use crate::isa::Isa;
 
-/// The least Dirichlet alpha: of seven numbers all vanish in f32 in one draw of a hundred, of 0.001 in most.
+/// The least Dirichlet alpha. With 0.01 all of seven numbers vanish in f32 in one draw of a hundred, with 0.001 in 60.
 const MIN_DIRICHLET_ALPHA: f32 = 0.01;
 
 /// What is expected of number formats where candle executes the network.

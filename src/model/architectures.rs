@@ -130,8 +130,8 @@ fn edge(spec: &NetSpec) -> Result<Model> {
         let y = b.layer(&block, LayerKind::EdgeMessage, &[y]);
         let y = b.norm_relu(format!("{block}.bn2"), y);
         let y = b.layer("", LayerKind::TriangleMix { channels: spec.channels / 2 }, &[y]);
-        // Without it each block would square its input, the products around triangles, before training has scaled anything.
-        let out = LayerKind::Conv1x1 { outputs: spec.channels, gain: Gain::Identity };
+        // Products around triangles square their input: with other first weights six blocks overflow before the first update.
+        let out = LayerKind::Conv1x1 { outputs: spec.channels, gain: Gain::Zero };
         let y = b.layer(format!("{block}.out"), out, &[y]);
         x = b.add(x, y);
     }

@@ -7,8 +7,8 @@ pub enum Gain {
     Hidden,
     /// 0.02 for the output layers, so that training starts from near-uniform policies and near-zero values.
     Output,
-    /// 0 for the last layer of a residual block, which begins as the identity.
-    Identity,
+    /// 0 for the last layer of a residual block, which begins as the identity (Zhang et al. 2019, Fixup).
+    Zero,
 }
 
 /// The role of a parameter in its layer.

@@ -23,7 +23,7 @@ impl Model {
                 let gain: f32 = match gain {
                     Gain::Hidden => 2.0,
                     Gain::Output => 0.02,
-                    Gain::Identity => return vec![0.0; len],
+                    Gain::Zero => return vec![0.0; len],
                 };
                 let deviation = (gain / param.fan_in()).sqrt();
                 (0..len).map(|_| deviation * stream.normal()).collect()

@@ -72,18 +72,21 @@ fn kernels_and_rust_agree_on_every_game() {
     }
 }
 
+/// Row r begins after r mod `period` plies.
+const fn plies_of_rows<const ROWS: usize>(period: usize) -> [usize; ROWS] {
+    let mut plies = [0; ROWS];
+    let mut row = 0;
+    while row < ROWS {
+        plies[row] = row % period;
+        row += 1;
+    }
+    plies
+}
+
 /// Enough for several warps, and for more rows than are counted at once.
 #[test]
 fn they_agree_on_as_many_rows_as_there_are() {
-    static PLIES: [usize; 600] = {
-        let mut plies = [0; 600];
-        let mut row = 0;
-        while row < plies.len() {
-            plies[row] = row % 5;
-            row += 1;
-        }
-        plies
-    };
+    static PLIES: [usize; 600] = plies_of_rows(5);
     for rows in [33, 600] {
         let base = scenario(("tic_tac_toe", "", &PLIES[..rows]), config(PUCT, 8, 2));
         compare(&Scenario { searches: 1, ..base });
@@ -148,15 +151,7 @@ fn they_agree_where_the_tree_is_full() {
 /// Trimming takes children that prove draws away, and the few visits of a small search may all be on moves that it refutes.
 #[test]
 fn they_agree_where_proofs_are_lost_and_nothing_visited_is_left() {
-    static PLIES: [usize; 128] = {
-        let mut plies = [0; 128];
-        let mut row = 0;
-        while row < plies.len() {
-            plies[row] = row % 6;
-            row += 1;
-        }
-        plies
-    };
+    static PLIES: [usize; 128] = plies_of_rows(6);
     for (simulations, kept, searches) in [(60, 1, 5), (2, 20, 3), (3, 20, 3)] {
         let base = scenario(("tic_tac_toe", "", &PLIES), config(PUCT, simulations, 1));
         compare(&Scenario { limit: Limit::Nodes(kept), searches, ..base });
