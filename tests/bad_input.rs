@@ -1,5 +1,7 @@
 //! Invalid input and failures of the system: one line on stderr, an exit code other than 0, and an unchanged run.
 
+#[path = "bad_input/accept.rs"]
+mod accept;
 #[path = "bad_input/damage.rs"]
 mod damage;
 #[path = "bad_input/limits.rs"]

@@ -10,6 +10,8 @@ mod minutes;
 #[cfg(unix)]
 #[path = "resume/signals.rs"]
 mod signals;
+#[path = "resume/updates.rs"]
+mod updates;
 #[cfg(unix)]
 #[path = "support/signals.rs"]
 mod signals_of_children;
@@ -427,43 +429,6 @@ fn check_threads(config: &str) {
 #[test]
 fn a_run_that_learns_win_draw_and_loss_ends_with_the_same_bytes() {
     check_threads(&CONFIG.replace("[net]", "[net]\nvalue_head = 'wdl'"));
-}
-
-/// What a resumed run changes counts from then on, and not for the samples before.
-#[test]
-fn a_resumed_run_trains_by_its_new_batch_and_ratio() {
-    for mode in ["in_turns", "overlapped"] {
-        let folder = Folder::with(&CONFIG.replace("[train]", &format!("[train]\nmode = '{mode}'")));
-        folder.finish(3, 1);
-        for (epochs, batch, ratio) in [(6, 128, 4.0), (9, 16, 1.0), (12, 32, 6.0)] {
-            let mut command = folder.command(epochs, 1);
-            command.args(["--set", &format!("train.batch={batch}")]);
-            command.args(["--set", &format!("train.replay_ratio={ratio}")]);
-            assert!(command.output().expect("runs").status.success());
-            let records = folder.metrics();
-            let number = |epoch: usize, key: &str| records[epoch - 1][key].as_u64().expect("a number");
-            for epoch in epochs as usize - 1..=epochs as usize {
-                let made = number(epoch, "updates") - number(epoch - 1, "updates");
-                let of = if mode == "in_turns" { epoch } else { epoch - 1 };
-                let due = number(of, "samples") as f64 * ratio / f64::from(batch);
-                assert!((made as f64 - due).abs() <= 1.0, "{mode}, epoch {epoch}: {made} updates, {due} due");
-            }
-        }
-    }
-}
-
-#[test]
-fn overlapped_training_is_an_epoch_behind() {
-    let folder = Folder::with(&overlapped());
-    folder.finish(5, 2);
-    let (mut samples, mut updates) = (0.0, Vec::new());
-    for record in folder.metrics() {
-        updates.push(record["updates"].as_u64().expect("a number"));
-        let due = if samples < 300.0 { 0 } else { (samples * 2.0 / 32.0) as u64 };
-        assert_eq!(updates.last(), Some(&due));
-        samples += record["samples"].as_f64().expect("a number");
-    }
-    assert!(updates[0] == 0 && updates.windows(2).all(|pair| pair[0] < pair[1]), "{updates:?}");
 }
 
 #[test]

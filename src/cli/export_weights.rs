@@ -2,6 +2,7 @@
 
 use super::output::check_target;
 use crate::error::Result;
+use crate::files::canonical_path;
 use crate::report::progress::print;
 use crate::run::folder::is_run;
 use crate::source::{NetworkFile, network_file};
@@ -103,7 +104,9 @@ fn default_target(run: &Path, ending: &str) -> PathBuf {
     if is_run(run) {
         return run.join(format!("weights.{ending}"));
     }
-    let exported = run.with_extension(format!("exported.{ending}"));
+    // `.` and `..` have no name.
+    let named = run.file_name().is_none().then(|| canonical_path(run).ok()).flatten();
+    let exported = named.as_deref().unwrap_or(run).with_extension(format!("exported.{ending}"));
     match run.is_dir() {
         true => exported.file_name().map_or_else(|| exported.clone(), PathBuf::from),
         false => exported,

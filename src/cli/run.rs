@@ -4,14 +4,14 @@ use super::learner::learner_factory;
 use super::resumed::check_same_run;
 use super::threads::start_threads;
 use super::{Base, ConfigArgs};
-use crate::config::{Algorithm, Config, Layers};
+use crate::config::{Algorithm, Config, Layers, TrainingMode};
 use crate::error::{Error, Result};
 use crate::model::NetSpec;
 use crate::registry::Registry;
 use crate::report::exporter::Exporter;
 use crate::report::progress::{Progress, Verbosity};
 use crate::root_cache;
-use crate::run::epoch_size::{first_update, samples_of, sized};
+use crate::run::epoch_size::{first_update, first_update_terms, samples_between, samples_of, sized};
 use crate::run::factory::{ComponentFactory, DefaultFactory};
 use crate::run::network::select_executor;
 use crate::run::{Run, limits};
@@ -187,7 +187,7 @@ pub fn start(
             None => Run::start_on(factory, config, &dir, threads),
         }?;
         // What is refused has no description.
-        let of_run = describe_epochs(&sized, run.epoch()).into_iter().chain(run.strength_meaning());
+        let of_run = describe_epochs(&sized, Played::of(&run)).into_iter().chain(run.strength_meaning());
         notes.into_iter().chain(of_run).try_for_each(|note| progress.note(&note))?;
         Ok(run)
     };
@@ -274,8 +274,23 @@ fn describe(
     Ok(notes)
 }
 
-/// The sentences about the epochs after `finished` ones of a [`sized`] configuration.
-fn describe_epochs(config: &Config, finished: u64) -> Vec<String> {
+/// What a run has when it is described.
+#[derive(Clone, Copy, Default)]
+struct Played {
+    epochs: u64,
+    samples: u64,
+    updates: u64,
+}
+
+impl Played {
+    fn of(run: &Run) -> Self {
+        Self { epochs: run.epoch(), samples: run.samples(), updates: run.updates() }
+    }
+}
+
+/// The sentences about the epochs after those that were `played`, of a [`sized`] configuration.
+fn describe_epochs(config: &Config, played: Played) -> Vec<String> {
+    let finished = played.epochs;
     let samples_of = |epoch| samples_of(&config.selfplay, epoch);
     let epochs = config.run.epochs;
     let (next, full) = (samples_of(finished + 1), samples_of(u64::MAX));
@@ -284,16 +299,7 @@ fn describe_epochs(config: &Config, finished: u64) -> Vec<String> {
         true => format!("an epoch has {full} samples"),
         false => format!("the {which} epoch has {next} samples, each later one twice as many, up to {full}"),
     }];
-    let all = (1..=epochs.min(64)).fold(0, |sum: u64, epoch| sum.saturating_add(samples_of(epoch)));
-    let all = all.saturating_add(epochs.saturating_sub(64).saturating_mul(full));
-    match first_update(config) {
-        None => notes.push("no update is ever made, since train.replay_ratio is 0".into()),
-        Some(needed) if epochs > 0 && all < needed => notes.push(format!(
-            "{} may end before the first update, which needs {needed} samples (train.min_samples, train.replay_ratio)",
-            count(epochs, "epoch")
-        )),
-        Some(_) => {}
-    }
+    notes.extend(describe_first_update(config, played));
     let (longest, capacity) =
         (samples_of(if epochs == 0 { u64::MAX } else { epochs }), config.replay.capacity);
     if longest > capacity as u64 {
@@ -302,6 +308,28 @@ fn describe_epochs(config: &Config, finished: u64) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// The sentence about a run that may end before its first update.
+fn describe_first_update(config: &Config, played: Played) -> Option<String> {
+    let epochs = config.run.epochs;
+    let Some(needed) = first_update(config) else {
+        let which = if played.updates == 0 { "no update is ever made" } else { "no further update is made" };
+        return Some(format!("{which}, since train.replay_ratio is 0"));
+    };
+    // The last epoch whose samples an update can see.
+    let last = match config.train.mode {
+        TrainingMode::InTurns => epochs,
+        TrainingMode::Overlapped => epochs.saturating_sub(1),
+    };
+    let seen = played.samples.saturating_add(samples_between(&config.selfplay, played.epochs, last));
+    (epochs > 0 && played.updates == 0 && seen < needed).then(|| {
+        format!(
+            "{} may end before the first update, which needs {needed} samples{}",
+            count(epochs, "epoch"),
+            first_update_terms(config)
+        )
+    })
 }
 
 /// When the run will end.
@@ -379,7 +407,8 @@ mod tests {
             (2, "the next epoch has 1000 samples, each later one twice as many, up to 2000"),
             (3, "an epoch has 2000 samples"),
         ] {
-            assert_eq!(describe_epochs(&config, finished)[0], expected);
+            let played = Played { epochs: finished, ..Played::default() };
+            assert_eq!(describe_epochs(&config, played)[0], expected);
         }
     }
 
@@ -389,7 +418,7 @@ mod tests {
         (config.selfplay.samples_per_epoch, config.train.batch, config.run.epochs) = (600, 512, 1);
         let mut notes = |replay_ratio: f64| {
             config.train.replay_ratio = replay_ratio;
-            describe_epochs(&config, 0).split_off(1)
+            describe_epochs(&config, Played::default()).split_off(1)
         };
         assert_eq!(notes(1.0), [""; 0]);
         assert_eq!(
@@ -402,10 +431,36 @@ mod tests {
     }
 
     #[test]
+    fn overlapped_training_does_not_see_the_last_epoch() {
+        let mut config = Config::default();
+        (config.selfplay.samples_per_epoch, config.train.batch, config.train.replay_ratio) = (600, 512, 1.0);
+        config.train.mode = TrainingMode::Overlapped;
+        let mut notes = |epochs| {
+            config.run.epochs = epochs;
+            describe_epochs(&config, Played::default()).split_off(1)
+        };
+        let expected = "1 epoch may end before the first update, which needs 512 samples of earlier epochs (train.min_samples, \
+                        train.replay_ratio, train.mode)";
+        assert_eq!(notes(1), [expected]);
+        assert_eq!(notes(2), [""; 0]);
+    }
+
+    #[test]
+    fn what_a_resumed_run_has_counts_towards_its_first_update() {
+        let mut config = Config::default();
+        (config.selfplay.samples_per_epoch, config.train.min_samples, config.run.epochs) = (600, 5000, 4);
+        let notes =
+            |samples, updates| describe_epochs(&config, Played { epochs: 3, samples, updates }).split_off(1);
+        assert!(notes(4399, 0)[0].starts_with("4 epochs may end before the first update, which needs 5000"));
+        assert_eq!(notes(4400, 0), [""; 0]);
+        assert_eq!(notes(2000, 7), [""; 0]);
+    }
+
+    #[test]
     fn samples_that_no_update_can_see_are_noted() {
         let mut config = Config::default();
         (config.selfplay.samples_per_epoch, config.replay.capacity) = (2001, 2000);
-        let notes = |config: &Config| describe_epochs(config, 0).split_off(1);
+        let notes = |config: &Config| describe_epochs(config, Played::default()).split_off(1);
         assert!(notes(&config)[0].starts_with("of an epoch's samples the last 2000 are trained on"));
         config.selfplay.samples_per_epoch = 2000;
         assert_eq!(notes(&config), [""; 0]);

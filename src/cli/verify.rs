@@ -4,6 +4,7 @@
 use super::JsonTarget;
 use crate::backend::AnyGame;
 use crate::batch::Playthrough;
+use crate::config::Layers;
 use crate::error::{Error, Result};
 use crate::files::read_whole;
 use crate::game::Turn;
@@ -12,9 +13,10 @@ use crate::play::FinishedGame;
 use crate::registry::Registry;
 use crate::replay::TargetList;
 use crate::report::progress::print;
+use crate::run::fixed_keys::{check_fixed, fixed_keys, fixed_values};
 use crate::run::folder::RunFolder;
 use crate::run::manifest::{CheckDepth, Manifest};
-use crate::run::{BEST, FINAL, OPPONENTS, checkpoint};
+use crate::run::{BEST, CONFIG, FINAL, OPPONENTS, checkpoint};
 use crate::source::{NetworkFile, Source, unchecked_config, viewed_config};
 use crate::weights::NetFile;
 use crate::words::count;
@@ -66,7 +68,8 @@ impl Checks {
 /// Checks the run's files, games, networks and checkpoints.
 ///
 /// # Errors
-/// [`Error::Verify`] if anything differs; [`Error::Io`] or [`Error::Format`] if the configuration or the manifest cannot be read.
+/// [`Error::Verify`] if anything differs; [`Error::Config`] for an edited key that is fixed; [`Error::Io`] or [`Error::Format`] if the
+/// configuration or the manifest cannot be read.
 pub fn execute(args: VerifyArgs, registry: &Registry) -> Result<()> {
     if let Some(target) = &args.json {
         target.check(&[])?;
@@ -75,7 +78,7 @@ pub fn execute(args: VerifyArgs, registry: &Registry) -> Result<()> {
     // Locked until the new manifest is written.
     let folder = args.accept.then(|| RunFolder::open(&args.run)).transpose()?;
     let (config, mut manifest) = match &folder {
-        Some(_) => (unchecked_config(&args.run)?, Manifest::of_folder(&args.run)?),
+        Some(_) => (unchecked_config(&args.run)?, accepted_manifest(&args.run, registry)?),
         None => (viewed_config(&args.run)?, Manifest::of_run(&args.run)?),
     };
     if folder.is_none() {
@@ -116,6 +119,24 @@ pub fn execute(args: VerifyArgs, registry: &Registry) -> Result<()> {
             count(networks, "network")
         )),
     }
+}
+
+/// The manifest of the files that are in the locked folder `dir` now.
+///
+/// # Errors
+/// Those of [`Manifest::of_folder`], and of [`check_fixed`] for a configuration in which a key was edited that a resumed run cannot change.
+fn accepted_manifest(dir: &Path, registry: &Registry) -> Result<Manifest> {
+    let mut manifest = Manifest::of_folder(dir)?;
+    let layers = Layers::default().file(&dir.join(CONFIG))?;
+    let config = layers.clone().unchecked()?;
+    let keys = fixed_keys(registry.game_of(&config)?.as_ref(), &config);
+    // A run without a checkpoint starts anew, and a damaged manifest has lost the values.
+    let has_begun = !manifest.checkpoints().is_empty();
+    if let Some(before) = Manifest::load(dir).ok().flatten().filter(|_| has_begun) {
+        check_fixed(&keys, before.fixed()).map_err(|e| layers.locate(e))?;
+    }
+    manifest.fix(fixed_values(keys));
+    Ok(manifest)
 }
 
 /// Compares every file with the manifest. A run in progress may replace both.
@@ -187,8 +208,14 @@ fn verify_networks(dir: &Path, registry: &Registry, manifest: &Manifest, checks:
             source.file.verify(exact.as_mut())
         });
         let difference = difference_in(path.parent().unwrap_or(dir), difference);
-        checks.note(difference.map(|e| format!("{}: {e}", path.display())));
+        checks.note(difference.map(|e| with_path(&path, e)));
         count += 1;
     }
     count
+}
+
+/// `error` with the path of its file, which most errors have already.
+fn with_path(path: &Path, error: String) -> String {
+    let path = path.display().to_string();
+    if error.contains(&path) { error } else { format!("{path}: {error}") }
 }

@@ -50,20 +50,17 @@ impl Config {
         Ok(())
     }
 
-    /// Refuses a replay buffer that is smaller than the samples of an update, or than `train.min_samples`, and batches and value targets that
-    /// teach nothing. Only a run needs this check: the configuration of an old run is still read.
+    /// Refuses more samples of an update, or before the first one, than the replay buffer holds, and batches and value targets that teach nothing.
+    /// A resumed run can change these keys, but not `replay.capacity`. Only a run needs this check: the configuration of an old run is still read.
     ///
     /// # Errors
     /// [`Error::Config`] with the key.
     pub fn check_replay(&self) -> Result<()> {
         let (t, capacity) = (&self.train, self.replay.capacity);
-        if t.batch > capacity {
-            let expected = format!("at least {}, the samples of an update (train.batch)", t.batch);
-            return Err(Error::config("replay.capacity", capacity, expected));
-        }
-        if t.min_samples > capacity {
+        let too_many = [("train.batch", t.batch), ("train.min_samples", t.min_samples)];
+        if let Some((key, samples)) = too_many.into_iter().find(|(_, samples)| *samples > capacity) {
             let expected = format!("at most {capacity}, the samples that replay.capacity holds");
-            return Err(Error::config("train.min_samples", t.min_samples, expected));
+            return Err(Error::config(key, samples, expected));
         }
         self.check_targets()
     }

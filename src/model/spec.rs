@@ -118,6 +118,13 @@ impl NetSpec {
         ]
     }
 
+    /// Those of [`NetSpec::keys`] on which the layers depend: the keys of convolutions are left out where the architecture has none.
+    pub fn effective_keys(&self) -> Vec<(&'static str, String)> {
+        let has_convolutions = self.arch == Arch::Resnet;
+        let is_of_convolution = |key: &str| matches!(key, "policy_channels" | "value_channels");
+        self.keys().into_iter().filter(|(key, _)| has_convolutions || !is_of_convolution(key)).collect()
+    }
+
     fn on_one_element(net: &NetConfig) -> Self {
         Self {
             arch: net.arch,

@@ -1,9 +1,10 @@
 //! The end of a run: its last notes and the error that it returns.
 
-use super::epoch_size::first_update;
+use super::epoch_size::{first_update, first_update_terms};
 use super::files::FINAL;
 use super::limits;
 use super::training_run::Run;
+use crate::config::TrainingMode;
 use crate::error::{Error, Result, StopCause};
 use crate::report::progress::Progress;
 use crate::words::count;
@@ -74,13 +75,7 @@ impl Run {
         if let Some(missing) = missing.filter(|_| samples == 0) {
             return Err(Error::unsupported("a run without games", missing));
         }
-        let is_untrained = self.metrics.records().last().is_none_or(|record| record.updates == 0);
-        let missing_updates = match first_update(&self.config) {
-            None => Some("train.replay_ratio is 0".to_string()),
-            Some(needed) => (samples < needed)
-                .then(|| format!("the first update needs {needed} (train.min_samples, train.replay_ratio)")),
-        };
-        if let Some(why) = missing_updates.filter(|_| is_untrained) {
+        if let Some(why) = self.missing_updates(samples) {
             progress.note(&format!("nothing was learned: {} played, and {why}", count(samples, "sample")))?;
         }
         let (dir, rest) = (self.dir().display(), self.factory.resume_arguments());
@@ -91,6 +86,24 @@ impl Run {
         }
         let more = if self.has_all_epochs() { "--epochs E" } else { "--minutes M" };
         progress.note(&format!("  vecaz play {dir}\n  vecaz eval {dir} --against rollouts:800\n  vecaz run --resume {dir}{rest} {more}"))
+    }
+
+    /// Why the run, which has played these samples, has no updates; None if it has some.
+    fn missing_updates(&self, samples: u64) -> Option<String> {
+        let last = self.metrics.records().last();
+        if last.is_some_and(|record| record.updates > 0) {
+            return None;
+        }
+        let Some(needed) = first_update(&self.config) else {
+            return Some("train.replay_ratio is 0".to_string());
+        };
+        let of_last = last.map_or(0, |record| record.samples);
+        let seen = match self.config.train.mode {
+            TrainingMode::InTurns => samples,
+            TrainingMode::Overlapped => samples.saturating_sub(of_last),
+        };
+        let terms = first_update_terms(&self.config);
+        (seen < needed).then(|| format!("the first update needs {needed}{terms}"))
     }
 
     /// True if the run has the epochs of its limit, which a higher limit of time does not change.

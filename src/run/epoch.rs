@@ -335,14 +335,15 @@ impl Estimate {
 
 impl Training<'_> {
     /// Number of updates due for the samples of the run from number `before` to `added`; with the first updates for all of them. What was
-    /// made for earlier ones does not count, since a resumed run may have another ratio or batch.
+    /// made for earlier ones does not count, since a resumed run may have another ratio, batch or number of samples before updates.
     fn due(&self, before: u64, added: u64) -> u64 {
-        let train = &self.config.train;
-        let of_all = |added: u64| match added < self.config.first_update_samples() {
-            true => 0,
-            false => (added as f64 * train.replay_ratio / train.batch as f64) as u64,
-        };
-        of_all(added) - of_all(before)
+        let (train, needed) = (&self.config.train, self.config.first_update_samples());
+        if added < needed {
+            return 0;
+        }
+        let of_all = |samples: u64| (samples as f64 * train.replay_ratio / train.batch as f64) as u64;
+        let are_first = before < needed && self.trainer.updates() == 0;
+        of_all(added) - if are_first { 0 } else { of_all(before) }
     }
 
     /// Makes `due` updates, up to the deadline or an error of `check`, and calls `report` after each with their number. No losses

@@ -4,7 +4,7 @@
 //! threads. The figures are those of two cores with AMX in October and November 2026, where a simulation took 4 us in Connect Four, 45 us in
 //! Hex 11, 90 us in chess and 100 us in Gomoku 15.
 
-use crate::config::{Algorithm, Config, Precision, SelfPlayConfig};
+use crate::config::{Algorithm, Config, Precision, SelfPlayConfig, TrainingMode};
 use crate::error::Result;
 use crate::game::Sizes;
 use crate::net::NetSpec;
@@ -67,11 +67,27 @@ pub fn samples_of(selfplay: &SelfPlayConfig, epoch: u64) -> u64 {
     }
 }
 
+/// Minimum number of samples of the epochs after number `finished`, up to number `last`.
+pub fn samples_between(selfplay: &SelfPlayConfig, finished: u64, last: u64) -> u64 {
+    // After 64 doublings every epoch has its full size.
+    let growing = (finished..last.min(64)).map(|before| samples_of(selfplay, before + 1));
+    let full = last.saturating_sub(finished.max(64)).saturating_mul(samples_of(selfplay, u64::MAX));
+    growing.fold(full, u64::saturating_add)
+}
+
 /// The number of samples of a run before its first update, by `train.min_samples` and `train.replay_ratio`; None if no update is ever made.
 pub fn first_update(config: &Config) -> Option<u64> {
     let train = &config.train;
     let due = train.batch as f64 / train.replay_ratio;
     (train.replay_ratio > 0.0).then(|| config.first_update_samples().max(due.ceil() as u64))
+}
+
+/// Which samples [`first_update`] counts, and the keys that set their number, as the end of a sentence.
+pub fn first_update_terms(config: &Config) -> &'static str {
+    match config.train.mode {
+        TrainingMode::InTurns => " (train.min_samples, train.replay_ratio)",
+        TrainingMode::Overlapped => " of earlier epochs (train.min_samples, train.replay_ratio, train.mode)",
+    }
 }
 
 /// Estimated seconds of a sample: the simulations of its ply and of the fast plies for each of it, and its updates.
@@ -143,5 +159,15 @@ mod tests {
         assert_eq!(of(&selfplay), [1000; 6]);
         selfplay.first_epoch = 5000;
         assert_eq!(of(&selfplay), [1000; 6]);
+    }
+
+    #[test]
+    fn samples_of_several_epochs_are_the_sum_of_their_sizes() {
+        let selfplay = SelfPlayConfig { samples_per_epoch: 1000, first_epoch: 150, ..Default::default() };
+        for (finished, last) in [(0, 1), (0, 5), (2, 3), (3, 3), (4, 2), (0, 70), (63, 66), (68, 70)] {
+            let sum: u64 = (finished + 1..=last).map(|epoch| samples_of(&selfplay, epoch)).sum();
+            assert_eq!(samples_between(&selfplay, finished, last), sum, "{finished} to {last}");
+        }
+        assert_eq!(samples_between(&selfplay, 0, u64::MAX), u64::MAX);
     }
 }

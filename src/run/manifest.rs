@@ -9,8 +9,8 @@
 //!
 //! So a listed file has a listed content whenever the process is killed, unless another program has changed the file.
 //!
-//! The first line is `{"format":1,"epoch":E}`, the last the CRC-32C of all before it, every other `{"path","size","crc32c"}` with
-//! `"pending":true` for a content that is about to replace another one.
+//! The first line is `{"format":1,"epoch":E,"fixed":{KEY:VALUE}}` with the keys that a resumed run cannot change, the last the CRC-32C of all
+//! before it, every other `{"path","size","crc32c"}` with `"pending":true` for a content that is about to replace another one.
 
 mod cut_epoch; // the record and the network of an epoch that the time limit cut
 
@@ -34,6 +34,8 @@ const FORMAT: u32 = 1;
 pub struct Manifest {
     dir: PathBuf,
     epoch: u64,
+    /// The keys that a resumed run cannot change, with their values as TOML. Runs of earlier versions have none.
+    fixed: BTreeMap<String, String>,
     files: BTreeMap<String, FileDigest>,
     /// Contents that may have replaced the listed ones.
     pending: BTreeMap<String, FileDigest>,
@@ -43,6 +45,8 @@ pub struct Manifest {
 struct Head {
     format: u32,
     epoch: u64,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    fixed: BTreeMap<String, String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -72,7 +76,8 @@ pub enum CheckDepth {
 impl Manifest {
     /// The manifest of a run in `dir` that has no files yet.
     pub fn new(dir: &Path) -> Self {
-        Self { dir: dir.to_path_buf(), epoch: 0, files: BTreeMap::new(), pending: BTreeMap::new() }
+        let (fixed, files, pending) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { dir: dir.to_path_buf(), epoch: 0, fixed, files, pending }
     }
 
     /// Reads the manifest in `dir`; None if there is none.
@@ -89,11 +94,11 @@ impl Manifest {
         let body = checked_body(&bytes).ok_or_else(damaged)?;
         let mut lines = body.lines();
         let head = lines.next().and_then(|line| serde_json::from_str::<Head>(line).ok());
-        let Head { format, epoch } = head.ok_or_else(damaged)?;
+        let Head { format, epoch, fixed } = head.ok_or_else(damaged)?;
         if format != FORMAT {
             return Err(Error::mismatch(format_args!("format of {}", path.display()), format, FORMAT));
         }
-        let mut manifest = Self { epoch, ..Self::new(dir) };
+        let mut manifest = Self { epoch, fixed, ..Self::new(dir) };
         for line in lines {
             let FileEntry { path, size, crc32c, pending } =
                 serde_json::from_str(line).map_err(|_| damaged())?;
@@ -157,15 +162,20 @@ impl Manifest {
         Ok(None)
     }
 
-    /// The manifest of the files that are in `dir` now, up to the epoch of the latest checkpoint. An incomplete last line of
-    /// `findings.jsonl` is removed; the folder must be locked.
+    /// The manifest of the files that are in `dir` now, up to the epoch of the latest checkpoint; of a run that has a manifest, but neither
+    /// checkpoint nor records of epochs yet, `config.toml` alone. An incomplete last line of `findings.jsonl` is removed; the folder must be locked.
     ///
     /// # Errors
-    /// [`Error::Format`] if there is no checkpoint, or for damaged lines; [`Error::Io`].
+    /// [`Error::Format`] if a run that has begun has no checkpoint, or for damaged lines; [`Error::Io`].
     pub fn of_folder(dir: &Path) -> Result<Self> {
         let checkpoints = checkpoint::list(dir)?;
         let Some(&(epoch, _)) = checkpoints.last() else {
-            return Err(Error::format(dir, "has no checkpoint"));
+            if dir.join(metrics::FILE_NAME).exists() || !dir.join(MANIFEST).exists() {
+                return Err(Error::format(dir, "has no checkpoint"));
+            }
+            let mut manifest = Self::new(dir);
+            manifest.set(CONFIG, FileDigest::of_file(&dir.join(CONFIG))?);
+            return Ok(manifest);
         };
         let mut manifest = Self { epoch, ..Self::new(dir) };
         let mut names = vec![CONFIG.to_string()];
@@ -315,6 +325,10 @@ impl Manifest {
         let of_checkpoint =
             checkpoints.iter().rposition(|(_, folder)| self.dir.join(name).starts_with(folder));
         let remedy = match of_checkpoint {
+            // `verify --accept` reads it, too.
+            None if is_data(name) && self.dir.join(name).exists() => {
+                format!("delete it and {}", accept(&self.dir))
+            }
             None => accept(&self.dir),
             Some(0) if checkpoints.len() == 1 => {
                 return Error::format(self.dir.join(name), format!("{what}; restore it"));
@@ -341,6 +355,16 @@ impl Manifest {
             }
         };
         Error::format(self.dir.join(name), format!("{what}; restore it, or {remedy}"))
+    }
+
+    /// The keys that a resumed run cannot change, with their values.
+    pub fn fixed(&self) -> &BTreeMap<String, String> {
+        &self.fixed
+    }
+
+    /// Keeps the keys that a resumed run cannot change, with their values.
+    pub fn fix(&mut self, values: BTreeMap<String, String>) {
+        self.fixed = values;
     }
 
     /// Lists the content of a file.
@@ -409,8 +433,8 @@ impl Manifest {
     fn write_lines(&self) -> Result<()> {
         let path = self.dir.join(MANIFEST);
         let unwritable = |e: serde_json::Error| Error::format(&path, e.to_string());
-        let mut text =
-            serde_json::to_string(&Head { format: FORMAT, epoch: self.epoch }).map_err(unwritable)? + "\n";
+        let head = Head { format: FORMAT, epoch: self.epoch, fixed: self.fixed.clone() };
+        let mut text = serde_json::to_string(&head).map_err(unwritable)? + "\n";
         for (files, pending) in [(&self.files, false), (&self.pending, true)] {
             for (path, digest) in files {
                 let crc32c = format!("{:08x}", digest.crc32c);
@@ -431,6 +455,12 @@ impl Manifest {
 /// True for logs; the manifest lists their beginning.
 fn grows(name: &str) -> bool {
     [metrics::FILE_NAME, findings::FILE_NAME].contains(&name)
+}
+
+/// True for stored games and for networks outside of checkpoints, without which the run can go on.
+fn is_data(name: &str) -> bool {
+    [BEST, FINAL].contains(&name)
+        || name.split('/').next().is_some_and(|first| [GAMES, OPPONENTS].contains(&first))
 }
 
 fn accept(dir: &Path) -> String {

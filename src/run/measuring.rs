@@ -185,8 +185,8 @@ fn is_due(interval: u64, epoch: u64) -> bool {
 /// Networks that are kept before their interval grows.
 const DENSE: u64 = 32;
 
-/// The opponent of the next match of a run with these `records`: that of the last match, or the one above it if it was beaten clearly. Of
-/// opponents that it does not have, the one before, or the first.
+/// The opponent of the next match of a run with these `records`: that of the last match on the ladder, or the one above it if it was beaten
+/// clearly. Of opponents that it does not have, the one before, or the first.
 fn next_rung(
     first: Rung,
     players: usize,
@@ -196,7 +196,9 @@ fn next_rung(
 ) -> Rung {
     let last = records.iter().rev().find_map(|record| {
         let strength = record.strength?;
-        Some((record.epoch, strength.rung?, strength))
+        // Only the first opponent of the ladder has the number of a fixed one.
+        let rung = strength.rung.filter(|&rung| rung.number > 0 || rung == first)?;
+        Some((record.epoch, rung, strength))
     });
     let above = last.filter(|(.., strength)| is_clear_win(strength, players));
     let above = above.map(|(epoch, rung, _)| rung.above(epoch, is_too_slow));
@@ -272,9 +274,20 @@ mod tests {
         let next = |before: Rung| {
             next_rung(first, 2, &[record(7, before.number, before.opponent, 0.9)], &|_| false, &has)
         };
-        let fixed = Rung { number: 0, opponent: Opponent::Rollouts(3) };
-        assert_eq!(next(fixed), fixed, "its network of epoch 7 is not there");
+        let last_named = Rung { number: 2, opponent: Opponent::Rollouts(800) };
+        assert_eq!(next(last_named), last_named, "its network of epoch 7 is not there");
         assert_eq!(next(Rung { number: 4, opponent: Opponent::Epoch(7) }), first);
+    }
+
+    #[test]
+    fn matches_against_a_fixed_opponent_leave_the_ladder_where_it_is() {
+        let first = Rung::first(LADDER).expect("known");
+        let next = |records: &[EpochRecord]| next_rung(first, 2, records, &|_| false, &|_| true);
+        let fixed = record(3, 0, Opponent::Rollouts(100), 0.9);
+        assert_eq!(next(std::slice::from_ref(&fixed)), first);
+        let second = Rung { number: 1, opponent: Opponent::Rollouts(100) };
+        assert_eq!(next(&[record(2, 0, Opponent::Random, 0.8), fixed.clone()]), second);
+        assert_eq!(next(&[record(2, 1, second.opponent, 0.3), fixed]), second);
     }
 
     #[test]

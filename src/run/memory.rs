@@ -47,6 +47,8 @@ pub struct MemoryPlan {
     pub passes: u64,
     /// The samples of games in progress, with the copies that a checkpoint makes.
     pub games: u64,
+    /// The samples of the games that end during a poll, which are kept until it ends.
+    pub polls: u64,
     /// The full replay buffer, the copy of at most all of it while a checkpoint is written or read, and samples held until the end of an epoch.
     pub replay: u64,
     /// Weights, moments and gradients with all their copies, and activations of a training batch; 0 on a GPU.
@@ -94,6 +96,7 @@ impl MemoryPlan {
         // Half of the actions are legal in the mean, at most.
         let in_slot = sample_held - sizes.max_legal * Replay::ACTION_BYTES / 2;
         let slot = SLOT_COPIES * sizes.max_plies.div_ceil(2).min(SAMPLES_PER_SLOT) * in_slot;
+        let poll = poll_samples(config, plan) * in_slot;
         let held = match config.train.mode {
             TrainingMode::InTurns => 0,
             TrainingMode::Overlapped => config.selfplay.samples_per_epoch,
@@ -102,6 +105,7 @@ impl MemoryPlan {
             trees: product(rows, row),
             passes: pass_bytes(game, plan, shards(config)),
             games: product(config.selfplay.games, slot),
+            polls: product(config.selfplay.games, poll),
             replay: 2 * product(config.replay.capacity, sample) + product(held, sample_held),
             training: on_host * (4 * (weights + activations) + 2 * batch) as u64,
             cache: root_cache::max_bytes(config, plan, game),
@@ -109,7 +113,9 @@ impl MemoryPlan {
             workers: 0,
             program: program_bytes(),
             evaluations: product(cache_entries(config), entry_shape(game).bytes()),
-            per_game: slot as u64 + product(d, row) + pass_bytes(game, BackendPlan { rows: d, ..plan }, 0),
+            per_game: (slot + poll) as u64
+                + product(d, row)
+                + pass_bytes(game, BackendPlan { rows: d, ..plan }, 0),
         })
     }
 
@@ -123,7 +129,7 @@ impl MemoryPlan {
 
     /// The plan of a run whose games are all played by workers.
     pub fn without_play(self) -> Self {
-        Self { trees: 0, passes: 0, games: 0, cache: 0, evaluations: 0, ..self }
+        Self { trees: 0, passes: 0, games: 0, polls: 0, cache: 0, evaluations: 0, ..self }
     }
 
     /// The parts: name, bytes, and the keys that set their size. The part of workers is listed only if it is not 0.
@@ -134,6 +140,7 @@ impl MemoryPlan {
             ("trees", self.trees, "selfplay.games, search.simulations and search.nodes"),
             ("passes", self.passes, "selfplay.games and search.leaves"),
             ("games in progress", self.games, "selfplay.games"),
+            ("games of a poll", self.polls, "selfplay.games and selfplay.passes_per_poll"),
             ("replay", self.replay, "replay.capacity"),
             ("training", self.training, "train.batch and the sizes in [net]"),
             ("root cache", self.cache, "search.root_cache"),
@@ -151,7 +158,7 @@ impl MemoryPlan {
 
     /// Bytes that do not depend on the number of games.
     fn fixed(&self) -> u64 {
-        Self { trees: 0, passes: 0, games: 0, ..self.clone() }.total()
+        Self { trees: 0, passes: 0, games: 0, polls: 0, ..self.clone() }.total()
     }
 
     /// The parts of the plan and their sizes, as text.
@@ -195,6 +202,21 @@ impl MemoryPlan {
 /// Maximum number of shards of self-play.
 fn shards(config: &Config) -> usize {
     (MAX_SHARDS_PER_THREAD * num_threads(config, rayon::current_num_threads())).min(config.selfplay.games)
+}
+
+/// Samples of a slot in a poll, at most in the mean of all slots: a ply makes at least half of its new simulations in the mean, since a proven
+/// position ends it early, and at least one pass.
+fn poll_samples(config: &Config, plan: BackendPlan) -> usize {
+    let SearchParams { algorithm, simulations, min_simulations, leaves, .. } = plan.params;
+    let new_simulations = match (algorithm, plan.reuse) {
+        (Algorithm::Afterstate, _) => 1,
+        // Inherited visits take the place of all others.
+        (Algorithm::Puct, Reuse::Keep) => min_simulations.min(simulations),
+        (Algorithm::Puct | Algorithm::Gumbel, _) => simulations,
+    };
+    let passes = u64::from(config.selfplay.passes_per_poll);
+    let plies = (2 * passes * u64::from(leaves)).div_ceil(u64::from(new_simulations.max(1)));
+    plies.min(passes) as usize
 }
 
 /// Bytes of the arrays of a pass: those for each row of `plan`, and for each of `shards`.
@@ -302,6 +324,24 @@ mod tests {
         };
         assert!(games(2000) > 738, "{} MiB", games(2000));
         assert_eq!(games(4000) / 2, games(2000));
+    }
+
+    /// A poll of a million passes with 64 simulations a ply ends 15,625 plies of each game, and more where positions are proven.
+    #[test]
+    fn games_that_end_during_a_poll_are_planned() {
+        let game = any_game("connect_four", &toml::Table::new()).expect("registered");
+        let mut config = Config::default();
+        (config.selfplay.games, config.search.simulations) = (100, 64);
+        let mut plan = |passes| {
+            config.selfplay.passes_per_poll = passes;
+            MemoryPlan::new(&config, game.as_ref()).expect("a network")
+        };
+        let [short, long] = [64, 1_000_000].map(&mut plan);
+        let sample = Replay::sample_bytes(&game.sizes(), game.state_size()) as u64;
+        assert!(long.polls >= 100 * 15_625 * sample, "{} MiB", long.polls / MIB);
+        assert!(short.polls < long.polls / 10_000, "{} bytes", short.polls);
+        assert_eq!(long.total() - short.total(), long.polls - short.polls);
+        assert_eq!(long.without_play().polls, 0);
     }
 
     #[test]

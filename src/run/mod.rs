@@ -16,6 +16,7 @@ pub mod epoch_size;
 pub mod evaluation;
 mod files;
 pub mod findings;
+pub mod fixed_keys;
 pub mod folder;
 mod free_memory;
 pub mod learner;

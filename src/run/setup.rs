@@ -114,7 +114,7 @@ pub(super) fn starting_state(setup: &RunSetup) -> Result<Option<Weights>> {
         return Err(Error::config(format!("game.{key}"), &own[key], expected));
     }
     let trained = file.spec_for(game.as_ref())?;
-    let mut keys = spec.keys().into_iter().zip(trained.keys());
+    let mut keys = spec.effective_keys().into_iter().zip(trained.effective_keys());
     if let Some(((key, found), (_, trained))) = keys.find(|(found, trained)| found != trained) {
         let expected = format!("{trained}, that of the network of run.start");
         return Err(Error::config(format!("net.{key}"), found, expected));

@@ -7,6 +7,7 @@ use super::epoch_size;
 use super::factory::{ComponentFactory, DefaultFactory};
 use super::files::{CONFIG, FINAL, GAMES, OPPONENTS};
 use super::findings::FindingsLog;
+use super::fixed_keys::{fixed_keys, fixed_values};
 use super::folder::{self, RunFolder};
 use super::learner::Learner;
 use super::local_selfplay::{LocalSelfPlay, NewWeights, finished_in, take_weights};
@@ -136,6 +137,7 @@ impl Run {
         let state =
             RunState { trainer, weights, replay, stored, slots, received, counters, folder, manifest };
         let mut run = Self::assemble(config, setup, state, threads)?;
+        run.manifest.fix(fixed_values(fixed_keys(run.game.as_ref(), &run.config)));
         // Written last, so that a refused configuration does not replace the saved one.
         run.manifest.replace(CONFIG, run.config.file_text()?.as_bytes())?;
         run.keep_best()?;
@@ -157,6 +159,7 @@ impl Run {
     ) -> Result<Self> {
         let config = setup.config.clone();
         let text = config.file_text()?;
+        manifest.fix(fixed_values(fixed_keys(setup.game.as_ref(), &config)));
         match manifest.names().is_empty() {
             true => {
                 write_atomic(folder.path().join(CONFIG), text.as_bytes())?;
@@ -260,6 +263,16 @@ impl Run {
     /// Number of finished epochs.
     pub fn epoch(&self) -> u64 {
         self.counters.epoch
+    }
+
+    /// Number of samples that the replay buffer has received so far.
+    pub fn samples(&self) -> u64 {
+        self.replay.added()
+    }
+
+    /// Number of updates so far.
+    pub fn updates(&self) -> u64 {
+        self.trainer.updates()
     }
 
     /// Runs epochs until the configuration's limit or until `stop` is requested. An epoch that does not end in time is cut: its

@@ -59,11 +59,11 @@ fn sizes_that_do_not_fit_together_are_refused_by_key() {
             vec!["search.nodes=1"],
             "search.nodes (--set): got 1, expected at least 17, the nodes that a ply of 16 simulations adds",
         ),
+        (vec!["replay.capacity=1"], "got 128, expected at most 1, the samples that replay.capacity holds"),
         (
-            vec!["replay.capacity=1"],
-            "replay.capacity (--set): got 1, expected at least 128, the samples of an update (train.batch)",
+            vec!["train.batch=600000"],
+            "train.batch (--set): got 600000, expected at most 500000, the samples that replay.capacity holds",
         ),
-        (vec!["train.batch=600000"], ": got 500000, expected at least 600000, the samples of an update"),
         (
             vec!["replay.capacity=5000", "train.min_samples=5001"],
             "train.min_samples (--set): got 5001, expected at most 5000, the samples that replay.capacity holds",
@@ -126,6 +126,10 @@ fn the_part_of_a_plan_that_is_too_large_is_named() {
             "the largest part is trees, set by selfplay.games, search.simulations and",
         ),
         ("selfplay.games=1048576", "the largest part is games in progress, set by selfplay.games)"),
+        (
+            "selfplay.passes_per_poll=1000000",
+            "the largest part is games of a poll, set by selfplay.games and selfplay.passes_per_poll)",
+        ),
     ] {
         let settings = ["--set", "run.memory_mib=300", "--set", setting];
         let line = refusal(vecaz(&["run", "--epochs", "1", "--out", utf8(&out)]).args(settings));
@@ -151,6 +155,26 @@ fn a_run_that_never_reaches_its_first_update_prints_a_note() {
     let note = "2 epochs may end before the first update, which needs 900 samples (train.min_samples, ";
     assert!(text.contains(note), "{text}");
     assert!(text.contains("nothing was learned: ") && text.contains("the first update needs 900"), "{text}");
+}
+
+/// Overlapped training sees the samples of earlier epochs alone.
+#[test]
+fn an_overlapped_run_of_one_epoch_prints_that_nothing_was_learned() {
+    let (_folder, run) = run_copy();
+    let config = run.parent().expect("a folder").join("tiny.toml");
+    std::fs::write(&config, super::CONFIG.replace("[train]", "[train]\nmode = 'overlapped'"))
+        .expect("written");
+    let out = run.with_file_name("overlapped");
+    let arguments = ["run", "--config", utf8(&config), "--epochs", "1", "--out", utf8(&out)];
+    let output = vecaz(&arguments).assert().success();
+    let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    let text = text.replace("\n  ", " ");
+    for note in [
+        "1 epoch may end before the first update, which needs 100 samples of earlier epochs (train.min_samples, ",
+        "played, and the first update needs 100 of earlier epochs (train.min_samples, ",
+    ] {
+        assert!(text.contains(note), "{text}");
+    }
 }
 
 #[test]

@@ -30,6 +30,16 @@ fn a_run_starts_with_the_weights_of_another() {
     stdout(&mut vecaz(&["run", "--resume", &out, "--epochs", "2", "--set", "train.min_samples=100"]));
 }
 
+/// A perceptron has no convolutions.
+#[test]
+fn a_start_may_differ_in_keys_that_the_network_does_not_depend_on() {
+    let out = sibling_path("started_without_channels").display().to_string();
+    stdout(&mut start(&run(), &out, &["net.policy_channels=3", "net.value_channels=5"]));
+    let weights =
+        |run: &str| NetFile::load(&PathBuf::from(run).join("best.safetensors")).map(|net| net.weights);
+    assert!(weights(&out).expect("a network") == weights(&run()).expect("a network"));
+}
+
 #[test]
 fn an_edge_network_starts_with_another_number_of_vertices() {
     let run = |n: u32, further: &[&str]| {

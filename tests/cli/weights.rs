@@ -248,6 +248,12 @@ fn a_checkpoint_that_is_exported_stays_as_it_is() {
     let printed = stdout(vecaz(&["export-weights", moved, "--precision", "f16"]).current_dir(&folder));
     assert!(printed.starts_with("epoch-000009.exported.safetensors: tic_tac_toe, "), "{printed}");
     assert!(folder.join("epoch-000009.exported.safetensors").is_file());
+    // The folder that the command runs in has its name too.
+    let printed = stdout(vecaz(&["export-weights", "."]).current_dir(moved));
+    assert!(printed.starts_with("epoch-000009.exported.safetensors: tic_tac_toe, "), "{printed}");
+    let inside = Path::new(moved).join("epoch-000009.exported.safetensors");
+    assert!(inside.is_file());
+    std::fs::remove_file(inside).expect("removed");
     let target = weights.to_str().expect("UTF-8");
     for arguments in [
         ["export-weights", moved, "--out", target].as_slice(),

@@ -10,6 +10,7 @@ fn folder() -> (tempfile::TempDir, Manifest) {
         fs::write(folder.path().join(name), name.repeat(20)).expect("written");
         manifest.set(name, FileDigest::of(name.repeat(20).as_bytes()));
     }
+    manifest.fix(BTreeMap::from([("game.name".into(), "\"hex\"".into())]));
     manifest.write(3).expect("written");
     (folder, manifest)
 }
