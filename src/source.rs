@@ -292,7 +292,7 @@ impl NetworkFile {
 /// is compared with the run's manifest.
 ///
 /// # Errors
-/// Those of [`Manifest::read`] and [`NetFile::load`]; [`Error::Format`] if the run has no checkpoint.
+/// Those of [`Manifest::read`] and [`NetFile::load`]; [`Error::Format`] if the run has no network yet.
 pub fn network_file(path: &Path) -> Result<NetworkFile> {
     let of_run = |shown: &Path, dir: &Path, name: &str, manifest: &Manifest| {
         let file = NetFile::from_bytes(&dir.join(name), &manifest.read(name)?)?;
@@ -307,6 +307,9 @@ pub fn network_file(path: &Path) -> Result<NetworkFile> {
     }
     let of_checkpoint = path.join(checkpoint::WEIGHTS);
     let path = if of_checkpoint.is_file() { &of_checkpoint } else { path };
+    if path.join(CONFIG).is_file() {
+        return Err(Error::format(path, "the run has no network yet"));
+    }
     if path.is_dir() {
         let what = format!(
             "neither a run (it has no {CONFIG}) nor a checkpoint (it has no {})",

@@ -128,6 +128,7 @@ fn what_cannot_come_about_is_refused_in_a_sentence() {
         ("othello", "size = 6", "..............00....00..............".into(), 0, "neither player can move"),
         ("go", "size = 5", "01...1...................".into(), 0, "A5 have no liberty"),
         ("go", "size = 5", "0".repeat(25), 1, "no liberty"),
+        ("go", "size = 5\nmax_plies = 1", empty(25), 1, "counts as the first ply of 1 (max_plies)"),
         ("tic_tac_toe", "", "00011....".into(), 1, "the game is over"),
         ("chess", "", empty(64), 0, "king"),
         ("chess", "", format!("b{}5{}", empty(7), empty(55)), 0, "got"),

@@ -5,6 +5,7 @@ use super::dialogue::{Dialogue, Goal, LineOutcome, Protocol, Reading};
 use super::position::Position;
 use crate::engine::Analysis;
 use crate::error::{Error, Result};
+use crate::words::count;
 use std::time::Duration;
 
 /// Minimum memory for trees that `INFO max_memory` sets, in MiB.
@@ -30,6 +31,14 @@ enum Owner {
     Opponent,
 }
 
+/// The lines read since `BOARD`.
+#[derive(Clone, Debug, Default)]
+struct BoardLines {
+    stones: Vec<(u16, Owner)>,
+    /// The number of those that were refused.
+    refused: usize,
+}
+
 /// The engine's side of the protocol.
 pub struct Gomocup {
     size: u32,
@@ -38,8 +47,8 @@ pub struct Gomocup {
     limits: Limits,
     /// True after `START`.
     has_board: bool,
-    /// The stones read since `BOARD`.
-    board: Option<Vec<(u16, Owner)>>,
+    /// None outside of `BOARD` .. `DONE`.
+    board: Option<BoardLines>,
 }
 
 impl Gomocup {
@@ -136,17 +145,27 @@ impl Gomocup {
             };
             Some((self.cell(point)?, owner))
         };
-        match stone() {
+        let stone = stone();
+        let lines = self.board.get_or_insert_default();
+        match stone {
             Some(stone) => {
-                self.board.get_or_insert_default().push(stone);
+                lines.stones.push(stone);
                 Ok(())
             }
-            None => dialogue.say(&format!("ERROR {line} is not x,y,1 or x,y,2")),
+            None => {
+                lines.refused += 1;
+                dialogue.say(&format!("ERROR {line} is not x,y,1 or x,y,2"))
+            }
         }
     }
 
-    /// The stones in an order in which the rules allow them: those of either side in theirs, and the engine is to move.
-    fn set_board(&self, dialogue: &mut Dialogue, stones: &[(u16, Owner)]) -> Result<()> {
+    /// The stones in an order in which the rules allow them: those of either side in theirs, and the engine is to move. A board of which a line
+    /// was refused is not set: a stone would be missing.
+    fn set_board(&self, dialogue: &mut Dialogue, BoardLines { stones, refused }: &BoardLines) -> Result<()> {
+        if *refused > 0 {
+            let line = format!("ERROR the board is not set: {} of it had no stone", count(refused, "line"));
+            return dialogue.say(&line);
+        }
         let of = |owner| stones.iter().filter(move |stone| stone.1 == owner).map(|stone| stone.0);
         let [own, other] = [Owner::Own, Owner::Opponent].map(|owner| of(owner).collect::<Vec<u16>>());
         let (first, second) = match other.len().checked_sub(own.len()) {
@@ -232,7 +251,7 @@ impl Gomocup {
             "BEGIN" if dialogue.position.actions().is_empty() => self.think(dialogue)?,
             "BEGIN" => dialogue.say("ERROR BEGIN needs an empty board")?,
             "TURN" => self.turn(dialogue, first)?,
-            "BOARD" => self.board = Some(Vec::new()),
+            "BOARD" => self.board = Some(BoardLines::default()),
             "DONE" => dialogue.say("ERROR DONE without BOARD")?,
             "TAKEBACK" => self.take_back(dialogue, first)?,
             "INFO" => self.info(dialogue, words)?,
@@ -257,8 +276,8 @@ impl Protocol for Gomocup {
             if command != "DONE" {
                 return self.read_stone(dialogue, &line).map(|()| LineOutcome::Continue);
             }
-            let stones = self.board.take().unwrap_or_default();
-            return self.set_board(dialogue, &stones).map(|()| LineOutcome::Continue);
+            let lines = self.board.take().unwrap_or_default();
+            return self.set_board(dialogue, &lines).map(|()| LineOutcome::Continue);
         }
         self.board = None;
         self.command(dialogue, &command, rest)

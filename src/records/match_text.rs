@@ -1,7 +1,7 @@
 //! The text of backgammon matches (`.mat`), as Jellyfish began it and GNU Backgammon writes it: a line for a turn of each player, the dice
 //! and the moves counted from the mover's side. The doubling cube is read over; games with one have other records.
 
-use super::match_turn::{finish_turn, play_turn};
+use super::match_turn::{TurnEnd, finish_turn, play_turn};
 use super::players::Players;
 use crate::batch::{ErasedRules, Playthrough};
 use crate::error::{Error, Result};
@@ -88,6 +88,10 @@ fn turns(play: &Playthrough) -> Vec<(u8, String)> {
             Turn::Over => {}
         }
     }
+    // The last roll may have no move yet.
+    if let (Some(dice), Turn::Player(player)) = (roll, play.turn()) {
+        turns.push((player, dice));
+    }
     turns
 }
 
@@ -97,26 +101,29 @@ pub fn is_match(text: &str) -> bool {
     first.is_some_and(|line| line.contains("point match") || line.trim_start().starts_with("Game "))
 }
 
-/// Reads the first game of a file.
+/// Reads the first game of a file, whose last turn may be in progress.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for a line that is no turn, [`Error::IllegalAction`].
 pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
     let mut play = Playthrough::new(registry.game(BACKGAMMON, &toml::Table::new())?);
     let lines = text.lines().skip_while(|line| !line.trim_start().starts_with("Game ")).skip(1);
+    let mut turns = Vec::new();
     for line in lines.take_while(|line| !line.trim_start().starts_with("Game ")) {
-        let Some((number, turns)) = line.split_once(')') else { continue };
+        let Some((number, text)) = line.split_once(')') else { continue };
         if number.trim().is_empty() || !number.trim().bytes().all(|byte| byte.is_ascii_digit()) {
             continue;
         }
-        for (at, dice, moves) in rolls(turns) {
-            if play.actions().is_empty() {
-                play.step(u16::from(at + number.len() >= SECOND / 2))?;
-            }
-            finish_turn(&mut play)?;
-            play.step_text(&format!("{}-{}", &dice[..1], &dice[1..]))?;
-            play_turn(&mut play, moves)?;
+        turns.extend(rolls(text).into_iter().map(|(at, dice, moves)| (at + number.len(), dice, moves)));
+    }
+    for (index, (at, dice, moves)) in turns.iter().enumerate() {
+        if play.actions().is_empty() {
+            play.step(u16::from(*at >= SECOND / 2))?;
         }
+        finish_turn(&mut play)?;
+        play.step_text(&format!("{}-{}", &dice[..1], &dice[1..]))?;
+        let end = if index + 1 == turns.len() { TurnEnd::Open } else { TurnEnd::Complete };
+        play_turn(&mut play, moves, end)?;
     }
     finish_turn(&mut play)?;
     match play.actions().is_empty() {
@@ -172,11 +179,32 @@ mod tests {
     }
 
     #[test]
+    fn games_within_a_turn_are_read_as_written() {
+        let registry = Registry::built_in();
+        let mut play = Playthrough::new(registry.game(BACKGAMMON, &toml::Table::new()).expect("valid"));
+        while play.actions().len() < 40 {
+            let legal = play.legal();
+            let mut rng = Key::new(7, Purpose::Evaluation).with(play.actions().len() as u64).stream();
+            play.step(legal[rng.below(legal.len())]).expect("legal");
+        }
+        for plies in 2..=40 {
+            let mut cut = play.after(plies);
+            let text = HEAD.to_string() + &write(&cut, &Players::default()).expect("a record");
+            let again = read(&text, &registry).unwrap_or_else(|e| panic!("{e}: {text}"));
+            finish_turn(&mut cut).expect("legal");
+            assert_eq!((again.state(), again.turn()), (cut.state(), cut.turn()), "{plies} plies: {text}");
+        }
+    }
+
+    #[test]
     fn compound_moves_are_read() {
         let text = " 7 point match\n\n Game 1\n a : 0                           b : 0\n\
                     \x20 1) 65: 24/13                     11: 8/7(2) 6/5(2)\n\
                     \x20 2) 52: 13/8 24/22                Doubles => 2\n\x20 3)  Takes                         33:\n";
-        let error = read(text, &Registry::built_in()).err().expect("the last turn has moves").to_string();
+        let open = read(text, &Registry::built_in()).expect("a game in progress");
+        assert_eq!((open.names().last().map(String::as_str), open.turn()), (Some("3-3"), Turn::Player(1)));
+        let further = format!("{text}  4) 21: 13/11 6/5\n");
+        let error = read(&further, &Registry::built_in()).err().expect("the turn has moves").to_string();
         assert!(error.contains("33"), "{error}");
         let text = text.replace("33:", "63: 24/15");
         let play = read(&text, &Registry::built_in()).expect("a game");
@@ -204,9 +232,12 @@ mod tests {
 
     #[test]
     fn wrong_files_are_refused() {
-        for text in
-            [" Game 1\n", " Game 1\n  1) 65: 24/12\n", " Game 1\n  1) 66: 24/18\n", " Game 1\n  1) 65: x/y\n"]
-        {
+        for text in [
+            " Game 1\n",
+            " Game 1\n  1) 65: 24/12\n",
+            " Game 1\n  1) 66: 24/18  21: 6/4\n",
+            " Game 1\n  1) 65: x/y\n",
+        ] {
             assert!(is_match(text) && read(text, &Registry::built_in()).is_err(), "{text}");
         }
     }

@@ -15,11 +15,20 @@ const MAX_CHECKERS: usize = 4;
 /// A checker's move from one point to another, over one die or several.
 type CheckerMove = (u8, u8);
 
-/// Plays the moves of one turn, whose dice are thrown.
+/// What a turn leaves of its dice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnEnd {
+    /// None that could be played.
+    Complete,
+    /// Any: the game was saved within its last turn.
+    Open,
+}
+
+/// Plays the moves of one turn, whose dice are thrown: as a complete turn where they can be one.
 ///
 /// # Errors
 /// [`Error::Unsupported`] where no plies of these dice make the moves.
-pub fn play_turn(play: &mut Playthrough, text: &str) -> Result<()> {
+pub fn play_turn(play: &mut Playthrough, text: &str, end: TurnEnd) -> Result<()> {
     let wrong = || {
         let ply = play.actions().len();
         let dice = play.names().last().cloned().unwrap_or_default().replace('-', "");
@@ -27,7 +36,8 @@ pub fn play_turn(play: &mut Playthrough, text: &str) -> Result<()> {
         Error::unsupported("reading this file as a backgammon match", what)
     };
     let moves = moves(text).ok_or_else(wrong)?;
-    let found = plies(play, &moves).ok_or_else(wrong)?;
+    let complete = plies(play, &moves, TurnEnd::Complete);
+    let found = complete.or_else(|| plies(play, &moves, end)).ok_or_else(wrong)?;
     found.into_iter().try_for_each(|action| play.step(action))
 }
 
@@ -73,11 +83,11 @@ fn point(text: &str) -> Option<u8> {
     }
 }
 
-/// The plies that make exactly `moves`, and after which the turn is over.
-fn plies(play: &Playthrough, moves: &[CheckerMove]) -> Option<Vec<u16>> {
+/// The plies that make exactly `moves`, and after which the turn ends so.
+fn plies(play: &Playthrough, moves: &[CheckerMove], turn_end: TurnEnd) -> Option<Vec<u16>> {
     let mut next = play.clone();
     finish_turn(&mut next).ok()?;
-    if moves.is_empty() && !matches!(next.turn(), Turn::Player(_)) {
+    if moves.is_empty() && (turn_end == TurnEnd::Open || !matches!(next.turn(), Turn::Player(_))) {
         return Some(next.actions()[play.actions().len()..].to_vec());
     }
     let Turn::Player(player) = play.turn() else { return None };
@@ -97,7 +107,7 @@ fn plies(play: &Playthrough, moves: &[CheckerMove]) -> Option<Vec<u16>> {
             }
             rest.push((to, end));
         }
-        if let Some(mut found) = plies(&next, &rest) {
+        if let Some(mut found) = plies(&next, &rest, turn_end) {
             found.insert(0, action);
             return Some(found);
         }

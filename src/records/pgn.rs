@@ -2,6 +2,7 @@
 
 use super::players::Players;
 use crate::batch::{ErasedRules, Playthrough};
+use crate::config::KeyInfo;
 use crate::error::{Error, Result};
 use crate::game::Turn;
 use crate::game::chess::{MAX_PLIES, START_FEN, without_clock};
@@ -10,6 +11,8 @@ use std::fmt::Write;
 
 /// The game of these formats.
 const CHESS: &str = "chess";
+/// The tag of vecaz's own with the option `max_plies`, by which the game may have ended.
+const PLIES_TAG: &str = "VzPlies";
 /// Maximum number of characters of a line of moves.
 const WIDTH: usize = 79;
 
@@ -41,6 +44,10 @@ pub fn write(play: &Playthrough, players: &Players) -> String {
     let fen = start.game().notation(start.state()).map(|(_, fen)| fen);
     if let Some(fen) = fen.as_ref().filter(|fen| *fen != START_FEN) {
         let _ = writeln!(text, "[SetUp \"1\"]\n[FEN \"{fen}\"]");
+    }
+    let is_limit = |key: &&KeyInfo| key.name == "max_plies" && key.value != key.default;
+    if let Some(limit) = play.game().keys().iter().find(is_limit) {
+        let _ = writeln!(text, "[{PLIES_TAG} \"{}\"]", limit.value);
     }
     text.push('\n');
     let mut column = 0;
@@ -131,25 +138,25 @@ pub fn is_moves(text: &str) -> bool {
 /// # Errors
 /// [`Error::Config`] for a wrong one.
 pub fn read_fen(text: &str, registry: &Registry) -> Result<Playthrough> {
-    begun(Some(text), 0, registry)
+    begun(Some(text), None, 0, registry)
 }
 
 /// Reads the first game of a file. One that went on after a draw by repetition or fifty moves, which nobody claimed, is read up to that
 /// draw.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for tags of other variants, comments without an end, and moves after another end of the game;
+/// [`Error::Unsupported`] for tags of other variants and wrong limits, comments without an end, and moves after another end of the game;
 /// [`Error::IllegalAction`].
 pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
     let mut rest = text.trim_start();
-    let mut fen = None;
+    let (mut fen, mut limit) = (None, None);
     while let Some(tag) = rest.strip_prefix('[') {
         // Values are quoted and may have brackets.
         let mut is_quoted = false;
-        let mut last = ' ';
+        let mut is_escaped = false;
         let end = tag.find(|c| {
-            is_quoted ^= c == '"' && last != '\\';
-            last = c;
+            is_quoted ^= c == '"' && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
             c == ']' && !is_quoted
         });
         let (tag, after) = tag.split_at(end.ok_or_else(|| wrong("a tag without its end".into()))?);
@@ -159,6 +166,11 @@ pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
         let value = value.trim().trim_matches('"');
         match name {
             "FEN" => fen = Some(value.to_string()),
+            PLIES_TAG => {
+                let found = value.parse::<i64>();
+                let refused = || wrong(format!("{PLIES_TAG} is {value:?}, expected a number"));
+                limit = Some(found.map_err(|_| refused())?);
+            }
             "Variant"
                 if !["chess", "standard", "from position", ""]
                     .contains(&value.to_ascii_lowercase().as_str()) =>
@@ -170,7 +182,7 @@ pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
     }
     let words = words(rest).ok_or_else(|| wrong("a comment or variation without its end".into()))?;
     let names = move_names(&words);
-    played(begun(fen.as_deref(), names.len(), registry)?, &names, registry)
+    played(begun(fen.as_deref(), limit, names.len(), registry)?, &names, registry)
 }
 
 fn wrong(what: String) -> Error {
@@ -189,14 +201,17 @@ fn move_names(words: &[String]) -> Vec<&str> {
     names.filter(|name| !name.chars().all(|c| "!?".contains(c)) && *name != "e.p.").collect()
 }
 
-/// The start of a game of `plies` so far, or more: the file does not say after how many plies its game is drawn.
-fn begun(fen: Option<&str>, plies: usize, registry: &Registry) -> Result<Playthrough> {
+/// The start of a game of `plies` so far, or more, that is drawn after `limit` plies: files of other programs do not say after how many.
+fn begun(fen: Option<&str>, limit: Option<i64>, plies: usize, registry: &Registry) -> Result<Playthrough> {
     let mut options = toml::Table::new();
     if let Some(fen) = fen {
         options.insert("fen".into(), fen.split_whitespace().collect::<Vec<_>>().join(" ").into());
     }
+    if let Some(limit) = limit {
+        options.insert("max_plies".into(), limit.into());
+    }
     let mut game = registry.game(CHESS, &options)?;
-    if plies > game.sizes().max_plies {
+    if limit.is_none() && plies > game.sizes().max_plies {
         options.insert("max_plies".into(), ((2 * plies).min(MAX_PLIES) as i64).into());
         game = registry.game(CHESS, &options)?;
     }
@@ -318,6 +333,8 @@ mod tests {
         let marks =
             "[Event \"a [rated] \\\"x\\\" game\"]\n[Variant \"From Position\"]\n\n1. e4 ! e5 ?! 2. Nf3";
         assert_eq!(read(marks, &Registry::built_in()).expect("a game").actions().len(), 3);
+        let backslash = "[White \"a\\\\\"]\n[Black \"b\"]\n\n1. e4";
+        assert_eq!(read(backslash, &Registry::built_in()).expect("a game").actions().len(), 1);
         let castled =
             read("1. Nf3 Nf6 2. g3 g6 3. Bg2 Bg7 4. 0-0 O-O", &Registry::built_in()).expect("a game");
         assert_eq!(castled.names()[6..], ["e1g1", "e8g8"]);
@@ -368,15 +385,40 @@ mod tests {
         let registry = Registry::built_in();
         let mut games = (0..100).map(|seed| long_game(seed, &registry));
         let play = games.find(|play| play.actions().len() == 600).expect("a long one");
-        let again = read(&write(&play, &Players::default()), &registry).expect("read");
-        assert_eq!((again.actions(), again.turn()), (play.actions(), play.turn()));
+        let text = write(&play, &Players::default());
+        // Files of other programs have no limit of plies.
+        for text in [text.replace("[VzPlies \"1000\"]\n", ""), text] {
+            let again = read(&text, &registry).expect("read");
+            assert_eq!((again.actions(), again.turn()), (play.actions(), play.turn()));
+        }
+    }
+
+    #[test]
+    fn a_game_that_was_cut_off_is_over_when_it_is_read() {
+        let registry = Registry::built_in();
+        let game = registry.game(CHESS, &toml::toml! { max_plies = 3 }).expect("valid");
+        let mut play = Playthrough::new(game);
+        ["e4", "e5", "Nf3"].iter().for_each(|name| play.step_text(name).expect("legal"));
+        let text = write(&play, &Players::default());
+        let again = read(&text, &registry).unwrap_or_else(|e| panic!("{e}: {text}"));
+        assert_eq!((again.actions(), again.turn()), (play.actions(), Turn::Over), "{text}");
+        assert_eq!(write(&again, &Players::default()), text);
+        let usual = write(&read("1. e4", &registry).expect("a game"), &Players::default());
+        assert!(!usual.contains(PLIES_TAG), "{usual}");
     }
 
     #[test]
     fn wrong_files_are_refused() {
-        for text in
-            ["[x", "1. e5", "1. e4 {", "1. e4 (e5", "[FEN \"x\"]\n1. e4", "[Variant \"Atomic\"]\n1. e4"]
-        {
+        for text in [
+            "[x",
+            "1. e5",
+            "1. e4 {",
+            "1. e4 (e5",
+            "[FEN \"x\"]\n1. e4",
+            "[Variant \"Atomic\"]\n1. e4",
+            "[VzPlies \"x\"]\n1. e4",
+            "[VzPlies \"0\"]\n1. e4",
+        ] {
             assert!(read(text, &Registry::built_in()).is_err(), "{text}");
         }
     }

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::game::Turn;
 use crate::game::set_up::PlacedPieces;
 use crate::registry::Registry;
-use crate::words::count;
+use crate::words::{count, two_decimals};
 use std::fmt::Write;
 
 /// Games with their numbers in the property GM.
@@ -18,6 +18,8 @@ const WRITTEN: [&str; 4] = ["size", "komi", "max_plies", "swap"];
 /// The property of vecaz's own with the option `max_plies` of Go, without which a game that ended by it would be one in progress. No property
 /// begins with its first two letters, which is all that GNU Go reads of a name.
 const MAX_PLIES: &str = "VZPLIES";
+/// The property of vecaz's own with the option `swap` of Hex, which no move tells where nobody swapped.
+const SWAP: &str = "VZSWAP";
 /// Values of a move of Hex that takes the first stone over.
 const SWAPS: [&str; 2] = ["swap-pieces", "swap"];
 /// The value of a move of Hex after which the players go on with each other's colour.
@@ -53,8 +55,11 @@ pub fn write(play: &Playthrough, players: &Players) -> Result<String> {
             let _ = write!(text, "{property}[{}]", found.value);
         }
     }
-    if let Some(limit) = game.keys().iter().find(|key| key.name == "max_plies" && key.value != key.default) {
-        let _ = write!(text, "{MAX_PLIES}[{}]", limit.value);
+    for (key, property) in [("max_plies", MAX_PLIES), ("swap", SWAP)] {
+        let is_set = |found: &&KeyInfo| found.name == key && found.value != found.default;
+        if let Some(set) = game.keys().iter().find(is_set) {
+            let _ = write!(text, "{property}[{}]", set.value);
+        }
     }
     for (name, property) in players.names.iter().zip(["PB", "PW"]) {
         let _ = write!(text, "{property}[{}]", escaped(name));
@@ -174,7 +179,7 @@ fn result(returns: &[f32], scores: &[f32]) -> String {
         _ => return "0".into(),
     };
     match scores {
-        [black, white] if scores != returns => format!("{winner}+{}", (black - white).abs()),
+        [black, white] if scores != returns => format!("{winner}+{}", two_decimals((black - white).abs())),
         _ => format!("{winner}+"),
     }
 }
@@ -219,12 +224,11 @@ pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
     if *name == "hex" && nodes.iter().any(is_swap) {
         options.insert("swap".into(), true.into());
     }
-    let is_move = |node: &&Node| ["B", "W"].iter().any(|colour| node.value(colour).is_some());
-    let (moves, size) = (nodes.iter().filter(is_move).count() as i64, options.get("size"));
+    let (plies, size) = (num_plies(&nodes), options.get("size"));
     let points = size.and_then(toml::Value::as_integer).map_or(0, |size| size.saturating_mul(size));
-    if *name == "go" && moves > points.saturating_mul(2) && !options.contains_key("max_plies") {
+    if *name == "go" && plies > points.saturating_mul(2) && !options.contains_key("max_plies") {
         // Files of other programs do not have the number of plies after which their games were to end.
-        options.insert("max_plies".into(), moves.into());
+        options.insert("max_plies".into(), plies.into());
     }
     let mut game = registry.game(name, &options)?;
     let placed = placed(&Playthrough::new(game.clone()), root, &nodes)?;
@@ -245,6 +249,17 @@ pub fn read(text: &str, registry: &Registry) -> Result<Playthrough> {
         step(&mut play, if colour == "B" { 0 } else { 1 }, value)?;
     }
     Ok(play)
+}
+
+/// The plies of a game of Go by the moves of its nodes, at most. Black begins: before a colour that moves twice in a row, or white's first move,
+/// there is a pass or a ply that was not played but counts.
+fn num_plies(nodes: &[Node]) -> i64 {
+    let names = nodes.iter().flat_map(|node| &node.0).map(|(name, _)| name.as_str());
+    let mut last = "W";
+    names
+        .filter(|name| ["B", "W"].contains(name))
+        .map(|name| 1 + i64::from(std::mem::replace(&mut last, name) == name))
+        .sum()
 }
 
 /// True if `value` is one of these `words`, in whatever letters.
@@ -269,6 +284,13 @@ fn options(name: &str, root: &Node) -> Result<toml::Table> {
     if let (Some(limit), "go") = (root.value(MAX_PLIES), name) {
         let number: i64 = limit.parse().map_err(|_| wrong(MAX_PLIES, limit))?;
         options.insert("max_plies".into(), number.into());
+    }
+    if let (Some(swap), "hex") = (root.value(SWAP), name) {
+        let is_set: bool = swap.parse().map_err(|_| {
+            let what = format!("{SWAP} is {swap:?}, expected true or false");
+            Error::unsupported("reading this file as SGF", what)
+        })?;
+        options.insert("swap".into(), is_set.into());
     }
     if (root.value("SZ"), name) == (None, "go") {
         // The default of the format, not of vecaz.

@@ -53,10 +53,10 @@ pub struct EpochRecord {
     /// Mean plies of the games finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_game_length: Option<f64>,
-    /// Fraction of the games finished that were drawn.
+    /// Fraction of the games finished in which all players got the same; None in games for one player and in cooperative ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draw_share: Option<f64>,
-    /// Fraction of the games finished that player 0 won.
+    /// Fraction of the games finished that player 0 won alone; None as above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_player_win_share: Option<f64>,
     /// Strength, if the epoch was evaluated.

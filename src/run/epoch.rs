@@ -9,6 +9,7 @@ use super::workers::Workers;
 use crate::batch::MAX_UNDECIDED_GAMES;
 use crate::config::{Config, TrainingMode};
 use crate::error::{Error, Result, StopCause};
+use crate::game::{Sizes, winners};
 use crate::play::{FinishedGame, Sample};
 use crate::replay::{BatchPlan, Replay, Symmetries};
 use crate::report::metrics::EpochLosses;
@@ -36,7 +37,7 @@ pub struct SelfPlayCounts {
     pub plies: u64,
     /// Samples of those games.
     pub samples: u64,
-    /// Games with more than one winner.
+    /// Games whose players all have the same return.
     pub draws: u64,
     /// Games with player 0 as the only winner.
     pub first_player_wins: u64,
@@ -403,9 +404,43 @@ impl SelfPlayCounts {
         self.games += 1;
         self.plies += game.actions.len() as u64;
         self.samples += game.samples.len() as u64;
-        let best = game.returns.iter().fold(f32::NEG_INFINITY, |m, &r| m.max(r));
-        let winners = game.returns.iter().filter(|&&r| r == best).count();
-        self.draws += u64::from(winners > 1);
-        self.first_player_wins += u64::from(winners == 1 && game.returns[0] == best);
+        // Nobody wins where all have the same, also in games that are not zero-sum.
+        let winners = winners(&game.returns, true);
+        self.draws += u64::from(winners.is_empty());
+        self.first_player_wins += u64::from(winners == [0]);
+    }
+
+    /// The fraction of the games finished that `games` are; None without a game, and where nobody competes: with one player, or with players
+    /// who all get the same.
+    pub fn outcome_share(&self, games: u64, sizes: &Sizes) -> Option<f64> {
+        let is_contest = sizes.num_players > 1 && !sizes.cooperative;
+        (is_contest && self.games > 0).then(|| games as f64 / self.games as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shared_win_is_no_draw() {
+        let counts = |returns: &[f32]| {
+            let mut counts = SelfPlayCounts::default();
+            counts.take(&FinishedGame { returns: returns.to_vec(), ..FinishedGame::default() });
+            (counts.draws, counts.first_player_wins)
+        };
+        assert_eq!([counts(&[1.0, -1.0]), counts(&[-1.0, 1.0])], [(0, 1), (0, 0)]);
+        assert_eq!([counts(&[0.0, 0.0]), counts(&[1.0, 1.0])], [(1, 0), (1, 0)]);
+        assert_eq!([counts(&[0.5, -1.0, 0.5]), counts(&[0.4, 0.2, -0.6])], [(0, 0), (0, 1)]);
+    }
+
+    #[test]
+    fn only_contests_have_shares_of_outcomes() {
+        let counts = SelfPlayCounts { games: 4, ..SelfPlayCounts::default() };
+        let (contest, common) = (Sizes::default(), Sizes { cooperative: true, ..Sizes::default() });
+        let alone = Sizes { num_players: 1, ..Sizes::default() };
+        let shares = [&contest, &common, &alone].map(|sizes| counts.outcome_share(1, sizes));
+        assert_eq!(shares, [Some(0.25), None, None]);
+        assert_eq!(SelfPlayCounts::default().outcome_share(0, &contest), None);
     }
 }

@@ -239,6 +239,11 @@ pub fn is_run(dir: &Path) -> bool {
     has(CONFIG) && (has(MANIFEST) || has(metrics::FILE_NAME) || has(checkpoint::FOLDER))
 }
 
+/// True if `dir` has a run, or as yet nothing but the configuration of one.
+pub fn is_run_or_unstarted(dir: &Path) -> bool {
+    is_run(dir) || dir.join(CONFIG).is_file() && is_unstarted(dir).is_ok_and(|is_unstarted| is_unstarted)
+}
+
 /// Refuses a folder for a new run that is not empty. The lock and temporary files of a start that was killed do not count.
 fn refuse_content(dir: &Path) -> Result<()> {
     let Some(first) = names(dir)?.into_iter().next() else { return Ok(()) };

@@ -338,7 +338,7 @@ impl Run {
         let epoch = self.counters.epoch + 1;
         let moment = if extent == Extent::Cut { MeasurementTime::Last } else { self.moment_after(epoch) };
         let strength = self.evaluate(epoch, moment, progress, stop)?;
-        let share = |n: u64| (played.games > 0).then(|| n as f64 / played.games as f64);
+        let sizes = self.game.sizes();
         let record = EpochRecord {
             epoch,
             seconds: self.seconds(),
@@ -354,9 +354,9 @@ impl Run {
             cut: extent == Extent::Cut,
             replay_fill: self.replay.len() as f64 / self.config.replay.capacity as f64,
             losses,
-            mean_game_length: share(played.plies),
-            draw_share: share(played.draws),
-            first_player_win_share: share(played.first_player_wins),
+            mean_game_length: (played.games > 0).then(|| played.plies as f64 / played.games as f64),
+            draw_share: played.outcome_share(played.draws, &sizes),
+            first_player_win_share: played.outcome_share(played.first_player_wins, &sizes),
             strength,
             cache_hit_rate: pass_metrics.cache_hit_rate(),
             evaluations: pass_metrics.evaluations,

@@ -13,7 +13,7 @@ use crate::engine::Settings;
 use crate::error::Result;
 use crate::net::{IoShape, Network, UniformNet};
 use crate::registry::Registry;
-use crate::run::folder::is_run;
+use crate::run::folder::is_run_or_unstarted;
 use crate::run::memory::engine_mib;
 use crate::source::{Source, built_in_layers};
 use crate::weights::EvaluatedPositions;
@@ -127,7 +127,7 @@ impl Catalogue {
 
     fn add(&mut self, path: &Path) -> Result<()> {
         let id = format!("n{}", self.networks.lock().unwrap_or_else(PoisonError::into_inner).len());
-        if !is_run(path) {
+        if !is_run_or_unstarted(path) {
             let source = Source::open(Some(path), &self.registry, &[])?;
             self.list(NetworkInfo { path: Some(path.to_path_buf()), ..info_of(&source, id) });
             return Ok(());
@@ -228,6 +228,11 @@ impl Catalogue {
     pub fn network(&self, id: &str) -> Served<NetworkInfo> {
         let found = self.networks().into_iter().find(|network| network.id == id);
         found.ok_or_else(|| Refusal::unknown(format!("network {id:?} is not served; /api/info lists them")))
+    }
+
+    /// The state of the run whose network `id` is; None for networks that do not change.
+    pub fn state_of(&self, id: &str) -> Option<ManifestStamp> {
+        self.listed().into_iter().find(|network| network.id == id)?.state
     }
 
     /// The identifier of the network that plays `game` unless another is chosen: the first one that is made for it.
@@ -345,7 +350,8 @@ fn info_of(source: &Source, id: String) -> NetworkInfo {
 /// The runs in `folder`, sorted by name.
 fn folders_of_runs(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).map(|entries| entries.flatten().map(|entry| entry.path()));
-    let mut found: Vec<PathBuf> = entries.into_iter().flatten().filter(|path| is_run(path)).collect();
+    let mut found: Vec<PathBuf> =
+        entries.into_iter().flatten().filter(|path| is_run_or_unstarted(path)).collect();
     found.sort();
     found
 }

@@ -1,8 +1,9 @@
 //! The engines of the tables. One that is not in use keeps its trees, so that the next search on its table continues them. It goes with its
-//! table, or when its seat changes.
+//! table, when its seat changes, or when its run has a newer network.
 
 use super::catalogue::Catalogue;
 use super::refusal::{Refusal, Served};
+use super::run_folder::ManifestStamp;
 use super::seat::Seat;
 use super::tables::Tables;
 use crate::backend::AnyGame;
@@ -41,16 +42,24 @@ pub enum Role {
 pub struct Engines {
     tables: Arc<Tables>,
     /// Locked before the tables, never while one of them is locked.
-    idle: Mutex<Vec<(Task, Engine)>>,
+    idle: Mutex<Vec<HeldEngine>>,
     searches: Arc<AtomicUsize>,
     pondering: Arc<AtomicUsize>,
+}
+
+/// An engine with what it is for.
+struct HeldEngine {
+    task: Task,
+    /// The state of the run when the engine took its network; None for networks that do not change.
+    state: Option<ManifestStamp>,
+    engine: Engine,
 }
 
 /// An engine in use, which goes back to the idle ones when it is dropped.
 pub struct BorrowedEngine {
     engines: Arc<Engines>,
-    /// The task and the engine; None once it was given back.
-    held: Option<(Task, Engine)>,
+    /// None once it was given back.
+    held: Option<HeldEngine>,
 }
 
 /// The slot of a search among those that run at once, free again when it is dropped.
@@ -92,7 +101,7 @@ impl Engines {
         })
     }
 
-    /// The engine of `task` in `game`, which is made if there is none.
+    /// The engine of `task` in `game`, which is made if there is none with the network as it is now.
     ///
     /// # Errors
     /// Those of [`Catalogue::parts`] and [`Engine::new`].
@@ -102,14 +111,16 @@ impl Engines {
         game: &Arc<dyn AnyGame>,
         catalogue: &Catalogue,
     ) -> Served<BorrowedEngine> {
+        let state = catalogue.state_of(&task.network);
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = idle.iter().position(|(other, _)| *other == task).map(|at| idle.remove(at));
+        let found = idle.iter().position(|held| held.task == task).map(|at| idle.remove(at));
         drop(idle);
-        let held = match found {
+        let held = match found.filter(|held| held.state == state) {
             Some(held) => held,
             None => {
                 let parts = catalogue.parts(&task.network, game.as_ref())?;
-                (task, Engine::new(parts.game, parts.network.as_ref(), parts.settings)?)
+                let engine = Engine::new(parts.game, parts.network.as_ref(), parts.settings)?;
+                HeldEngine { task, state, engine }
             }
         };
         Ok(BorrowedEngine { engines: self.clone(), held: Some(held) })
@@ -119,8 +130,8 @@ impl Engines {
     /// table and after a change of its seats.
     pub fn forget(&self, table: &str) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_gone = |(task, _): &mut (Task, Engine)| task.table == table && !self.is_needed(task);
-        let gone: Vec<(Task, Engine)> = idle.extract_if(.., is_gone).collect();
+        let is_gone = |held: &mut HeldEngine| held.task.table == table && !self.is_needed(&held.task);
+        let gone: Vec<HeldEngine> = idle.extract_if(.., is_gone).collect();
         // Trees take time to free.
         drop(idle);
         drop(gone);
@@ -147,7 +158,7 @@ impl BorrowedEngine {
     /// Those of `search`.
     pub fn with<T>(&mut self, search: impl FnOnce(&mut Engine) -> crate::Result<T>) -> Served<T> {
         match &mut self.held {
-            Some((_, engine)) => Ok(search(engine)?),
+            Some(held) => Ok(search(&mut held.engine)?),
             None => Err(Refusal::conflict("the engine was given back")),
         }
     }
@@ -159,7 +170,7 @@ impl Drop for BorrowedEngine {
         let Some(held) = self.held.take().filter(|_| !std::thread::panicking()) else { return };
         let mut idle = self.engines.idle.lock().unwrap_or_else(PoisonError::into_inner);
         // Under the lock: who removes the table or changes its seats forgets its idle engines after that.
-        let gone = if self.engines.is_needed(&held.0) {
+        let gone = if self.engines.is_needed(&held.task) {
             let oldest = (idle.len() >= KEPT).then(|| idle.remove(0));
             idle.push(held);
             oldest
@@ -179,14 +190,19 @@ mod tests {
     use crate::engine::Settings;
     use crate::net::{IoShape, UniformNet};
     use crate::protocol::dialogue::Ponder;
-    use crate::registry::any_game;
+    use crate::registry::{Registry, any_game};
+    use crate::serve::catalogue::UNIFORM;
     use crate::serve::seat::{EngineSeat, Strength};
     use crate::serve::table::Table;
+    use std::path::{Path, PathBuf};
 
-    /// An engine that comes back after its table was removed, or its seat given to another network, is not kept.
-    #[test]
-    fn engines_go_with_their_tables_and_seats() {
-        let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+    fn tic_tac_toe() -> Arc<dyn AnyGame> {
+        any_game("tic_tac_toe", &toml::Table::new()).expect("registered")
+    }
+
+    /// An engine without a network.
+    fn engine() -> Engine {
+        let game = tic_tac_toe();
         let sizes = game.sizes();
         let shape = IoShape {
             obs_len: sizes.obs.len(),
@@ -194,6 +210,31 @@ mod tests {
             num_players: sizes.num_players,
         };
         let settings = Settings { threads: 1, memory_mib: 64, ..Settings::new(&Config::default(), &sizes) };
+        Engine::new(game, &UniformNet(shape), settings).expect("an engine")
+    }
+
+    /// An idle engine is not used again if the state of its run was another when it took its network.
+    #[test]
+    fn engines_go_when_their_run_goes_on() {
+        let files = [PathBuf::from("assets/connect_four.safetensors")];
+        let (catalogue, _) = Catalogue::open(&files, &Registry::built_in(), 1).expect("a network");
+        let engines = Arc::new(Engines::new(Arc::new(Tables::default())));
+        let task = Task { table: "a".into(), role: Role::Analysis, network: UNIFORM.into() };
+        let old = ManifestStamp::of(Path::new("Cargo.toml"));
+        assert!(old.is_some());
+        for state in [None, old] {
+            let kept = HeldEngine { task: task.clone(), state, engine: engine() };
+            engines.idle.lock().expect("no panic").push(kept);
+            let taken = engines.take(task.clone(), &tic_tac_toe(), &catalogue).expect("an engine");
+            assert_eq!(taken.held.as_ref().map(|held| held.state), Some(None), "that of the network now");
+            assert!(engines.idle.lock().expect("no panic").is_empty());
+        }
+    }
+
+    /// An engine that comes back after its table was removed, or its seat given to another network, is not kept.
+    #[test]
+    fn engines_go_with_their_tables_and_seats() {
+        let game = tic_tac_toe();
         let seat = |network: &str| {
             Seat::Engine(EngineSeat {
                 network: network.into(),
@@ -210,13 +251,13 @@ mod tests {
             assert!(tables.add(id.into(), table).is_ok());
         }
         let borrow = |table: &str, role, network: &str| {
-            let engine = Engine::new(game.clone(), &UniformNet(shape), settings).expect("an engine");
             let task = Task { table: table.into(), role, network: network.into() };
-            BorrowedEngine { engines: engines.clone(), held: Some((task, engine)) }
+            let held = HeldEngine { task, state: None, engine: engine() };
+            BorrowedEngine { engines: engines.clone(), held: Some(held) }
         };
         let idle = || {
             let idle = engines.idle.lock().expect("no panic");
-            idle.iter().map(|(task, _)| (task.table.clone(), task.role)).collect::<Vec<_>>()
+            idle.iter().map(|held| (held.task.table.clone(), held.task.role)).collect::<Vec<_>>()
         };
         let of = |table: &str, role| (table.to_string(), role);
         let late = borrow("a", Role::Seat(0), "old");

@@ -42,6 +42,14 @@ pub struct ManifestStamp {
     bytes: u64,
 }
 
+impl ManifestStamp {
+    /// That of the manifest in `path`; None where there is none.
+    pub fn of(path: &Path) -> Option<Self> {
+        let found = std::fs::metadata(path).ok()?;
+        Some(Self { modified: found.modified().ok()?, bytes: found.len() })
+    }
+}
+
 /// A stored game in a list.
 #[derive(Clone, Debug, Serialize)]
 pub struct StoredGame {
@@ -74,8 +82,7 @@ impl ServedRun {
 
     /// What changes with every epoch; None where the run has no manifest.
     pub fn state(&self) -> Option<ManifestStamp> {
-        let found = std::fs::metadata(self.dir.join(MANIFEST)).ok()?;
-        Some(ManifestStamp { modified: found.modified().ok()?, bytes: found.len() })
+        ManifestStamp::of(&self.dir.join(MANIFEST))
     }
 
     /// True if the run has a network yet.

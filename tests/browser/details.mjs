@@ -81,6 +81,51 @@ export async function checkNetworks(page) {
   }
 }
 
+/** What is typed as a number of players and is none leaves that of the rules. */
+export async function checkPlayers(page) {
+  const { players } = (await ask("GET", "/api/info")).games.find(({ name }) => name === "blob");
+  await page.goto(`${ADDRESS}/#/play`);
+  await page.locator(".game-list label", { hasText: "Blob" }).click();
+  await page.getByText("Rules and first moves").click();
+  for (const [typed, seats] of [
+    ["3", 3],
+    ["-1", players],
+    ["3", 3],
+    ["2.5", players],
+  ]) {
+    await page.locator("#option-players").fill(typed);
+    await page.locator("#option-players").blur();
+    assert.equal(await page.locator("select.who").count(), seats, typed);
+  }
+}
+
+/** Of three points half are in the middle between a draw and the most, and what a move lost is no share of a win. */
+export async function checkPoints(page) {
+  await page.goto(`${ADDRESS}/#/play`);
+  const shown = await page.evaluate(async () => {
+    const [{ ValueGraph }, { MoveList }, { ValueBar }] = await Promise.all(
+      ["/chart.js", "/moves.js", "/player_list.js"].map((file) => import(file)),
+    );
+    const [graph, moves, bar] = [new ValueGraph({}), new MoveList({}), new ValueBar()];
+    const losses = new Map([[0, 1.5]]);
+    const values = new Map([1.5, 1.5].map((value, ply) => [ply, value]));
+    graph.draw({ plies: 1, ply: 0, values, losses, text: "", points: 3 });
+    const history = [{ name: "24/18", kind: "player", player: 0 }];
+    moves.draw({ history, ply: 0, players: 2, losses, colours: [], points: 3 });
+    bar.draw([1.5, -1.5], [], false, 3);
+    return {
+      curve: graph.drawing.querySelector(".curve").getAttribute("d"),
+      title: moves.root.querySelector(".ply").title,
+      bar: [bar.root.title, bar.lower.style.flexGrow],
+    };
+  });
+  assert.deepEqual(shown, {
+    curve: "M0.0 24.5L400.0 24.5",
+    title: "loses 1.5 points",
+    bar: ["First +1.50 points", "0.75"],
+  });
+}
+
 /** A page that is not seen listens to no table, and an engine that failed thinks no more. */
 export async function checkStreams(page) {
   const { id } = await ask("POST", "/api/tables", { game: "tic_tac_toe", seats: people });

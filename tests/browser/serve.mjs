@@ -16,7 +16,16 @@ import {
   typeOne,
   waitForTurn,
 } from "./page.mjs";
-import { checkLinks, checkNetworks, checkPace, checkReplay, checkResults, checkStreams } from "./details.mjs";
+import {
+  checkLinks,
+  checkNetworks,
+  checkPace,
+  checkPlayers,
+  checkPoints,
+  checkReplay,
+  checkResults,
+  checkStreams,
+} from "./details.mjs";
 import { checkHiddenHands } from "./hidden_hands.mjs";
 import { checkSetUp } from "./set_up.mjs";
 
@@ -223,6 +232,8 @@ await step("runs are watched: curves of two together, and self-play games on a b
 await step("results are those of the server, and games that are over have no keys", () => checkResults(page));
 await step("damaged links say so", () => checkLinks(page));
 await step("networks fit the options", () => checkNetworks(page));
+await step("a number of players that is none is passed over", () => checkPlayers(page));
+await step("values in points are drawn as such", () => checkPoints(page));
 await step("hidden pages listen to nothing, and failed engines do not think", () => checkStreams(page));
 await step("states that bring no ply take no choice away", () => checkPace(page));
 await step("the replay goes on to a new epoch", () => checkReplay(page));

@@ -72,6 +72,23 @@ fn a_missing_run_names_the_one_that_is_there() {
     }
 }
 
+/// It was interrupted before its first epoch was complete.
+#[test]
+fn a_run_without_a_network_is_called_a_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("config.toml"), "").expect("written");
+    let run = folder.path().display().to_string();
+    for arguments in
+        [vec!["play", &run], vec!["eval", &run, "--against", "random"], vec!["export-weights", &run]]
+    {
+        let (code, line) = refusal(&mut vecaz(&arguments));
+        assert!(
+            code == 1 && line.ends_with(": the run has no network yet\n"),
+            "{arguments:?}: {code}, {line}"
+        );
+    }
+}
+
 /// `/sys` refuses new files even to the superuser.
 #[cfg(target_os = "linux")]
 #[test]

@@ -59,6 +59,16 @@ fn a_board_is_set_in_any_order() {
     }
 }
 
+/// A line that was refused may have been a stone: no move is found for a board without it.
+#[test]
+fn a_board_with_a_wrong_line_is_not_set() {
+    let lines = say("size = 15", "START 15\nBOARD\n1,1,1\n2,2,2\n15,1,2\nDONE\nBOARD\n1,1,2\nDONE\n");
+    let refused =
+        ["ERROR 15,1,2 is not x,y,1 or x,y,2", "ERROR the board is not set: 1 line of it had no stone"];
+    assert_eq!(lines[1..3], refused);
+    assert!(lines.len() == 4 && is_point(&lines[3], 15), "{lines:?}");
+}
+
 #[test]
 fn facts_of_the_manager_are_taken_over() {
     let lines = say(

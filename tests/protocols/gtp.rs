@@ -115,6 +115,14 @@ fn play_goes_on_after_two_passes() {
 }
 
 #[test]
+fn scores_have_no_more_than_two_decimals() {
+    check(
+        parts("go", "size = 5\nkomi = 0.1"),
+        &[("play b A1", "="), ("play w E5", "="), ("final_score", "= W+0.1")],
+    );
+}
+
+#[test]
 fn a_dialogue_about_hex() {
     check(
         parts("hex", "size = 5\nswap = true"),

@@ -35,10 +35,12 @@ fn the_network_of_a_run_in_progress_is_the_newest_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path();
     train(path, &["--game", "tic_tac_toe", "--epochs", "1", "--out", "runs/ttt"]);
-    // A run that has begun and has no network.
-    std::fs::create_dir(path.join("runs/young")).expect("a folder");
+    // Two runs that have begun and have no network, one of them no manifest either.
     let config = std::fs::read(path.join("runs/ttt/config.toml")).expect("read");
-    std::fs::write(path.join("runs/young/config.toml"), &config).expect("written");
+    for run in ["runs/young", "runs/younger"] {
+        std::fs::create_dir(path.join(run)).expect("a folder");
+        std::fs::write(path.join(run).join("config.toml"), &config).expect("written");
+    }
     let mut manifest = Manifest::new(&path.join("runs/young"));
     manifest.set("config.toml", FileDigest::of(&config));
     manifest.write(0).expect("written");
@@ -49,7 +51,8 @@ fn the_network_of_a_run_in_progress_is_the_newest_one() {
         networks.iter().find(|one| one["run"] == run && one["epoch"].is_null()).cloned()
     };
     let first = network("r0").expect("of the first epoch");
-    assert_eq!(network("r1"), None);
+    assert_eq!((network("r1"), network("r2")), (None, None));
+    assert_eq!(server.get("/api/runs").as_array().map(Vec::len), Some(3));
     let priors = |of: &Value| {
         let table = server.post("/api/tables", &json!({ "network": of["id"] }));
         let hint = format!("/api/tables/{}/hint", table["id"].as_str().expect("an id"));
@@ -59,10 +62,12 @@ fn the_network_of_a_run_in_progress_is_the_newest_one() {
     let of_first = priors(&first);
     train(path, &["--resume", "runs/ttt", "--epochs", "6"]);
     train(path, &["--resume", "runs/young", "--epochs", "1"]);
+    train(path, &["--resume", "runs/younger", "--epochs", "1"]);
     let now = network("r0").expect("of a later epoch");
     assert!(now["id"] == first["id"] && now["updates"].as_u64() > first["updates"].as_u64(), "{now}");
     assert_ne!(priors(&now), of_first);
     assert_eq!(priors(&network("r1").expect("of its first epoch")).len(), 9);
+    assert_eq!(priors(&network("r2").expect("of its first epoch")).len(), 9);
 }
 
 #[test]

@@ -4,8 +4,8 @@ use super::points::{Grid, Points, with_words};
 use super::position::key;
 use super::{Go, NOWHERE, State};
 use crate::error::Result;
-use crate::game::Game;
 use crate::game::set_up::{SetUp, refused};
+use crate::game::{Game, Turn};
 use bytemuck::Zeroable;
 
 /// The position of `set_up`, in which every group has a liberty. No earlier position is known, so superko bars none.
@@ -16,6 +16,13 @@ pub fn set_up(go: &Go, set_up: SetUp<'_>) -> Result<State> {
     let cells = set_up.stones(Go::NAME, usize::from(go.points()))?;
     // The parity of the plies says who is to move.
     let mut state = State { last: NOWHERE, plies: set_up.player.into(), ..Zeroable::zeroed() };
+    if go.turn(&state) == Turn::Over {
+        let why = format!(
+            "the game is over: that white is to move counts as the first ply of {} (max_plies)",
+            go.max_plies()
+        );
+        return Err(refused(Go::NAME, why));
+    }
     for (player, cells) in cells.iter().enumerate() {
         for &cell in cells {
             state.stones[player][cell / 64] |= 1 << (cell % 64);

@@ -10,6 +10,7 @@ use crate::protocol::dialogue::{Dialogue, Goal, LineOutcome, Protocol, Reading};
 use crate::protocol::position::Position;
 use crate::protocol::restriction::moves_left;
 use crate::view;
+use crate::words::two_decimals;
 
 /// The commands of all games.
 const COMMANDS: &str = "\
@@ -251,8 +252,8 @@ impl Gtp {
         if self.board.kind == Kind::Go {
             let lead = lead(play.game().scores(play.state()));
             return Ok(match lead {
-                lead if lead > 0.0 => format!("B+{lead}"),
-                lead if lead < 0.0 => format!("W+{}", -lead),
+                lead if lead > 0.0 => format!("B+{}", two_decimals(lead)),
+                lead if lead < 0.0 => format!("W+{}", two_decimals(-lead)),
                 _ => "0".into(),
             });
         }

@@ -53,7 +53,7 @@ pub struct ReportOptions {
 pub enum IncludePolicy {
     /// They are not.
     No,
-    /// They are, with -1 for illegal actions.
+    /// They are, with -1 for illegal actions and those that are not searched.
     Yes,
 }
 

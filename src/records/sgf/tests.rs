@@ -54,6 +54,28 @@ fn games_that_were_cut_off_are_over_when_they_are_read() {
     assert!(!write(&Playthrough::new(usual), &Players::default()).expect("a record").contains(MAX_PLIES));
 }
 
+/// The second player may swap in a game that is read again, also where nobody has.
+#[test]
+fn hex_keeps_its_option_swap() {
+    let registry = Registry::built_in();
+    for (options, moves) in [("size = 4", 1), ("size = 4\nswap = true", 1), ("size = 4\nswap = true", 2)] {
+        let mut play =
+            Playthrough::new(registry.game("hex", &options.parse().expect("TOML")).expect("valid"));
+        ["a1", "b2"][..moves].iter().for_each(|name| play.step_text(name).expect("legal"));
+        let text = write(&play, &Players::default()).expect("a record");
+        assert_eq!(text.contains(SWAP), options.contains("swap"), "{text}");
+        let again = read(&text, &registry).unwrap_or_else(|e| panic!("{e}: {text}"));
+        assert_eq!((again.game().options(), again.legal()), (play.game().options(), play.legal()), "{text}");
+    }
+}
+
+#[test]
+fn results_have_no_more_than_two_decimals() {
+    assert_eq!(result(&[-1.0, 1.0], &[12.0, 12.1]), "W+0.1");
+    assert_eq!(result(&[1.0, -1.0], &[83.0, 5.5]), "B+77.5");
+    assert_eq!(result(&[1.0, -1.0], &[1.0, -1.0]), "B+");
+}
+
 #[test]
 fn positions_that_were_set_up_are_read_as_written() {
     for (name, options, cells, player) in [
@@ -144,20 +166,34 @@ fn play_goes_on_after_two_passes() {
     assert_eq!(names(";B[ea];W[];B[];W[];B[aa]"), ["E5", "pass", "A5"]);
 }
 
+/// Also if white moves first, which counts as a ply, and in a file of another program, which has no limit of plies.
 #[test]
 fn a_game_of_go_that_is_longer_than_usual_is_read() {
     let options = "size = 5\nmax_plies = 160".parse().expect("TOML");
-    let mut play = Playthrough::new(Registry::built_in().game("go", &options).expect("registered"));
-    // Whoever passes only where nothing else is legal fills their own eyes, is captured, and begins anew.
-    let mut rng = Key::new(5, Purpose::Evaluation).stream();
-    while play.turn() != Turn::Over {
-        let legal: Vec<u16> = play.legal().into_iter().filter(|&action| action != 25).collect();
-        play.step(if legal.is_empty() { 25 } else { legal[rng.below(legal.len())] }).expect("legal");
+    let game = Registry::built_in().game("go", &options).expect("registered");
+    for player in [0, 1] {
+        let placed = PlacedPieces { cells: ".".repeat(25), player };
+        let mut play = Playthrough::set_up(game.clone(), &placed).expect("a position");
+        // Whoever passes only where nothing else is legal fills their own eyes, is captured, and begins anew.
+        let mut rng = Key::new(5, Purpose::Evaluation).stream();
+        while play.turn() != Turn::Over {
+            let legal: Vec<u16> = play.legal().into_iter().filter(|&action| action != 25).collect();
+            play.step(if legal.is_empty() { 25 } else { legal[rng.below(legal.len())] }).expect("legal");
+        }
+        assert!(play.actions().len() > 50, "{}", play.actions().len());
+        let text = write(&play, &Players::default()).expect("written");
+        for text in [text.replace("VZPLIES[160]", ""), text] {
+            let again = read(&text, &Registry::built_in()).unwrap_or_else(|e| panic!("{e}: {text}"));
+            assert_eq!((again.actions(), again.turn()), (play.actions(), Turn::Over), "{text}");
+        }
     }
-    assert!(play.actions().len() > 50, "{}", play.actions().len());
-    let text = write(&play, &Players::default()).expect("written");
-    let again = read(&text, &Registry::built_in()).expect("read");
-    assert_eq!(again.actions(), play.actions());
+}
+
+#[test]
+fn plies_of_go_are_counted_with_those_that_a_file_leaves_out() {
+    for (moves, plies) in [("", 0), (";B[aa];W[bb]", 2), (";W[aa];B[bb]", 3), (";B[aa];B[bb];W[cc]", 4)] {
+        assert_eq!(num_plies(&main_line(&format!("(;SZ[5]{moves})")).expect("a tree")), plies, "{moves}");
+    }
 }
 
 #[test]
@@ -176,6 +212,8 @@ fn wrong_records_are_refused() {
         ("(;SZ[99])", "size"),
         ("(;VZPLIES[x])", "VZPLIES"),
         ("(;VZPLIES[-1])", "max_plies"),
+        ("(;SZ[5]PL[W]VZPLIES[1])", "counts as the first ply"),
+        ("(;GM[11]VZSWAP[x])", "VZSWAP is \"x\", expected true or false"),
         ("(;SZ[5]VZPLIES[1];B[aa];W[bb])", "not to move"),
         ("(;GM[11];W[swap])", "not to move"),
         ("(;GM[11];B[a2];W[Swap-Sides])", "Swap-Sides exchanges the colours"),

@@ -130,7 +130,8 @@ fn game_charts() -> Vec<ChartSpec> {
         ),
         ChartSpec::new(
             "Outcomes, % of games",
-            "Share of the epoch's games that the first player won and of those that were drawn; other players won the rest.",
+            "Share of the epoch's games that the first player won alone and of those that were drawn; others won the rest, or \
+             several together.",
             vec![
                 ("first player wins", percent(|r| r.first_player_win_share)),
                 ("draws", percent(|r| r.draw_share)),

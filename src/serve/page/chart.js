@@ -2,6 +2,12 @@
 
 import { html, setAttributes, svg } from "./dom.js";
 
+/** Maximum number of points at the edge of a drawing: with a doubling cube a value of 1 is more than games are played for. */
+const EDGE_POINTS = 3;
+
+/** The value at the edge of a drawing, where `points` make a value of 1; null where values are not in points. */
+export const edgeValue = (points) => Math.min(points ?? 1, EDGE_POINTS);
+
 /** Round numbers between two bounds, about `count` of them, at least `least` apart. */
 export function ticks(low, high, count, least = 0) {
   const span = high - low || 1;
@@ -120,12 +126,16 @@ export class ValueGraph {
     if (next !== this.ply) this.onPly(next);
   }
 
-  /** `values`: a map of plies to the value of the first player; `losses`: a map of plies to what the move there lost. */
-  draw({ plies, ply, values, losses, text }) {
+  /**
+   * `values`: a map of plies to the value of the first player; `losses`: a map of plies to what the move there lost. `points` make a value of
+   * 1; null where both are not in points.
+   */
+  draw({ plies, ply, values, losses, text, points = null }) {
+    const edge = edgeValue(points);
     [this.plies, this.ply] = [plies, ply];
     setAttributes(this.root, { "aria-valuemax": plies, "aria-valuenow": ply, "aria-valuetext": text });
     const x = (at) => (plies === 0 ? 0 : (at / plies) * 400);
-    const y = (value) => 45 - Math.max(-1, Math.min(1, value)) * 41;
+    const y = (value) => 45 - Math.max(-1, Math.min(1, value / edge)) * 41;
     const known = [...values].sort((a, b) => a[0] - b[0]).filter(([at]) => at <= plies);
     const line = known.map(([at, value]) => [x(at), y(value)]);
     const parts = [svg("line", { class: "zero", x1: 0, x2: 400, y1: 45, y2: 45 })];
@@ -144,7 +154,7 @@ export class ValueGraph {
             x1: x(at + 1),
             x2: x(at + 1),
             y1: 90,
-            y2: 90 - Math.min(1, loss) * 40 - 6,
+            y2: 90 - Math.min(1, loss / edge) * 40 - 6,
           }),
         );
     }

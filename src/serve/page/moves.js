@@ -37,8 +37,8 @@ export class MoveList {
     this.root = html("div", { class: "move-list", role: "group", "aria-label": "Moves" });
   }
 
-  /** `losses`: a map of plies to what the move made there lost. */
-  draw({ history, ply, players, losses, colours }) {
+  /** `losses`: a map of plies to what the move made there lost, in points where `points` is not null. */
+  draw({ history, ply, players, losses, colours, points = null }) {
     const inPairs = players === 2 && alternates(history);
     this.root.classList.toggle("pairs", inPairs);
     const items = [];
@@ -64,7 +64,8 @@ export class MoveList {
         const loss = losses.get(item.at);
         element.classList.toggle("mistake", loss >= MISTAKE && loss < BLUNDER);
         element.classList.toggle("blunder", loss >= BLUNDER);
-        element.title = loss === undefined ? "" : `loses ${percent(loss / 2)} of a win`;
+        const lost = () => (points === null ? `${percent(loss / 2)} of a win` : `${Number(loss.toFixed(2))} points`);
+        element.title = loss === undefined ? "" : `loses ${lost()}`;
       },
     );
     this.reveal(ply);

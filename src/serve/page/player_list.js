@@ -1,5 +1,6 @@
 // The players of a table, and the value of a position as a bar.
 
+import { edgeValue } from "./chart.js";
 import { html, reconcile, setText } from "./dom.js";
 import { capital, counted, playerName, signed } from "./wording.js";
 
@@ -63,13 +64,16 @@ export class ValueBar {
     this.root = html("div", { class: "value-bar", role: "img", hidden: true }, this.upper, this.lower);
   }
 
-  /** The share of each of two players; the first is below, or above on a board turned by half. */
-  draw(values, colours, flipped) {
+  /**
+   * The share of each of two players; the first is below, or above on a board turned by half. `points` make a value of 1; null where values are
+   * not in points.
+   */
+  draw(values, colours, flipped, points = null) {
     this.root.hidden = !values || values.length !== 2;
     if (this.root.hidden) return;
     const below = flipped ? 1 : 0;
-    const share = (1 + Math.max(-1, Math.min(1, values[below]))) / 2;
-    const text = `${capital(colours[0] ?? "first")} ${signed(values[0])}`;
+    const share = (1 + Math.max(-1, Math.min(1, values[below] / edgeValue(points)))) / 2;
+    const text = `${capital(colours[0] ?? "first")} ${signed(values[0])}${points === null ? "" : " points"}`;
     if (this.root.getAttribute("aria-label") !== text) this.root.setAttribute("aria-label", text);
     this.root.title = text;
     this.upper.className = `value-part colour-${colours[1 - below] ?? "none"}`;

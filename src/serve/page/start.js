@@ -21,6 +21,9 @@ import { capital, counted, gameName } from "./wording.js";
 /** Words of values that are a list of names: "freestyle, exact or caro". */
 const CHOICES = /^[\w-]+(?:, [\w-]+)* or [\w-]+$/;
 
+/** Maximum number of players of a game, as on the server. */
+const MAX_PLAYERS = 8;
+
 /** A value as TOML has it, for a form: without quotes. */
 const unquoted = (toml) => (/^".*"$/s.test(toml) ? JSON.parse(toml) : toml);
 
@@ -248,9 +251,10 @@ export class PlayScreen {
     );
   }
 
-  /** The number of players: an option of that name, or that of the rules. */
+  /** The number of players: an option of that name, or that of the rules where it is none. */
   numPlayers() {
-    return Number(this.options.players) || this.game.players;
+    const typed = Number(this.options.players);
+    return Number.isInteger(typed) && typed >= 1 && typed <= MAX_PLAYERS ? typed : this.game.players;
   }
 
   preset(name) {

@@ -263,6 +263,7 @@ export class TableScreen {
       players: live.players.length,
       losses,
       colours: view.colours,
+      points: live.points_of_value,
     });
     this.controls.draw();
     this.follow();
@@ -381,7 +382,7 @@ export class TableScreen {
         : [];
     this.board.setHeat(this.hint && this.ply === null ? this.hint : marks);
     const value = this.analysis.on || this.review.plies.size > 0 ? (this.values.get(shown.ply) ?? null) : null;
-    this.bar.draw(value, shown.view.colours, this.isFlipped);
+    this.bar.draw(value, shown.view.colours, this.isFlipped, live.points_of_value);
     this.players.setValues(value);
     this.graph.draw({
       plies: live.plies,
@@ -389,6 +390,7 @@ export class TableScreen {
       losses: this.review.losses(),
       values: new Map([...this.values].map(([ply, values]) => [ply, values[0]])),
       text: `ply ${shown.ply} of ${live.plies}`,
+      points: live.points_of_value,
     });
     this.moves.reveal(shown.ply);
     if (this.ply !== null) this.drawStatus();

@@ -36,7 +36,7 @@ const CHARTS = [
   { title: "Value loss", pick: (row) => row.losses?.value },
   { title: "Mean plies of a game", pick: (row) => row.mean_game_length },
   { title: "Share of drawn games", pick: (row) => row.draw_share, percent: true },
-  { title: "Share of games won by the first player", pick: (row) => row.first_player_win_share, percent: true },
+  { title: "Share of games won by the first player alone", pick: (row) => row.first_player_win_share, percent: true },
   { title: "Simulations a second", pick: (row) => row.simulations_per_second },
 ];
 
