@@ -73,7 +73,8 @@ fn resnet(spec: &NetSpec) -> Model {
         let y = b.norm_relu(format!("{block}.bn1"), x);
         let y = b.conv3x3(format!("{block}.conv1"), y, spec.channels);
         let y = b.norm_relu(format!("{block}.bn2"), y);
-        let y = b.conv3x3(format!("{block}.conv2"), y, spec.channels);
+        let conv2 = LayerKind::Conv3x3 { outputs: spec.channels, gain: Gain::Zero };
+        let y = b.layer(format!("{block}.conv2"), conv2, &[y]);
         x = b.add(x, y);
     }
     let x = b.norm_relu("bn", x);
@@ -100,7 +101,8 @@ fn mlp(spec: &NetSpec) -> Model {
         let y = b.norm_relu(format!("{block}.bn1"), x);
         let y = b.linear(format!("{block}.linear1"), y, spec.channels);
         let y = b.norm_relu(format!("{block}.bn2"), y);
-        let y = b.linear(format!("{block}.linear2"), y, spec.channels);
+        let linear2 = LayerKind::Linear { outputs: spec.channels, gain: Gain::Zero };
+        let y = b.layer(format!("{block}.linear2"), linear2, &[y]);
         x = b.add(x, y);
     }
     let x = b.norm_relu("bn", x);
@@ -130,7 +132,6 @@ fn edge(spec: &NetSpec) -> Result<Model> {
         let y = b.layer(&block, LayerKind::EdgeMessage, &[y]);
         let y = b.norm_relu(format!("{block}.bn2"), y);
         let y = b.layer("", LayerKind::TriangleMix { channels: spec.channels / 2 }, &[y]);
-        // Products around triangles square their input: with other first weights six blocks overflow before the first update.
         let out = LayerKind::Conv1x1 { outputs: spec.channels, gain: Gain::Zero };
         let y = b.layer(format!("{block}.out"), out, &[y]);
         x = b.add(x, y);

@@ -43,7 +43,7 @@ impl ModelBuilder {
 
     /// A 3x3 convolution.
     pub fn conv3x3(&mut self, name: impl Into<String>, x: usize, outputs: usize) -> usize {
-        self.layer(name, LayerKind::Conv3x3 { outputs }, &[x])
+        self.layer(name, LayerKind::Conv3x3 { outputs, gain: Gain::Hidden }, &[x])
     }
 
     /// The same weights at every position.

@@ -116,6 +116,9 @@ pub enum LayerKind {
     Conv3x3 {
         /// Output channels.
         outputs: usize,
+        /// Gain of the first weights.
+        #[serde(skip)]
+        gain: Gain,
     },
     /// The same weights at every position. `weight [outputs, inputs, 1, 1]` on boards, `[outputs, inputs]` on edges
     Conv1x1 {
@@ -238,7 +241,7 @@ impl LayerKind {
     /// The shape of the output for inputs of these shapes; None where the kind does not take them.
     pub fn output(self, inputs: &[ActivationShape]) -> Option<ActivationShape> {
         Some(match (self, inputs) {
-            (Self::Conv3x3 { outputs }, &[x @ ActivationShape::Board { .. }]) => x.with_channels(outputs),
+            (Self::Conv3x3 { outputs, .. }, &[x @ ActivationShape::Board { .. }]) => x.with_channels(outputs),
             (
                 Self::Conv1x1 { outputs, .. },
                 &[x @ (ActivationShape::Board { .. } | ActivationShape::Edges { .. })],
@@ -270,7 +273,9 @@ impl LayerKind {
     pub fn params(self, inputs: &[ActivationShape]) -> Vec<(&'static str, Vec<usize>, Role)> {
         let inner = Role::Matrix(Gain::Hidden);
         match (self, inputs) {
-            (Self::Conv3x3 { outputs }, [x]) => vec![("weight", vec![outputs, x.channels(), 3, 3], inner)],
+            (Self::Conv3x3 { outputs, gain }, [x]) => {
+                vec![("weight", vec![outputs, x.channels(), 3, 3], Role::Matrix(gain))]
+            }
             (Self::Conv1x1 { outputs, gain }, [x]) => {
                 let mut shape = vec![outputs, x.channels()];
                 if let ActivationShape::Board { .. } = x {
@@ -299,7 +304,7 @@ impl LayerKind {
     /// Multiply-adds for inputs and an output of these shapes; elementwise operations do not count.
     pub fn multiply_adds(self, inputs: &[ActivationShape], output: ActivationShape) -> usize {
         match (self, inputs) {
-            (Self::Conv3x3 { outputs }, [ActivationShape::Board { channels, height, width }]) => {
+            (Self::Conv3x3 { outputs, .. }, [ActivationShape::Board { channels, height, width }]) => {
                 taps_on_board(*height, *width) * channels * outputs
             }
             (Self::Conv1x1 { .. } | Self::Linear { .. }, [x]) => x.channels() * output.len(),
@@ -342,7 +347,7 @@ mod tests {
         let (outputs, gain) = (1, Gain::Hidden);
         let kinds = [
             LayerKind::Input,
-            LayerKind::Conv3x3 { outputs },
+            LayerKind::Conv3x3 { outputs, gain },
             LayerKind::Conv1x1 { outputs, gain },
             LayerKind::Linear { outputs, gain },
             LayerKind::BatchNorm,

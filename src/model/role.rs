@@ -7,7 +7,8 @@ pub enum Gain {
     Hidden,
     /// 0.02 for the output layers, so that training starts from near-uniform policies and near-zero values.
     Output,
-    /// 0 for the last layer of a residual block, which begins as the identity (Zhang et al. 2019, Fixup).
+    /// 0 for the last layer of a residual block, which begins as the identity (Zhang et al. 2019, Fixup). Otherwise each block adds to the variance,
+    /// and products around triangles square their input: six such blocks overflow before the first update.
     Zero,
 }
 

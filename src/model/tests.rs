@@ -158,6 +158,7 @@ fn first_weights_are_wide_inside_and_narrow_at_the_outputs() {
         data.iter().map(|x| x * x).sum::<f32>() / data.len() as f32 * fan_in as f32
     };
     assert!((variance("blocks.0.conv1.weight") - 2.0).abs() < 0.1);
+    assert_eq!(variance("blocks.0.conv2.weight"), 0.0, "a block begins as the identity");
     assert!((variance("policy.linear.weight") - 0.02).abs() < 0.004);
     assert!((variance("value.hidden.weight") - 2.0).abs() < 0.1);
     assert!(variance("value.out.weight") < 0.05);

@@ -153,19 +153,24 @@ fn every_executor_agrees_with_the_reference() {
     }
 }
 
-/// Without the policy head the values are the same, to the bit, in whole batches and in divided ones of any length.
-/// Each block is the identity at first, so that products of products do not grow with the depth.
+/// Each block is the identity at first, so that sums, and products of products, do not grow with the depth.
 #[test]
-fn edge_networks_of_any_depth_begin_near_uniform() {
-    for blocks in [1, 3, 6, 40] {
-        let obs = ObsShape { channels: 4, height: 21, width: 1 };
-        let mut case = Case::new(NetSpec { blocks, obs, num_actions: 21, ..spec(Arch::Edge) });
-        case.weights = case.model.initial_weights(1);
-        let [logits, values] = case.reference();
-        assert!(logits.iter().chain(&values).all(|x| x.abs() < 1.0), "{blocks}: {logits:?} {values:?}");
+fn networks_of_any_depth_begin_near_uniform() {
+    for (arch, height) in [(Arch::Edge, 21), (Arch::Resnet, 3), (Arch::Mlp, 3)] {
+        for blocks in [1, 3, 6, 40] {
+            let obs = ObsShape { channels: 4, height, width: 1 };
+            let mut case = Case::new(NetSpec { blocks, obs, num_actions: 21, ..spec(arch) });
+            case.weights = case.model.initial_weights(1);
+            let [logits, values] = case.reference();
+            assert!(
+                logits.iter().chain(&values).all(|x| x.abs() < 1.0),
+                "{arch} {blocks}: {logits:?} {values:?}"
+            );
+        }
     }
 }
 
+/// Without the policy head the values are the same, to the bit, in whole batches and in divided ones of any length.
 #[test]
 fn values_alone_are_those_of_a_whole_forward() {
     for case in specs().into_iter().map(Case::new) {

@@ -92,7 +92,7 @@ impl<D: Device> DeviceForward<D> {
     pub fn executed_macs_per_sample(&self) -> usize {
         let model = &self.layers.model;
         let off_board = |index: usize| match (model.layers[index].kind, &model.input_shapes(index)[..]) {
-            (LayerKind::Conv3x3 { outputs }, &[ActivationShape::Board { channels, height, width }]) => {
+            (LayerKind::Conv3x3 { outputs, .. }, &[ActivationShape::Board { channels, height, width }]) => {
                 (9 * height * width - taps_on_board(height, width)) * channels * outputs
             }
             _ => 0,

@@ -97,9 +97,15 @@ fn batch(spec: &NetSpec, rows: usize, seed: u64) -> TrainBatch {
     batch
 }
 
-/// The last layer of an edge network's block.
-fn is_zero(name: &str) -> bool {
-    name.starts_with("blocks.") && name.ends_with(".out.weight")
+/// The width of random weights in place of zeros, of the last layer of a block. None for another layer.
+fn width_for_zeros(name: &str, shape: &[usize]) -> Option<f32> {
+    let is_last = |part: &str| name.ends_with(&format!("{part}.weight"));
+    let fan_in = shape[1..].iter().product::<usize>() as f32;
+    match name.starts_with("blocks.") {
+        true if is_last(".out") => Some(1.0),
+        true if is_last(".conv2") || is_last(".linear2") => Some((24.0 / fan_in).sqrt()),
+        _ => None,
+    }
 }
 
 /// First weights with every vector moved off its start, so that no gradient is 0 by chance.
@@ -110,10 +116,10 @@ fn weights(spec: &NetSpec) -> Weights {
         let is_output = ["out", "policy.linear", "policy.points"].iter().any(|part| name.contains(part));
         let scale = if is_output { 3.0 } else { 1.0 };
         for x in data {
-            let moved = match shape.len() {
-                1 => 0.3 * rng.uniform(),
-                _ if is_zero(name) => rng.uniform() - 0.5,
-                _ => 0.0,
+            let moved = match width_for_zeros(name, shape) {
+                Some(width) => width * (rng.uniform() - 0.5),
+                None if shape.len() == 1 => 0.3 * rng.uniform(),
+                None => 0.0,
             };
             *x = *x * scale + moved;
         }
