@@ -24,9 +24,11 @@ VZ_KERNEL gather_samples(VZ_BY_VALUE gather::GatherBlock args) {
     const int observer = game_transform_player(args.players[at], symmetry);
     if (lane == 0) {
         game_transform(read_pod<State>(args.states + at * VZ_STATE_BYTES), symmetry, image);
+        const int seated = game_num_seated(image);
         for (int player = 0; player < VZ_PLAYERS; player++) {
-            const int seat = (game_transform_player(player, symmetry) + VZ_PLAYERS - observer) % VZ_PLAYERS;
-            args.out_values[(u64)warp * VZ_PLAYERS + seat] = args.values[at * VZ_PLAYERS + player];
+            const bool is_taken = player < seated;
+            const int seat = is_taken ? (game_transform_player(player, symmetry) + seated - observer) % seated : player;
+            args.out_values[(u64)warp * VZ_PLAYERS + seat] = is_taken ? args.values[at * VZ_PLAYERS + player] : 0.0f;
         }
         args.out_weight[warp] = 1.0f;
     }

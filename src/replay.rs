@@ -258,13 +258,14 @@ impl Replay {
         }
     }
 
-    /// Writes values in seats relative to the observer, the image of the player to move under the symmetry.
+    /// Writes values in seats relative to the observer, the image of the player to move under the symmetry; 0 for empty seats.
     fn write_values(&self, game: &dyn ErasedRules, at: usize, symmetry: u64, values: &mut [f32]) {
-        let p = self.sizes.num_players;
+        let (p, seated) = (self.sizes.num_players, game.num_seated(self.state_at(&self.states, at)));
         let observer = usize::from(game.transform_player(self.players[at], symmetry));
-        for player in 0..p {
+        values.fill(0.0);
+        for player in 0..seated {
             let image = usize::from(game.transform_player(player as u8, symmetry));
-            values[(image + p - observer) % p] = self.values[at * p + player];
+            values[(image + seated - observer) % seated] = self.values[at * p + player];
         }
     }
 }

@@ -334,7 +334,7 @@ pub fn raw_policies(
             Turn::Chance | Turn::Over => 0,
         };
         let mut absolute = vec![0.0; sizes.num_players];
-        crate::search::expand::seat_values(values, observer, &mut absolute);
+        crate::search::expand::seat_values(values, observer, game.num_seated(&position.state), &mut absolute);
         (priors, absolute)
     });
     Ok(outputs.collect())

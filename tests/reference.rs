@@ -28,7 +28,7 @@ use vecaz::searcher::SearchRequest;
 use vecaz::selfplay::SelfPlay;
 
 /// Games with their settings and the plies at which they are searched.
-const GAMES: [(&str, &str, &[usize]); 12] = [
+const GAMES: [(&str, &str, &[usize]); 14] = [
     ("tic_tac_toe", "", &[0, 3, 5]),
     ("connect_four", "", &[0, 9, 22]),
     ("othello", "size = 6", &[0, 11, 25]),
@@ -40,6 +40,8 @@ const GAMES: [(&str, &str, &[usize]); 12] = [
     ("clique", "n = 5\nk = 3\nmode = \"avoid_clique\"", &[0, 2, 5]),
     ("backgammon", "", &[2, 9, 40]),
     ("blob", "players = 3\ncards = 4", &[14, 19, 24]),
+    ("blob", "players = 3\ncards = 2\nfull = true", &[9, 13, 21, 25]),
+    ("blob", "players = 5\ncards = 3\nseated = 0\nnetwork_sees = \"deal\"", &[12, 17, 21]),
     ("clique", "n = 5\nk = 3\nmode = \"ramsey\"", &[1, 2, 5]),
 ];
 

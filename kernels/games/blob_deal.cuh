@@ -254,7 +254,7 @@ VZ_DEVICE_CALL void sort_unseen(const State& s, int observer, u64 unseen, Groups
     u32 suits = 0;
     for (int suit = 0; suit < 4; suit++) suits |= u32((unseen & suit_cards(suit)) != 0) << suit;
     all.len = 0;
-    for (int player = 0; player < PLAYERS; player++) {
+    for (int player = 0; player < SEATS; player++) {
         // A void in a suit of which all cards are seen has no effect.
         const u32 voids = voids_of(s, player) & suits;
         if (player != observer && s.hands[player] != 0 && voids != 0) {
@@ -286,7 +286,7 @@ VZ_DEVICE_CALL void deal_group(const State& s, const Group& group, Counts split,
     for (int c = 0; c < 4; c++) {
         for (int i = 0; i < cards_of(split, c); i++) push(cards, draw(piles[c], rng));
     }
-    for (int player = 0; player < PLAYERS; player++) {
+    for (int player = 0; player < SEATS; player++) {
         if (group.players >> player & 1) hands[player] = draw_hand(cards, popcount(s.hands[player]), rng);
     }
 }
@@ -314,7 +314,7 @@ VZ_DEVICE void redeal(const State& s, int observer, Stream& rng, u64* hands) {
     for (int c = 1; c < 4; c++) {
         for (int i = 0; i < piles[c].len; i++) push(piles[0], piles[c].cards[i]);
     }
-    for (int player = 0; player < PLAYERS; player++) {
+    for (int player = 0; player < SEATS; player++) {
         if (!(is_dealt >> player & 1)) hands[player] = draw_hand(piles[0], popcount(s.hands[player]), rng);
     }
 }

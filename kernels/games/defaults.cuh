@@ -13,6 +13,14 @@ VZ_DEVICE void game_chance_probs(const State&, const u16*, int n, f32* out) {
 }
 #endif
 
+#ifndef VZ_OWN_STAGE_RETURNS
+VZ_DEVICE void game_stage_returns(const State& s, f32* out) { game_returns(s, out); }
+#endif
+
+#ifndef VZ_OWN_SEATED
+VZ_DEVICE int game_num_seated(const State&) { return VZ_PLAYERS; }
+#endif
+
 #ifndef VZ_OWN_HORIZON
 VZ_DEVICE bool game_is_horizon(const State&) { return false; }
 #endif

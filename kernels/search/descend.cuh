@@ -16,7 +16,7 @@ struct NodeFacts {
 VZ_DEVICE NodeFacts inspect_state(const Row& row, i32 n, const State& state, const History& history) {
     const int turn = game_turn(state);
     if (turn == TURN_OVER || (turn == TURN_CHANCE && game_is_horizon(state))) {
-        game_returns(state, row.value(n));
+        game_stage_returns(state, row.value(n));
         return NodeFacts{0, 0, turn == TURN_OVER ? NodeKind::Terminal : NodeKind::Horizon};
     }
 #if VZ_CHANCE_RUN == 0

@@ -5,11 +5,12 @@
 namespace search {
 
 // Gives node `n`, whose edges and actions are there, its priors and its value. `logits` [A]; `values` [P] in seats relative
-// to the player who moves at `n`.
+// to the player who moves at `n`; seats without a player have the value 0.
 VZ_DEVICE void expand(const Row& row, i32 n, const f32* logits, const f32* values) {
-    const int num_edges = row.nodes[n].num_edges, observer = row.nodes[n].player;
+    const int num_edges = row.nodes[n].num_edges, observer = row.nodes[n].player, seated = game_num_seated(row.states[n]);
     for (int seat = lane(); seat < VZ_PLAYERS; seat += WARP) {
-        row.value(n)[(observer + seat) % VZ_PLAYERS] = values[seat];
+        const bool is_taken = seat < seated;
+        row.value(n)[is_taken ? (observer + seat) % seated : seat] = is_taken ? values[seat] : 0.0f;
     }
     f32 prior[SLICES];
     f32 max_logit = refuted();

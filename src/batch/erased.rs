@@ -92,6 +92,19 @@ erased_rules! {
         self.0.returns(&Self::state(state), &mut out);
         out
     }
+    /// See [`Game::stage_returns`]. `[P]`
+    fn stage_returns(&self, state: &[u8]) -> Vec<f32> {
+        let mut out = vec![0.0; self.0.sizes().num_players];
+        self.0.stage_returns(&Self::state(state), &mut out);
+        out
+    }
+    /// See [`Game::num_seated`].
+    fn num_seated(&self, state: &[u8]) -> usize { self.0.num_seated(&Self::state(state), self.0.sizes().num_players) }
+    /// See [`Game::is_horizon`]. False where a player is to move.
+    fn is_horizon(&self, state: &[u8]) -> bool {
+        let state = Self::state(state);
+        self.0.turn(&state) == Turn::Chance && self.0.is_horizon(&state)
+    }
     /// See [`Game::scores`]. `[P]`
     fn scores(&self, state: &[u8]) -> Vec<f32> { self.0.scores(&Self::state(state)) }
     /// See [`Game::points_of_value`].

@@ -179,7 +179,7 @@ impl<G: Game> RolloutPlayer<G> {
         }
     }
 
-    /// Descends from the root to a finished game or to a new node, which it adds; returns the node.
+    /// Descends from the root to a finished game, a horizon or a new node, which it adds; returns the node.
     fn descend(&mut self, played: &[u64], rng: &mut RngStream) -> usize {
         let mut at = 0;
         loop {
@@ -252,7 +252,10 @@ impl<G: Game> RolloutPlayer<G> {
     }
 
     fn add_node(&mut self, state: G::State, played: &[u64]) -> usize {
-        let turn = self.game.turn(&state);
+        let turn = match self.game.turn(&state) {
+            Turn::Chance if self.game.is_horizon(&state) => Turn::Over,
+            turn => turn,
+        };
         let num_edges = match turn {
             Turn::Over => 0,
             Turn::Player(_) | Turn::Chance => {
@@ -266,7 +269,7 @@ impl<G: Game> RolloutPlayer<G> {
         self.nodes.len() - 1
     }
 
-    /// Plays random actions to the end of the game and writes the returns, `[P]`.
+    /// Plays random actions to the end of the game, or to a horizon, and writes the result there, `[P]`.
     fn roll_out(
         &mut self,
         mut state: G::State,
@@ -276,8 +279,8 @@ impl<G: Game> RolloutPlayer<G> {
     ) {
         loop {
             let turn = self.game.turn(&state);
-            if turn == Turn::Over {
-                self.game.returns(&state, &mut returns[..self.sizes.num_players]);
+            if turn == Turn::Over || (turn == Turn::Chance && self.game.is_horizon(&state)) {
+                self.game.stage_returns(&state, &mut returns[..self.sizes.num_players]);
                 return;
             }
             let history = History { played, path: &self.keys };

@@ -114,9 +114,13 @@ impl MatchGame {
         }
     }
 
-    /// The first contestant's seat. In a game for one player it is 0 and 1 alternately, the number of the contestant who plays.
+    /// The first contestant's seat. In a game for one player it is 0 and 1 alternately, the number of the contestant who plays. Where seats are
+    /// empty, some are its seat in more games of a group than others, which are different ones in the next group.
     pub fn seat(&self) -> u8 {
-        (self.number % group_size(self.play.game().as_ref())) as u8
+        let game = self.play.game();
+        let (seats, seated) = (group_size(game.as_ref()), game.num_seated(self.play.state()));
+        let (group, seat) = (self.number / seats, self.number % seats);
+        (if seated < game.sizes().num_players { (group + seat) % seated } else { seat }) as u8
     }
 
     /// Deals one chance outcome: the same dice and cards in all games of a group, one after the other, so that every seat has the same luck
@@ -144,7 +148,8 @@ impl GameOutcome {
         let scores = if is_scored { play.game().scores(play.state()) } else { returns.clone() };
         let mover = (returns.len() == 1).then_some(seat);
         let own = if mover.is_some() { 0 } else { seat };
-        let others = returns.iter().enumerate().filter(|(seat, _)| *seat != own).map(|(_, r)| r);
+        let seated = play.game().num_seated(play.state());
+        let others = returns[..seated].iter().enumerate().filter(|(seat, _)| *seat != own).map(|(_, r)| r);
         let best_other = others.fold(f32::NEG_INFINITY, |m, &r| m.max(r));
         let total: f32 = scores.iter().sum();
         Self {
@@ -153,7 +158,7 @@ impl GameOutcome {
             seat: own,
             margin: if mover.is_some() { 0.0 } else { returns[own] - best_other },
             score: f64::from(scores[own]),
-            other_score: f64::from(total - scores[own]) / (returns.len() - 1).max(1) as f64,
+            other_score: f64::from(total - scores[own]) / (seated - 1).max(1) as f64,
             own_return: f64::from(returns[own]),
             luck: None,
             is_scored,

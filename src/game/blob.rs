@@ -1,5 +1,8 @@
 //! Blob (Oh Hell): bid the tricks you will take, then take exactly that many. 3 to 8 players, hidden hands.
 //!
+//! **Players.** There are P seats and at most as many players. The others' seats are empty, so that one network serves every number of players:
+//! with `seated = 0` each game begins with a chance outcome n, its number of players, each from 3 to P as probable.
+//!
 //! **Rules.** A round: every player gets the same number of cards; from the dealer's left everyone bids a number of
 //! tricks, the dealer last, who may not make the bids sum to the cards each player holds; the dealer's left leads, suit
 //! is followed where possible, the highest trump takes the trick, else the highest card of the suit led, and the taker
@@ -9,17 +12,18 @@
 //!
 //! **Numbers.** Suits in the order ♠ ♥ ♣ ♦; a card is suit x 13 + rank, rank 0 = two ... 12 = ace. While bidding action b
 //! is the bid b, in play action c is the card c, and a chance outcome c deals the card c. Cards are dealt one by one,
-//! the k-th of a round to player k mod P whoever deals, each uniform over the cards not yet dealt; the remaining cards
-//! are the stock, which no player sees. Order of play is by rising player number; the left of player p is p + 1 mod P.
+//! the k-th of a round to player k mod n (of n players) whoever deals, each uniform over the cards not yet dealt; the remaining cards
+//! are the stock, which no player sees. Order of play is by rising player number; the left of player p is p + 1 mod n.
 //!
 //! **Returns.** A player's return is its points minus the mean of the others' points, over the maximum number that one player can
 //! make in the whole game (the sum of 10 + cards over its rounds): in [-1, 1], summing to 0. It is linear in points, so
 //! the expected return is the expected lead, a round counts the same independent of earlier scores, and a player also gains when
-//! others miss their bids, as in human play. [`Game::scores`] are the raw points.
+//! others miss their bids, as in human play. [`Game::scores`] are the raw points. Search and value targets take the same of one round
+//! ([`Game::stage_returns`]): the points that a player makes in a round, over the maximum that one can make in it. Earlier rounds change
+//! nothing and later ones are noise, the same for all actions.
 //!
 //! **Search** never crosses a deal: after a round that is followed by another, the state is a horizon
-//! ([`Game::is_horizon`]), so no chance state is ever expanded (`max_chance_run` is 0). [`Game::returns`] is defined there
-//! too: the lead so far, which is also the expected final lead among equal players, apart from the order of seats.
+//! ([`Game::is_horizon`]), so no chance state is ever expanded (`max_chance_run` is 0).
 //! Determinised search has a known limit, strategy fusion: each sampled deal is searched as if all hands were known.
 //!
 //! **The network** sees one hand, or all hands of the determinisation (`network_sees`). A value computed from one hand is the same
@@ -34,6 +38,7 @@ mod look;
 mod names;
 mod observe;
 mod rules;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -44,6 +49,9 @@ use super::{Game, History, MAX_PLAYERS, ObsShape, Sizes, TallyCell, TallyTable, 
 use crate::config::keys::{names, section, within};
 use crate::error::{Error, Result};
 use crate::rng::RngStream;
+use rules::MIN_PLAYERS;
+use std::ops::RangeInclusive;
+use table::Table;
 
 names! {
     /// The trump of a round, in the order of the rotation.
@@ -72,9 +80,13 @@ names! {
 section! {
     /// The settings of Blob.
     Blob {
-        /// Number of players.
-        players: u32 [3..=MAX_PLAYERS as u32] = 4,
-        /// Cards each player holds in the first (or only) round; players * cards is at most 52.
+        /// P: number of seats, and of players unless `seated` is lower.
+        players: u32 [MIN_PLAYERS..=MAX_PLAYERS as u32] = 4,
+        /// Players who take part where there are more seats; 0: each game draws a number from 3 to `players`. A network is that of its seats and
+        /// plays at tables with any number of players.
+        seated: u32 [0..=MAX_PLAYERS as u32] = MAX_PLAYERS as u32,
+        /// Cards each player holds in the first (or only) round; players * cards is at most 52. A game whose number of players is drawn has fewer
+        /// if the pack does not suffice.
         cards: u32 [1..=13] = 5,
         /// The full game; otherwise a single round.
         full: bool = false,
@@ -88,84 +100,46 @@ section! {
 }
 
 impl Blob {
-    /// P.
-    #[inline]
-    pub fn num_players(&self) -> usize {
-        self.players as usize
-    }
-
-    /// Rounds of the game.
-    #[inline]
-    pub fn num_rounds(&self) -> usize {
-        if self.full { (2 * self.cards + self.players - 2) as usize } else { 1 }
-    }
-
-    /// Cards each player gets in `round`.
-    #[inline]
-    pub fn cards_in(&self, round: usize) -> usize {
-        let (cards, players) = (self.cards as usize, self.num_players());
-        let (single, last) = (cards - 1, cards - 1 + players);
-        if round < single {
-            cards - round
-        } else if round < last {
-            1
-        } else {
-            round - last + 2
+    /// The numbers of players that a game can have.
+    fn numbers_of_players(&self) -> RangeInclusive<usize> {
+        match self.seated {
+            0 => MIN_PLAYERS as usize..=self.players as usize,
+            seated => seated.min(self.players) as usize..=seated.min(self.players) as usize,
         }
     }
 
-    /// Trump of `round`.
+    /// The table of the game of `s`. While the number of players is not drawn, all seats are taken.
     #[inline]
-    pub fn trump_in(&self, round: usize) -> Trump {
-        const ROTATION: [Trump; 5] =
-            [Trump::Spades, Trump::Hearts, Trump::Clubs, Trump::Diamonds, Trump::None];
-        ROTATION[(self.trump as usize + round) % 5]
+    fn table(&self, s: &State) -> Table {
+        Table::of(self, usize::from(if s.players == 0 { self.players as u8 } else { s.players }))
     }
 
-    /// Dealer of `round`.
-    #[inline]
-    pub fn dealer_in(&self, round: usize) -> usize {
-        (self.dealer as usize + round) % self.num_players()
-    }
-
-    /// Maximum number of points one player can make in the game: 10 + cards, summed over the rounds.
-    #[inline]
-    fn max_points(&self) -> usize {
-        let (cards, players) = (self.cards as usize, self.num_players());
-        let all_cards = if self.full { cards * (cards + 1) + players - 2 } else { cards };
-        10 * self.num_rounds() + all_cards
-    }
-
-    /// Maximum number of points one player can make in the rounds after `round`.
-    fn max_points_after(&self, round: usize) -> usize {
-        (round + 1..self.num_rounds()).map(|later| 10 + self.cards_in(later)).sum()
-    }
-
-    /// The points of `player` minus the mean of the others', as a share of the most points of a game.
-    fn lead(&self, s: &State, player: usize) -> f32 {
-        let players = self.num_players();
-        let total: i32 = s.scores[..players].iter().map(|&points| i32::from(points)).sum();
-        let ahead = players as i32 * i32::from(s.scores[player]) - total;
-        ahead as f32 / ((players - 1) * self.max_points()) as f32
+    fn tables(&self) -> impl Iterator<Item = Table> {
+        self.numbers_of_players().map(|players| Table::of(self, players))
     }
 
     fn check(&self) -> Result<()> {
-        let max = 13.min(NUM_CARDS as u32 / self.players);
+        if (1..MIN_PLAYERS).contains(&self.seated) {
+            let expected = format!("{MIN_PLAYERS} to {MAX_PLAYERS}, or 0 for a number drawn for each game");
+            return Err(Error::config("game.seated", self.seated, expected));
+        }
+        // With a drawn number, each game has at most as many cards as its players share.
+        let players = *self.numbers_of_players().start() as u32;
+        let max = 13.min(NUM_CARDS as u32 / players);
         if !(1..=max).contains(&self.cards) {
-            let expected = format!(
-                "a whole number from 1 to {max}, for {} players share {NUM_CARDS} cards",
-                self.players
-            );
+            let expected =
+                format!("a whole number from 1 to {max}, for {players} players share {NUM_CARDS} cards");
             return Err(Error::config("game.cards", self.cards, expected));
         }
-        within("game.dealer", self.dealer, 0..=self.players - 1)
+        within("game.dealer", self.dealer, 0..=players - 1)
     }
 }
 
 impl Game for Blob {
     type State = State;
     const NAME: &'static str = "blob";
-    const CONFIGS: &'static [super::NamedText] = super::configs!("blob", "blob_light", "blob_heavy");
+    const CONFIGS: &'static [super::NamedText] =
+        super::configs!("blob", "blob_light", "blob_heavy", "blob_tables");
     const CUDA_SOURCE: Option<super::CudaSource> = super::embedded_cuda_source!("blob");
     const VARIANTS: &'static [&'static str] = &[
         "players = 3\ncards = 2\nfull = true",
@@ -174,8 +148,12 @@ impl Game for Blob {
         "players = 4\ncards = 5",
         "network_sees = 'deal'",
         "players = 5\ncards = 3\nfull = true\nnetwork_sees = 'deal'",
+        "players = 8\ncards = 9\nseated = 0\nnetwork_sees = 'deal'",
+        "players = 6\nseated = 4\ncards = 2\nfull = true",
     ];
     const SIGHT_OPTIONS: &'static [&'static str] = &["network_sees"];
+    /// A network observes the round: it plays with any number of players and cards.
+    const SPAN_OPTIONS: &'static [&'static str] = &["seated", "cards", "full", "trump", "dealer"];
 
     super::options_by_section!(Self::check);
 
@@ -184,21 +162,24 @@ impl Game for Blob {
     }
 
     fn sizes(&self) -> Sizes {
-        let players = self.num_players();
+        let max_of = |size: fn(&Table) -> usize| self.tables().map(|table| size(&table)).max().unwrap_or(0);
         Sizes {
-            num_players: players,
+            num_players: self.players as usize,
             num_actions: NUM_CARDS,
-            max_legal: self.cards as usize + 1,
+            max_legal: max_of(Table::max_cards) + 1,
             num_chance: NUM_CARDS,
             obs: ObsShape { channels: observe::obs_len(self), height: 1, width: 1 },
-            max_plies: (0..self.num_rounds()).map(|round| players * (2 * self.cards_in(round) + 1)).sum(),
+            max_plies: max_of(Table::num_plies) + usize::from(self.seated == 0),
             hidden_information: true,
             ..Sizes::default()
         }
     }
 
     fn init(&self) -> State {
-        State::at_deal(self, 0, [0; MAX_PLAYERS])
+        match self.seated {
+            0 => State::at_seating(),
+            _ => State::at_deal(&Table::of(self, *self.numbers_of_players().start()), 0),
+        }
     }
 
     fn is_valid(&self, s: &State) -> bool {
@@ -208,8 +189,8 @@ impl Game for Blob {
     #[inline]
     fn turn(&self, s: &State) -> Turn {
         match s.phase() {
-            Phase::Deal => Turn::Chance,
-            Phase::Bid | Phase::Play => Turn::Player(self.to_act(s) as u8),
+            Phase::Seating | Phase::Deal => Turn::Chance,
+            Phase::Bid | Phase::Play => Turn::Player(self.table(s).to_act(s) as u8),
             Phase::Over => Turn::Over,
         }
     }
@@ -217,9 +198,10 @@ impl Game for Blob {
     #[inline]
     fn legal(&self, s: &State, _history: History<'_>, out: &mut [u16]) -> usize {
         match s.phase() {
+            Phase::Seating => list_numbers(self.numbers_of_players(), out),
             Phase::Deal => rules::list_cards(s.stock(), out),
-            Phase::Bid => self.legal_bids(s, out),
-            Phase::Play => rules::list_cards(self.playable(s), out),
+            Phase::Bid => self.table(s).legal_bids(s, out),
+            Phase::Play => rules::list_cards(self.table(s).playable(s), out),
             Phase::Over => 0,
         }
     }
@@ -227,9 +209,10 @@ impl Game for Blob {
     #[inline]
     fn step(&self, s: &mut State, action: u16, _history: History<'_>) {
         match s.phase() {
-            Phase::Deal => self.deal(s, action),
-            Phase::Bid => self.bid(s, action),
-            Phase::Play => self.play(s, action),
+            Phase::Seating => *s = State::at_deal(&Table::of(self, usize::from(action)), 0),
+            Phase::Deal => self.table(s).deal(s, action),
+            Phase::Bid => self.table(s).bid(s, action),
+            Phase::Play => self.table(s).play(s, action),
             Phase::Over => {}
         }
     }
@@ -261,14 +244,31 @@ impl Game for Blob {
             false if tricks >= bid => 1,
             false => 2,
         };
-        is_end.then_some(TallyCell { row: usize::from(bid), column })
+        let has_bid = player < usize::from(after.players);
+        (is_end && has_bid).then_some(TallyCell { row: usize::from(bid), column })
     }
 
     /// The lead over the mean of the others, scaled; at any state, the lead so far.
     fn returns(&self, s: &State, out: &mut [f32]) {
-        for (player, value) in out.iter_mut().enumerate() {
-            *value = self.lead(s, player);
+        let table = self.table(s);
+        out.fill(0.0);
+        for (player, value) in out[..table.players].iter_mut().enumerate() {
+            *value = table.lead(s, player);
         }
+    }
+
+    /// The same of the last round alone.
+    fn stage_returns(&self, s: &State, out: &mut [f32]) {
+        let table = self.table(s);
+        out.fill(0.0);
+        for (player, value) in out[..table.players].iter_mut().enumerate() {
+            *value = table.lead_in_round(s, player);
+        }
+    }
+
+    #[inline]
+    fn num_seated(&self, s: &State, _seats: usize) -> usize {
+        self.table(s).players
     }
 
     fn is_horizon(&self, s: &State) -> bool {
@@ -281,6 +281,7 @@ impl Game for Blob {
 
     /// If the network observes one hand, the hands of the other players are zeroed.
     fn canonical(&self, s: &State) -> State {
+        let s = &State { round_points: [0; MAX_PLAYERS], ..*s };
         if self.network_sees == Sight::Deal {
             return *s;
         }
@@ -296,7 +297,7 @@ impl Game for Blob {
 
     /// Points so far.
     fn scores(&self, s: &State) -> Vec<f32> {
-        s.scores[..self.num_players()].iter().map(|&points| f32::from(points)).collect()
+        s.scores[..self.players as usize].iter().map(|&points| f32::from(points)).collect()
     }
 
     fn view(&self, s: &State, viewer: Viewer) -> View {
@@ -304,24 +305,42 @@ impl Game for Blob {
     }
 
     fn spot(&self, s: &State, action: u16) -> Spot {
-        if s.phase() == Phase::Bid { Spot::Button } else { Spot::Card(action) }
+        match s.phase() {
+            Phase::Seating | Phase::Bid => Spot::Button,
+            Phase::Deal | Phase::Play | Phase::Over => Spot::Card(action),
+        }
     }
 
     /// Bids and plays are open; the k-th card of a deal is seen by player k mod P.
     fn sees_action(&self, s: &State, _action: u16, player: u8) -> bool {
-        s.phase() != Phase::Deal || usize::from(s.count) % self.num_players() == usize::from(player)
+        s.phase() != Phase::Deal || usize::from(s.count) % self.table(s).players == usize::from(player)
     }
 
-    /// `bid 3` while bidding, else a card: `K♥`, `10♠`.
+    /// `bid 3` while bidding, `5 players` before the first deal, else a card: `K♥`, `10♠`.
     fn action_name(&self, s: &State, action: u16) -> String {
-        if s.phase() == Phase::Bid { format!("bid {action}") } else { names::card_name(action) }
+        match s.phase() {
+            Phase::Seating => format!("{action} players"),
+            Phase::Bid => format!("bid {action}"),
+            Phase::Deal | Phase::Play | Phase::Over => names::card_name(action),
+        }
     }
 
     /// Takes `bid 3` and `3` while bidding; cards as `K♥`, `KH`, `10♠`, `TS`, in any case.
     fn parse_action(&self, s: &State, history: History<'_>, text: &str) -> Option<u16> {
-        let action = if s.phase() == Phase::Bid { names::parse_bid(text) } else { names::parse_card(text) }?;
+        let action = match s.phase() {
+            Phase::Seating => names::parse_players(text),
+            Phase::Bid => names::parse_bid(text),
+            Phase::Deal | Phase::Play | Phase::Over => names::parse_card(text),
+        }?;
         let mut legal = [0; NUM_CARDS];
         let n = self.legal(s, history, &mut legal);
         legal[..n].contains(&action).then_some(action)
     }
+}
+
+/// Writes `numbers` to the front of `out`; returns how many.
+fn list_numbers(numbers: RangeInclusive<usize>, out: &mut [u16]) -> usize {
+    let count = numbers.clone().count();
+    out.iter_mut().zip(numbers).for_each(|(out, number)| *out = number as u16);
+    count
 }

@@ -77,8 +77,8 @@ pub trait Game: Clone + Send + Sync + 'static {
     /// if no network of [`crate::config::Arch`] can, or if the option changes rules too.
     const SIZE_OPTION: Option<&'static str> = None;
 
-    /// The options of which a network knows nothing, so that it serves all their values: the position in which games start, the plies after which they
-    /// are cut off, and what [`Game::valuation`] adds.
+    /// The options of which the sizes of a network and the meaning of its numbers do not depend, so that it serves all their values: the position in
+    /// which games start, the plies after which they are cut off, what an observation tells, and what [`Game::valuation`] adds.
     const SPAN_OPTIONS: &'static [&'static str] = &[];
 
     /// The options that set what a network observes, and no rule: networks of all their values play each other, each with its own.
@@ -145,8 +145,22 @@ pub trait Game: Clone + Send + Sync + 'static {
         self.sizes().obs.len()
     }
 
-    /// The result of a finished game for every player, `[P]` in [-1, 1]; at a horizon, the standing so far.
+    /// The result of a finished game for every player, `[P]` in [-1, 1].
     fn returns(&self, state: &Self::State, out: &mut [f32]);
+
+    /// What search and value targets take as the result of a finished game, and at a [horizon](Game::is_horizon): in a game of several rounds
+    /// that of the last round alone, on a scale that is the same whatever the number of rounds. `[P]` in [-1, 1]. Players who do their best in
+    /// every round must do their best in the game. By default [`Game::returns`].
+    fn stage_returns(&self, state: &Self::State, out: &mut [f32]) {
+        self.returns(state, out);
+    }
+
+    /// The number of players of the game of `state`, of whom there are at most `seats`, P. They are numbered from 0; the other seats are empty:
+    /// never to move, and with the result 0. The same at all decisions of a game. By default all seats are taken.
+    #[inline(always)]
+    fn num_seated(&self, _state: &Self::State, seats: usize) -> usize {
+        seats
+    }
 
     /// Probabilities of the outcomes of [`Game::legal`], in its order, with sum 1.
     fn chance_probs(&self, _state: &Self::State, outcomes: &[u16], out: &mut [f32]) {
@@ -199,8 +213,8 @@ pub trait Game: Clone + Send + Sync + 'static {
         Ok(turns.last(player))
     }
 
-    /// True if search must stop although the game continues by chance: the start of a new deal. The value of such a leaf is
-    /// [`Game::returns`], which the game defines there as the standing so far.
+    /// True if search must stop although the game continues by chance: the start of a new deal. The value of such a leaf, and of the plies that
+    /// led to it, is [`Game::stage_returns`].
     fn is_horizon(&self, _state: &Self::State) -> bool {
         false
     }

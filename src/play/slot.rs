@@ -31,7 +31,7 @@ pub struct GameSlot {
     /// Samples so far. Until the game is over their values are those of the search, of which the value targets are made, in strict order
     /// 0 unless they are proven.
     pub samples: Vec<Sample>,
-    /// Whether each sample's value is proven already. `[samples]`
+    /// Whether each sample's value target is known already. `[samples]`
     pub proven: Vec<Proof>,
 }
 
@@ -42,6 +42,8 @@ pub enum Proof {
     None,
     /// The search proved it.
     Exact,
+    /// It was settled at a horizon ([`crate::game::Game::is_horizon`]), as were those before it.
+    Settled,
 }
 
 /// The state of a game slot when it is attached to a device.
@@ -263,6 +265,9 @@ impl GameSlot {
         if is_sampled && is_after && plan.samples == SampleKind::Afterstates {
             self.record(ply, (&[], &[]));
         }
+        if game.is_horizon(&self.state) {
+            self.settle(game, plan);
+        }
         self.deal(game, plan);
         if game.turn(&self.state) != Turn::Over {
             return None;
@@ -282,12 +287,22 @@ impl GameSlot {
         self.proven.push(if ply.proven { Proof::Exact } else { Proof::None });
     }
 
+    /// Replaces the search's values of the samples since the last horizon by their targets, at a horizon or at the end of the game.
+    fn settle(&mut self, game: &dyn ErasedRules, plan: &PlayPlan) {
+        let settled =
+            self.proven.iter().rposition(|&proof| proof == Proof::Settled).map_or(0, |last| last + 1);
+        let returns = game.stage_returns(&self.state);
+        let (samples, proven) = (&mut self.samples[settled..], &mut self.proven[settled..]);
+        lambda_returns(samples, proven, &returns, plan.td_lambda);
+        proven.iter_mut().filter(|proof| **proof == Proof::None).for_each(|proof| *proof = Proof::Settled);
+    }
+
     /// Moves the finished game from the slot, whose next game has the next number.
     fn finish(&mut self, game: &dyn ErasedRules, plan: &PlayPlan) -> FinishedGame {
+        self.settle(game, plan);
         let returns = game.returns(&self.state);
-        let mut samples = std::mem::take(&mut self.samples);
-        let proven = std::mem::take(&mut self.proven);
-        lambda_returns(&mut samples, &proven, &returns, plan.td_lambda);
+        let samples = std::mem::take(&mut self.samples);
+        self.proven.clear();
         let finished = FinishedGame {
             slot: self.slot,
             game: self.game,
@@ -303,8 +318,8 @@ impl GameSlot {
     }
 }
 
-/// Replaces the search's values of a finished game's samples by their targets. The target of a sample is the lambda return: `lambda` of the
-/// next sample's return and the rest of the next sample's value; at the end the result. Where a value is proven it is the target of its own
+/// Replaces the search's values of the samples of a finished stage by their targets. The target of a sample is the lambda return: `lambda` of the
+/// next sample's return and the rest of the next sample's value; at the end of its stage the result. Where a value is proven it is the target of its own
 /// sample, while the return that goes back to earlier samples is the one without it.
 fn lambda_returns(samples: &mut [Sample], proven: &[Proof], returns: &[f32], lambda: f32) {
     let mut target = returns.to_vec();
@@ -379,6 +394,42 @@ mod tests {
         let proven = [Proof::None, Proof::Exact, Proof::None];
         assert_eq!(targets(proven, 0.5), [0.1875, 0.25, 1.0], "a proven value stays");
         assert_eq!(targets(proven, 1.0), [1.0, 0.25, 1.0]);
+    }
+
+    /// Where search ends at a horizon, so do the value targets.
+    #[test]
+    fn targets_of_a_round_are_its_own_result() {
+        let game = any_game("blob", &"players = 3\ncards = 2\nfull = true".parse().expect("TOML"));
+        let game = game.expect("registered");
+        let (game, mut config) = (game.as_ref(), Config::default());
+        (config.selfplay.opening_plies, config.selfplay.first_game) = (0, FirstGame::Start);
+        let plan = PlayPlan::new(&config, &game.sizes());
+        let mut slot = new_slot(3);
+        slot.open(game, &plan);
+        let (mut rng, mut results, mut decided) =
+            (Key::new(9, Purpose::Evaluation).stream(), Vec::new(), Vec::new());
+        let finished = loop {
+            let Turn::Player(player) = game.turn(&slot.state) else { panic!("a decision") };
+            let actions = game.legal(&slot.state, slot.history());
+            let policy = vec![1.0 / actions.len() as f32; actions.len()];
+            let action_index = rng.below(actions.len());
+            let mut after = slot.state.clone();
+            game.step(&mut after, actions[action_index], slot.history());
+            decided.push(results.len());
+            if game.turn(&after) == Turn::Over || game.is_horizon(&after) {
+                results.push(game.stage_returns(&after));
+            }
+            let (actions, policy, value) = (&actions[..], &policy[..], &[0.5, 0.25, -0.75][..]);
+            let ply = DecidedPly { player, proven: false, actions, policy, value, action_index };
+            if let Some(finished) = slot.play(game, &plan, &ply) {
+                break finished;
+            }
+        };
+        assert_eq!(results.len(), 5, "rounds of 2, 1, 1, 1 and 2 cards");
+        assert!(results.iter().any(|result| *result != finished.returns));
+        for (sample, round) in finished.samples.iter().zip(decided) {
+            assert_eq!(sample.values, results[round], "round {round}");
+        }
     }
 
     #[test]

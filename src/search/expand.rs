@@ -3,25 +3,26 @@
 use crate::simd::{F8, LANES, Simd};
 use crate::tree::{NodeKind, RowMut};
 
-/// Converts values in seats relative to the observer to values per player: `relative [P]` -> `absolute [P]`.
+/// Converts values in seats relative to the observer, one of `seated` players, to values per player: `relative [P]` -> `absolute [P]`, 0 for
+/// seats without a player.
 #[inline(always)]
-pub fn seat_values(relative: &[f32], observer: u8, absolute: &mut [f32]) {
-    let p = relative.len();
-    for (seat, &value) in relative.iter().enumerate() {
+pub fn seat_values(relative: &[f32], observer: u8, seated: usize, absolute: &mut [f32]) {
+    absolute[seated..].fill(0.0);
+    for (seat, &value) in relative[..seated].iter().enumerate() {
         let player = usize::from(observer) + seat;
-        absolute[if player < p { player } else { player - p }] = value;
+        absolute[if player < seated { player } else { player - seated }] = value;
     }
 }
 
 /// Sets the priors (softmax of the logits over legal edges) and the value of node `n`, whose edges and actions are set.
 ///
 /// # Shapes
-/// `logits [A]`, `values [P]` in seats relative to the player to move at `n`.
+/// `logits [A]`, `values [P]` in seats relative to the player to move at `n`, one of `seated` players.
 #[inline(always)]
-pub fn expand<S: Simd>(row: &mut RowMut<'_>, n: i32, logits: &[f32], values: &[f32]) {
+pub fn expand<S: Simd>(row: &mut RowMut<'_>, n: i32, seated: usize, logits: &[f32], values: &[f32]) {
     let node = row.nodes[n as usize];
     let num_edges = usize::from(node.num_edges);
-    seat_values(values, node.player, row.value_mut(n));
+    seat_values(values, node.player, seated, row.value_mut(n));
     let prior = gather(row, n, logits, num_edges);
     match <&mut [f32; LANES]>::try_from(&mut *prior) {
         // One vector: its length is a compile-time constant.

@@ -40,10 +40,10 @@ class Table:
     """A round as the player to move sees it. Cards and suits are numbered as in `src/game/blob.rs`; 4 is no trump."""
 
     def __init__(self, question):
-        options = question["options"]
+        options, actions = at_table(question["options"], question["actions"])
         self.me, self.players = question["player"], options["players"]
         self.hand = [card["number"] for card in question["view"]["board"]["seats"][self.me]["hand"]]
-        number, cards, actions = present_round(options, question["actions"])
+        number, cards, actions = present_round(options, actions)
         self.trump = (TRUMPS.index(options["trump"]) + number) % 5
         self.leader = (options["dealer"] + number + 1) % self.players
         bids, plays = actions[: self.players], actions[self.players :]
@@ -141,6 +141,13 @@ class Table:
         return out
 
 
+def at_table(options, actions):
+    """The options of the players who take part, and the actions once their number is known: 0 of them are drawn."""
+    seated = options["seated"]
+    players, actions = (actions[0], actions[1:]) if seated == 0 else (min(seated, options["players"]), actions)
+    return options | {"players": players, "cards": min(options["cards"], 52 // players)}, actions
+
+
 def present_round(options, actions):
     """The number of the present round, the cards of a hand, and its bids and plays."""
     players, most = options["players"], options["cards"]
@@ -187,7 +194,7 @@ def ask(hand, bids, plays="", players=4, trump="spades"):
     number = {rank + suit: 13 * s + r for s, suit in enumerate("SHCD") for r, rank in enumerate("23456789TJQKA")}
     hand, plays = ([number[name] for name in text.split()] for text in (hand, plays))
     cards, turn = len(hand) + len(plays) // players, len(bids) % players
-    options = {"players": players, "cards": cards, "full": False, "trump": trump, "dealer": 0}
+    options = {"players": players, "seated": 8, "cards": cards, "full": False, "trump": trump, "dealer": 0}
     seats = [{"hand": [{"number": card} for card in hand]}] * players
     question = {"options": options, "player": 0, "view": {"board": {"seats": seats}}}
     question["actions"] = [None] * (players * cards) + bids + plays
@@ -202,6 +209,8 @@ def ask(hand, bids, plays="", players=4, trump="spades"):
 
 def check():
     """Asserts the answers of positions with a known one."""
+    drawn = {"players": 8, "seated": 0, "cards": 13}
+    assert at_table(drawn, [5, 7]) == (drawn | {"players": 5, "cards": 10}, [7])
     assert present_round({"players": 3, "cards": 2, "full": True}, [None] * 18 + [1]) == (1, 1, [1])
     assert ask("AS KS QS", []) == 3, "sure tricks"
     assert ask("AH AS AD", [], trump="none") == 3, "sure tricks without trumps, on lead"

@@ -31,16 +31,22 @@ def fits(players, cards):
 
 
 class Model:
-    """Blob from its rules, with the game's `options`: players, cards, full, trump, dealer."""
+    """Blob from its rules, with the game's `options`: players, seated, cards, full, trump, dealer."""
 
     def __init__(self, options):
-        options = {"players": 4, "cards": 5, "full": False, "trump": "spades", "dealer": 0} | options
-        players, cards, trump, dealer = (options[key] for key in ("players", "cards", "trump", "dealer"))
+        options = {"players": 4, "seated": 8, "cards": 5, "full": False, "trump": "spades", "dealer": 0} | options
+        self.options, self.seats = options, options["players"]
+        self.first_trump, self.first_dealer = TRUMPS.index(options["trump"]), options["dealer"]
+        self.players = None
+        if options["seated"] > 0:
+            self.sit_down(min(options["seated"], self.seats))
+
+    def sit_down(self, players):
         self.players = players
+        cards = min(self.options["cards"], 52 // players)
         self.schedule = [cards]
-        if options["full"]:
+        if self.options["full"]:
             self.schedule = [*range(cards, 1, -1), *[1] * players, *range(2, cards + 1)]
-        self.first_trump, self.first_dealer = TRUMPS.index(trump), dealer
         self.points = [0] * players
         self.round = 0
         self.start_round()
@@ -61,6 +67,8 @@ class Model:
         return self.schedule[self.round]
 
     def kind(self):
+        if self.players is None:
+            return "chance"
         if self.round == len(self.schedule):
             return "over"
         return "chance" if 52 - len(self.undealt) < self.players * self.cards else "player"
@@ -76,6 +84,8 @@ class Model:
         return self.order[len(self.table)]
 
     def legal(self):
+        if self.players is None:
+            return list(range(3, self.seats + 1))
         if self.kind() == "chance":
             return [number(card) for card in self.undealt]
         if self.bidding():
@@ -90,7 +100,9 @@ class Model:
         return sorted(number(card) for card in hand)
 
     def apply(self, action):
-        if self.kind() == "chance":
+        if self.players is None:
+            self.sit_down(action)
+        elif self.kind() == "chance":
             dealt = 52 - len(self.undealt)
             self.undealt.remove(PACK[action])
             self.hands[dealt % self.players].append(PACK[action])
@@ -120,7 +132,8 @@ class Model:
                 self.start_round()
 
     def returns(self):
-        return lead(self.points, sum(10 + cards for cards in self.schedule))
+        empty = [0] * (self.seats - self.players)
+        return lead(self.points, sum(10 + cards for cards in self.schedule)) + empty
 
 
 def lead(points, most):
@@ -207,6 +220,9 @@ def committed(rng):
         {"players": 3, "cards": 4, "full": True},
         {"players": 4, "cards": 3, "full": True, "trump": "clubs", "dealer": 2},
         {"players": 5, "cards": 1, "full": True, "trump": "none", "dealer": 4},
+        {"players": 8, "cards": 9, "seated": 0},
+        {"players": 8, "cards": 3, "seated": 0, "full": True, "dealer": 2},
+        {"players": 5, "cards": 2, "seated": 3, "full": True, "trump": "diamonds"},
     ]:
         yield model_game(options, rng)
 
@@ -221,9 +237,12 @@ def cross_check(count, rng):
         cards = rng.choice([cards for cards in range(1, 14) if fits(players, cards)])
         trump, dealer = rng.choice(TRUMPS), rng.randrange(players)
         full = rng.random() < 0.2
-        yield model_game(
-            {"players": players, "cards": cards, "full": full, "trump": trump, "dealer": dealer}, rng
-        )
+        options = {"players": players, "cards": cards, "full": full, "trump": trump, "dealer": dealer}
+        if rng.random() < 0.3:
+            # 0, or fewer players than seats, of whom one deals.
+            seated = rng.choice([0, *range(3, players + 1)])
+            options |= {"seated": seated, "dealer": rng.randrange(seated or 3)}
+        yield model_game(options, rng)
 
 
 def main():

@@ -214,10 +214,13 @@ impl<G: Game> AfterstateBackend<G> {
 
     /// Writes the value for every player of position `at`, which ends a turn of `player`.
     fn read_value(&self, at: usize, player: u8, values: &[f32], out: &mut [f32; MAX_PLAYERS]) {
-        let p = self.sizes.num_players;
+        let (p, state) = (self.sizes.num_players, &self.turns.positions()[at]);
         match self.slots[at] {
-            NO_SLOT => self.game.returns(&self.turns.positions()[at], &mut out[..p]),
-            slot => seat_values(&values[slot as usize * p..][..p], player, &mut out[..p]),
+            NO_SLOT => self.game.stage_returns(state, &mut out[..p]),
+            slot => {
+                let seated = self.game.num_seated(state, p);
+                seat_values(&values[slot as usize * p..][..p], player, seated, &mut out[..p]);
+            }
         }
     }
 
@@ -234,7 +237,7 @@ impl<G: Game> AfterstateBackend<G> {
             match self.slots[at] {
                 NO_SLOT if self.game.turn(state) == Turn::Player(turn.player) => {}
                 NO_SLOT => {
-                    self.game.returns(state, &mut known[..p]);
+                    self.game.stage_returns(state, &mut known[..p]);
                     *own = known[player];
                 }
                 slot => *own = values[slot as usize * p],

@@ -43,7 +43,7 @@ impl RowData {
         if !cache.get(hash, &self.nodes.cache_keys[b % GROUP], values, priors) {
             return NeedsNetwork::Yes { hash };
         }
-        seat_values(values, player, row.value_mut(node));
+        seat_values(values, player, self.num_seated(b, node), row.value_mut(node));
         NeedsNetwork::Cached
     }
 

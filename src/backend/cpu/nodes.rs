@@ -150,6 +150,9 @@ pub(super) trait GameNodes: Send + Sync {
         obs: &mut [f32],
     );
 
+    /// See [`Game::num_seated`], for state number `index`.
+    fn num_seated(&self, states: &States, index: usize, seats: usize) -> usize;
+
     /// Writes the evaluation cache key of state number `index`.
     fn write_key(&self, states: &States, index: usize, key: &mut [u64]);
 
@@ -204,6 +207,10 @@ impl<G: Game> GameNodes for G {
         obs: &mut [f32],
     ) {
         data.observe_leaves(self, leaves, tree, obs);
+    }
+
+    fn num_seated(&self, states: &States, index: usize, seats: usize) -> usize {
+        Game::num_seated(self, states.get(index), seats)
     }
 
     fn write_key(&self, states: &States, index: usize, key: &mut [u64]) {
@@ -306,7 +313,7 @@ impl NodeData {
             turn @ (Turn::Over | Turn::Chance) if turn == Turn::Over || game.is_horizon(state) => {
                 let mut returns = [0.0; MAX_PLAYERS];
                 let returns = &mut returns[..self.sizes.num_players];
-                game.returns(state, returns);
+                game.stage_returns(state, returns);
                 row.value_mut(node).copy_from_slice(returns);
                 let scalars = &mut row.nodes[node as usize];
                 scalars.set_kind(if turn == Turn::Over { NodeKind::Terminal } else { NodeKind::Horizon });

@@ -95,7 +95,7 @@ impl<S: Copy> Replies<S> {
                     }
                     Turn::Chance | Turn::Over => {
                         let mut value = [0.0; MAX_PLAYERS];
-                        game.returns(&at.state, &mut value[..players]);
+                        game.stage_returns(&at.state, &mut value[..players]);
                         candidate.add(at.probability, &value);
                     }
                 }

@@ -29,6 +29,15 @@ impl RowData {
         }
     }
 
+    /// Number of players of the game at node `node` of row `b`.
+    #[inline(always)]
+    pub(super) fn num_seated(&self, b: usize, node: i32) -> usize {
+        match self.nodes.sizes.num_players {
+            seats @ ..=2 => seats,
+            seats => self.game.num_seated(&self.nodes.states, self.nodes.index(b, node), seats),
+        }
+    }
+
     /// Expands row `b`'s leaves by the network's outputs.
     #[inline(always)]
     fn expand_row<S: Simd>(&mut self, b: usize, row: &mut RowMut<'_>, logits: &[f32], values: &[f32]) {
@@ -40,7 +49,8 @@ impl RowData {
             }
             let m = leaf.slot as usize;
             let values = &values[m * p..(m + 1) * p];
-            expand::<S>(row, leaf.node, &logits[m * a..(m + 1) * a], values);
+            let seated = self.num_seated(b, leaf.node);
+            expand::<S>(row, leaf.node, seated, &logits[m * a..(m + 1) * a], values);
             if let NodeData { cache: Some(cache), states, cache_keys, nodes, .. } = &mut self.nodes {
                 let num_edges = usize::from(row.nodes[leaf.node as usize].num_edges);
                 let priors = &row.edges(leaf.node).prior[..num_edges];

@@ -234,3 +234,21 @@ fn tic_tac_toe_is_played_nearly_without_error() {
     assert!((random.outcome_error - expected.outcome_error).abs() < 0.06, "{random:?} {expected:?}");
     assert!((random.exact_error - expected.exact_error).abs() < 0.06, "{random:?} {expected:?}");
 }
+
+/// In whole games of Blob a rollout ends with its round, and so does the tree.
+#[test]
+fn rollouts_end_at_a_horizon() {
+    let options = "players = 3\ncards = 2\nfull = true".parse().expect("TOML");
+    let game = any_game("blob", &options).expect("registered");
+    let mut play = Playthrough::new(game.clone());
+    let mut player = game.rollout_player(RolloutSettings::new(40));
+    let key = Key::new(3, Purpose::Evaluation);
+    while play.turn() != Turn::Over {
+        let ply = play.actions().len() as u64;
+        let action = match play.turn() {
+            Turn::Chance => play.legal()[key.with(ply).stream().below(play.legal().len())],
+            Turn::Player(_) | Turn::Over => player.choose(&play, key.with(ply)).expect("an action"),
+        };
+        play.step(action).expect("legal");
+    }
+}

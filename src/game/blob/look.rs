@@ -6,35 +6,36 @@ use super::{Blob, NO_BID, NUM_CARDS, Phase, State};
 use crate::game::view::{Board, Card, Cards, Colour, PlayedCard, Seat, View, Viewer};
 
 pub(super) fn view(game: &Blob, s: &State, viewer: Viewer) -> View {
-    let round = usize::from(s.round);
+    let (table, round) = (game.table(s), usize::from(s.round));
     let caption = format!(
         "round {} of {}, {} a player, trump {}, dealer {}",
         round + 1,
-        game.num_rounds(),
-        match game.cards_in(round) {
+        table.num_rounds(),
+        match table.cards_in(round) {
             1 => "1 card".to_string(),
             cards => format!("{cards} cards"),
         },
-        trump_name(game.trump_in(round)),
-        game.dealer_in(round),
+        trump_name(table.trump_in(round)),
+        table.dealer_in(round),
     );
     let played = |(index, &card): (usize, &u8)| PlayedCard {
-        player: game.seat_after(usize::from(s.leader), index) as u8,
+        player: table.seat_after(usize::from(s.leader), index) as u8,
         card: card_of(u16::from(card)),
     };
-    let table = Cards {
+    let cards = Cards {
         caption,
         columns: ["bid", "taken", "points"].map(String::from).to_vec(),
-        seats: (0..game.num_players()).map(|player| seat(s, player, viewer)).collect(),
+        seats: (0..table.players).map(|player| seat(s, player, viewer)).collect(),
         trick: s.trick().iter().enumerate().map(played).collect(),
     };
     let note = match s.phase() {
+        Phase::Seating => "the number of players is drawn".to_string(),
         Phase::Deal => format!("dealt {} cards", s.count),
-        Phase::Bid => format!("player {} bids", game.to_act(s)),
-        Phase::Play => format!("player {} plays", game.to_act(s)),
+        Phase::Bid => format!("player {} bids", table.to_act(s)),
+        Phase::Play => format!("player {} plays", table.to_act(s)),
         Phase::Over => "the game is over".to_string(),
     };
-    View::new(Board::Cards(table), &Colour::ALL[..game.num_players()]).with_note(note)
+    View::new(Board::Cards(cards), &Colour::ALL[..table.seats]).with_note(note)
 }
 
 fn seat(s: &State, player: usize, viewer: Viewer) -> Seat {

@@ -30,6 +30,12 @@ pub(super) fn parse_bid(text: &str) -> Option<u16> {
     text.strip_prefix("bid").unwrap_or(&text).trim_start().parse().ok()
 }
 
+/// The number of players that `text` names: `5 players` or `5`.
+pub(super) fn parse_players(text: &str) -> Option<u16> {
+    let text = text.trim().to_ascii_lowercase();
+    text.strip_suffix("players").unwrap_or(&text).trim_end().parse().ok()
+}
+
 /// `♠`, or `none`.
 pub(super) fn trump_name(trump: Trump) -> String {
     SUITS.get(trump as usize).map_or("none".to_string(), char::to_string)

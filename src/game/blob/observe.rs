@@ -1,6 +1,6 @@
 //! The observation of Blob for one player, the observer: a vector of F = `175 + 33 P` elements; 307 for 4 players. Seats are
-//! relative to the observer: seat k is player (observer + k) mod P. Only public facts and the observer's own hand are read,
-//! so states that the observer cannot distinguish have equal observations.
+//! relative to the observer: with n players, seat k < n is player (observer + k) mod n, and the seats from n on are 0. Only public facts
+//! and the observer's own hand are read, so states that the observer cannot distinguish have equal observations.
 //!
 //! | elements | content |
 //! |---|---|
@@ -16,7 +16,7 @@
 //! A seat: its card in the current trick (suit one-hot 4, (rank + 1) / 13, 1 if it is the best so far); bid one-hot 14
 //! (0 bids: all 0); bid / 13, tricks taken / 13, (bid - taken) / 13, 1 if bid = taken (all but the second 0 before its
 //! bid); cards in hand / 13; suits shown void 4; 1 if dealer; 1 if first to bid or leader of the trick; 1 if to act; lead
-//! so far on the scale of the returns.
+//! so far, as a share of the most points of the game.
 //!
 //! With `network_sees = "deal"` ([`Sight::Deal`]) 52 (P + 1) elements follow, F = 567 in total for 4 players:
 //!
@@ -30,6 +30,7 @@
 //! cards of the pack are out of play, and two deals that differ only in them have equal observations.
 
 use super::rules::{suit_cards, suit_of};
+use super::table::Table;
 use super::{Blob, NO_BID, NUM_CARDS, Phase, Sight, State, Trump};
 use crate::device_struct::device_constants;
 
@@ -45,14 +46,14 @@ device_constants! {
 
 /// Number of leading elements of an observation that depend only on information of the observer.
 pub(super) fn known_len(game: &Blob) -> usize {
-    SEATS_AT + SEAT_LEN * game.num_players() + ROUND_LEN
+    SEATS_AT + SEAT_LEN * game.players as usize + ROUND_LEN
 }
 
 /// F: elements of an observation.
 pub(super) fn obs_len(game: &Blob) -> usize {
     match game.network_sees {
         Sight::Hand => known_len(game),
-        Sight::Deal => known_len(game) + NUM_CARDS * (game.num_players() + 1),
+        Sight::Deal => known_len(game) + NUM_CARDS * (game.players as usize + 1),
     }
 }
 
@@ -70,6 +71,11 @@ impl Writer<'_> {
 
     fn share(&mut self, x: usize, of: usize) {
         self.number(x as f32 / of as f32);
+    }
+
+    /// Leaves `n` elements 0.
+    fn skip(&mut self, n: usize) {
+        self.at += n;
     }
 
     /// The first `n` bits of `set`.
@@ -96,24 +102,28 @@ pub(super) fn write(game: &Blob, s: &State, observer: usize, out: &mut [f32]) {
     w.bits(s.hands[observer], NUM_CARDS);
     w.bits(s.gone, NUM_CARDS);
     w.bits(s.trick_cards(), NUM_CARDS);
-    for k in 0..game.num_players() {
-        write_seat(game, s, game.seat_after(observer, k), &mut w);
+    let table = &game.table(s);
+    // One without a seat sees the table as player 0 does, without a hand.
+    let first = if observer < table.players { observer } else { 0 };
+    for k in 0..table.players {
+        write_seat(table, s, table.seat_after(first, k), &mut w);
     }
-    write_round(game, s, &mut w);
+    w.skip(SEAT_LEN * (table.seats - table.players));
+    write_round(table, s, &mut w);
     if game.network_sees == Sight::Deal {
-        write_deal(game, s, observer, &mut w);
+        write_deal(table, s, first, &mut w);
     }
 }
 
 /// Cards that `player` holds, from public facts only.
-fn hand_size(game: &Blob, s: &State, player: usize) -> usize {
-    let players = game.num_players();
-    let cards = game.cards_in(usize::from(s.round));
+fn hand_size(table: &Table, s: &State, player: usize) -> usize {
+    let players = table.players;
+    let cards = table.cards_in(usize::from(s.round));
     match s.phase() {
         Phase::Deal => (usize::from(s.count) + players - 1 - player) / players,
         Phase::Bid => cards,
-        Phase::Play => cards - tricks_made(s) - usize::from(index_in_trick(game, s, player).is_some()),
-        Phase::Over => 0,
+        Phase::Play => cards - tricks_made(s) - usize::from(index_in_trick(table, s, player).is_some()),
+        Phase::Over | Phase::Seating => 0,
     }
 }
 
@@ -122,16 +132,16 @@ fn tricks_made(s: &State) -> usize {
 }
 
 /// The index of `player`'s card in the current trick, if it has played one.
-fn index_in_trick(game: &Blob, s: &State, player: usize) -> Option<usize> {
-    let in_trick = game.seat_after(player, game.num_players() - usize::from(s.leader));
+fn index_in_trick(table: &Table, s: &State, player: usize) -> Option<usize> {
+    let in_trick = table.seat_after(player, table.players - usize::from(s.leader));
     (in_trick < s.trick().len()).then_some(in_trick)
 }
 
-fn write_seat(game: &Blob, s: &State, player: usize, w: &mut Writer) {
-    let card = index_in_trick(game, s, player).map(|in_trick| s.trick[in_trick]);
+fn write_seat(table: &Table, s: &State, player: usize, w: &mut Writer) {
+    let card = index_in_trick(table, s, player).map(|in_trick| s.trick[in_trick]);
     w.one_hot(card.map(suit_of), 4);
     w.share(card.map_or(0, |card| usize::from(card % 13) + 1), 13);
-    w.bits(u64::from(card.is_some() && game.trick_winner(s) == player), 1);
+    w.bits(u64::from(card.is_some() && table.trick_winner(s) == player), 1);
 
     let (bid, taken) = (s.bids[player], s.tricks[player]);
     let bid = (bid != NO_BID).then_some(usize::from(bid));
@@ -141,21 +151,21 @@ fn write_seat(game: &Blob, s: &State, player: usize, w: &mut Writer) {
     w.number(bid.map_or(0.0, |bid| (bid as f32 - f32::from(taken)) / 13.0));
     w.bits(u64::from(bid == Some(usize::from(taken))), 1);
 
-    w.share(hand_size(game, s, player), 13);
+    w.share(hand_size(table, s, player), 13);
     w.bits(u64::from(s.voids_of(player)), 4);
     let is_acting = matches!(s.phase(), Phase::Bid | Phase::Play);
-    w.bits(u64::from(game.dealer_in(usize::from(s.round)) == player), 1);
+    w.bits(u64::from(table.dealer_in(usize::from(s.round)) == player), 1);
     w.bits(u64::from(usize::from(s.leader) == player), 1);
-    w.bits(u64::from(is_acting && game.to_act(s) == player), 1);
-    w.number(game.lead(s, player));
+    w.bits(u64::from(is_acting && table.to_act(s) == player), 1);
+    w.number(table.lead(s, player));
 }
 
-fn write_round(game: &Blob, s: &State, w: &mut Writer) {
-    let (players, round) = (game.num_players(), usize::from(s.round));
-    let cards = game.cards_in(round);
-    w.one_hot(Some(game.trump_in(round) as usize), 5);
+fn write_round(table: &Table, s: &State, w: &mut Writer) {
+    let (players, round) = (table.players, usize::from(s.round));
+    let cards = table.cards_in(round);
+    w.one_hot(Some(table.trump_in(round) as usize), 5);
     w.one_hot(s.trick().first().map(|&card| suit_of(card)), 4);
-    w.one_hot(Some(s.phase() as usize), 4);
+    w.one_hot(Some(s.phase() as usize).filter(|&phase| phase < 4), 4);
 
     let bids = s.bids[..players].iter().filter(|&&bid| bid != NO_BID);
     let (num_bids, sum) = bids.fold((0, 0), |(n, sum), &bid| (n + 1, sum + usize::from(bid)));
@@ -163,32 +173,33 @@ fn write_round(game: &Blob, s: &State, w: &mut Writer) {
     w.share(cards - tricks_made(s), 13);
     w.number((sum as f32 - cards as f32) / 13.0);
     w.share(players - num_bids, 8);
-    w.share(game.num_rounds() - 1 - round, game.num_rounds());
-    w.share(game.max_points_after(round), game.max_points());
+    w.share(table.num_rounds() - 1 - round, table.num_rounds());
+    w.share(table.max_points_after(round), table.max_points());
 }
 
 /// The card that wins the current trick so far, as a set.
-fn best_of_trick(game: &Blob, s: &State) -> u64 {
+fn best_of_trick(table: &Table, s: &State) -> u64 {
     if s.trick().is_empty() {
         return 0;
     }
-    let in_trick = game.seat_after(game.trick_winner(s), game.num_players() - usize::from(s.leader));
+    let in_trick = table.seat_after(table.trick_winner(s), table.players - usize::from(s.leader));
     1 << s.trick[in_trick]
 }
 
 /// The hands and the best card of the trick, each card by its index in its suit among all of these.
-fn write_deal(game: &Blob, s: &State, observer: usize, w: &mut Writer) {
-    let best = best_of_trick(game, s);
+fn write_deal(table: &Table, s: &State, observer: usize, w: &mut Writer) {
+    let best = best_of_trick(table, s);
     let live = s.hands.iter().fold(best, |all, hand| all | hand);
-    for k in 0..game.num_players() {
-        write_by_rank(game, s, s.hands[game.seat_after(observer, k)], live, w);
+    for k in 0..table.players {
+        write_by_rank(table, s, s.hands[table.seat_after(observer, k)], live, w);
     }
-    write_by_rank(game, s, best, live, w);
+    w.skip(NUM_CARDS * (table.seats - table.players));
+    write_by_rank(table, s, best, live, w);
 }
 
 /// 52 elements: for each suit from the trump on, which of its `live` cards, the highest first, are of `cards`.
-fn write_by_rank(game: &Blob, s: &State, cards: u64, live: u64, w: &mut Writer) {
-    let first = match game.trump_in(usize::from(s.round)) {
+fn write_by_rank(table: &Table, s: &State, cards: u64, live: u64, w: &mut Writer) {
+    let first = match table.trump_in(usize::from(s.round)) {
         Trump::None => 0,
         trump => trump as usize,
     };

@@ -1,5 +1,6 @@
 //! The state of a game of Blob and its steps: deal, bid, play. Independent of observations and names.
 
+use super::table::Table;
 use super::{Blob, MAX_PLAYERS, Trump};
 use crate::device_struct::{device_constants, device_enum, device_struct};
 use bytemuck::{Pod, Zeroable};
@@ -10,6 +11,8 @@ device_constants! {
     pub const NUM_CARDS: usize as "int" = 52;
     /// The entry of [`State::bids`] of a player who has not bid.
     pub const NO_BID: u8 = 255;
+    /// Minimum number of players of a game.
+    pub(super) const MIN_PLAYERS: u32 as "int" = 3;
     /// Every card.
     pub(super) const PACK: u64 = (1 << NUM_CARDS) - 1;
     /// The cards of spades; suit s is this shifted by 13 s.
@@ -28,11 +31,13 @@ device_enum! {
         Play = 2,
         /// The game is over.
         Over = 3,
+        /// The number of players is drawn.
+        Seating = 4,
     }
 }
 
 device_struct! {
-    /// One position. Sets of cards are bit masks, bit c for card c. Entries of seats beyond P stay as at the start.
+    /// One position. Sets of cards are bit masks, bit c for card c. Entries of seats without a player stay as at the start.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
     pub struct State {
         /// Cards in each player's hand. `[8]`
@@ -47,6 +52,8 @@ device_struct! {
         pub bids: [u8; MAX_PLAYERS],
         /// Tricks taken in this round. `[8]`
         pub tricks: [u8; MAX_PLAYERS],
+        /// Points of the last finished round, 0 before the first. `[8]`
+        pub round_points: [u8; MAX_PLAYERS],
         /// Bit 4 p + s: player p has shown, by not following suit, that it has no cards of suit s.
         pub voids: u32,
         /// The round, from 0.
@@ -57,6 +64,10 @@ device_struct! {
         pub leader: u8,
         /// Cards dealt, bids made or cards in the current trick, by phase.
         pub count: u8,
+        /// Number of players, 0 until it is drawn.
+        pub players: u8,
+        /// Zeros, for a multiple of 8 bytes. `[7]`
+        pub unused: [u8; 7],
     }
 }
 
@@ -84,22 +95,26 @@ pub(super) fn list_cards(mut cards: u64, out: &mut [u16]) -> usize {
 }
 
 impl State {
+    /// The state before the number of players is drawn.
+    pub(super) fn at_seating() -> Self {
+        Self { bids: [NO_BID; MAX_PLAYERS], phase: Phase::Seating as u8, ..Self::zeroed() }
+    }
+
     /// The state before the first card of `round` is dealt.
-    pub(super) fn at_deal(game: &Blob, round: usize, scores: [u16; MAX_PLAYERS]) -> Self {
-        let left = game.dealer_in(round) + 1;
+    pub(super) fn at_deal(table: &Table, round: usize) -> Self {
         Self {
-            hands: [0; MAX_PLAYERS],
-            gone: 0,
-            scores,
-            trick: [0; MAX_PLAYERS],
             bids: [NO_BID; MAX_PLAYERS],
-            tricks: [0; MAX_PLAYERS],
-            voids: 0,
             round: round as u8,
             phase: Phase::Deal as u8,
-            leader: if left == game.num_players() { 0 } else { left as u8 },
-            count: 0,
+            leader: table.seat_after(table.dealer_in(round), 1) as u8,
+            players: table.players as u8,
+            ..Self::zeroed()
         }
+    }
+
+    /// The round that was finished last, in a finished game or before a deal.
+    pub(super) fn last_finished(&self) -> usize {
+        usize::from(if self.phase() == Phase::Over { self.round } else { self.round.saturating_sub(1) })
     }
 
     /// The phase.
@@ -109,7 +124,8 @@ impl State {
             0 => Phase::Deal,
             1 => Phase::Bid,
             2 => Phase::Play,
-            _ => Phase::Over,
+            3 => Phase::Over,
+            _ => Phase::Seating,
         }
     }
 
@@ -142,7 +158,16 @@ impl State {
 impl Blob {
     /// Whether all numbers are in the ranges of this game's seats, rounds, bids and cards.
     pub(super) fn fits(&self, s: &State) -> bool {
-        let (players, round) = (self.num_players(), usize::from(s.round));
+        if s.players == 0 {
+            return self.seated == 0 && *s == State::at_seating();
+        }
+        self.numbers_of_players().contains(&usize::from(s.players)) && self.table(s).fits(s)
+    }
+}
+
+impl Table {
+    fn fits(&self, s: &State) -> bool {
+        let (players, round) = (self.players, usize::from(s.round));
         if round >= self.num_rounds() || usize::from(s.leader) >= players || s.phase > Phase::Over as u8 {
             return false;
         }
@@ -152,7 +177,7 @@ impl Blob {
             Phase::Deal => (players * cards, tricks),
             Phase::Bid => (players, tricks),
             Phase::Play => (players, tricks + usize::from(s.count > 0)),
-            Phase::Over => (1, tricks),
+            Phase::Over | Phase::Seating => (1, tricks),
         };
         usize::from(s.count) < max
             && tricks_begun <= cards
@@ -160,21 +185,8 @@ impl Blob {
             && s.trick.iter().all(|&card| usize::from(card) < NUM_CARDS)
     }
 
-    /// The player `steps` (at most P) seats after `player`.
-    #[inline]
-    pub(super) fn seat_after(&self, player: usize, steps: usize) -> usize {
-        let seat = player + steps;
-        if seat >= self.num_players() { seat - self.num_players() } else { seat }
-    }
-
-    /// The player who bids or plays next.
-    #[inline]
-    pub(super) fn to_act(&self, s: &State) -> usize {
-        self.seat_after(usize::from(s.leader), usize::from(s.count))
-    }
-
     pub(super) fn legal_bids(&self, s: &State, out: &mut [u16]) -> usize {
-        let players = self.num_players();
+        let players = self.players;
         let cards = self.cards_in(usize::from(s.round));
         let bidder_is_last = usize::from(s.count) + 1 == players;
         let sum: usize =
@@ -200,9 +212,9 @@ impl Blob {
 
     #[inline]
     pub(super) fn deal(&self, s: &mut State, card: u16) {
-        s.hands[usize::from(s.count) % self.num_players()] |= 1 << card;
+        s.hands[usize::from(s.count) % self.players] |= 1 << card;
         s.count += 1;
-        if usize::from(s.count) == self.num_players() * self.cards_in(usize::from(s.round)) {
+        if usize::from(s.count) == self.players * self.cards_in(usize::from(s.round)) {
             s.phase = Phase::Bid as u8;
             s.count = 0;
         }
@@ -211,7 +223,7 @@ impl Blob {
     pub(super) fn bid(&self, s: &mut State, bid: u16) {
         s.bids[self.to_act(s)] = bid as u8;
         s.count += 1;
-        if usize::from(s.count) == self.num_players() {
+        if usize::from(s.count) == self.players {
             s.phase = Phase::Play as u8;
             s.count = 0;
         }
@@ -228,7 +240,7 @@ impl Blob {
             s.voids |= 1 << (4 * player + led);
         }
         s.count += 1;
-        if usize::from(s.count) == self.num_players() {
+        if usize::from(s.count) == self.players {
             self.finish_trick(s);
         }
     }
@@ -265,16 +277,17 @@ impl Blob {
     }
 
     fn finish_round(&self, s: &mut State) {
-        for player in 0..self.num_players() {
-            if s.bids[player] == s.tricks[player] {
-                s.scores[player] += 10 + u16::from(s.bids[player]);
-            }
+        for player in 0..self.players {
+            let points = if s.bids[player] == s.tricks[player] { 10 + s.bids[player] } else { 0 };
+            s.round_points[player] = points;
+            s.scores[player] += u16::from(points);
         }
         let next = usize::from(s.round) + 1;
         if next == self.num_rounds() {
             s.phase = Phase::Over as u8;
         } else {
-            *s = State::at_deal(self, next, s.scores);
+            let (scores, round_points) = (s.scores, s.round_points);
+            *s = State { scores, round_points, ..State::at_deal(self, next) };
         }
     }
 }

@@ -76,6 +76,23 @@ fn wrong_settings_are_refused_with_the_key() {
         ),
         ("cards = 0", "game.cards: got 0"),
         ("dealer = 4", "game.dealer: got 4, expected a whole number from 0 to 3"),
+        (
+            "players = 5
+seated = 2",
+            "game.seated: got 2, expected 3 to 8, or 0 for a number drawn for each game",
+        ),
+        (
+            "players = 8
+seated = 0
+dealer = 3",
+            "game.dealer: got 3, expected a whole number from 0 to 2",
+        ),
+        (
+            "players = 6
+seated = 5
+cards = 11",
+            "game.cards: got 11, expected a whole number from 1 to 10",
+        ),
         ("trump = 'cups'", "cups"),
         ("jokers = 2", "jokers"),
         ("cards = -1", "game.cards: got -1"),
@@ -98,14 +115,15 @@ fn settings_round_trip() {
 #[test]
 fn a_full_game_goes_down_and_up_again() {
     let game = Blob { players: 3, cards: 4, full: true, ..Blob::default() };
-    let cards: Vec<usize> = (0..game.num_rounds()).map(|round| game.cards_in(round)).collect();
+    let table = game.table(&game.init());
+    let cards: Vec<usize> = (0..table.num_rounds()).map(|round| table.cards_in(round)).collect();
     assert_eq!(cards, [4, 3, 2, 1, 1, 1, 2, 3, 4]);
-    assert_eq!(game.max_points(), cards.iter().map(|n| n + 10).sum::<usize>());
-    assert_eq!(game.max_points_after(5), 12 + 13 + 14);
-    let trumps: Vec<Trump> = (0..6).map(|round| game.trump_in(round)).collect();
+    assert_eq!(table.max_points(), cards.iter().map(|n| n + 10).sum::<usize>());
+    assert_eq!(table.max_points_after(5), 12 + 13 + 14);
+    let trumps: Vec<Trump> = (0..6).map(|round| table.trump_in(round)).collect();
     use Trump::{Clubs, Diamonds, Hearts, None, Spades};
     assert_eq!(trumps, [Spades, Hearts, Clubs, Diamonds, None, Spades]);
-    assert_eq!((0..4).map(|round| game.dealer_in(round)).collect::<Vec<_>>(), [0, 1, 2, 0]);
+    assert_eq!((0..4).map(|round| table.dealer_in(round)).collect::<Vec<_>>(), [0, 1, 2, 0]);
 }
 
 #[test]
@@ -165,7 +183,8 @@ fn rounds_follow_each_other_and_search_stops_between_them() {
     p.step_text("QH").expect("legal");
     let s = state_of(&p);
     assert!(game.is_horizon(&s));
-    assert_eq!(s, State::at_deal(&game, 1, [12, 0, 10, 0, 0, 0, 0, 0]));
+    let (scores, round_points) = ([12, 0, 10, 0, 0, 0, 0, 0], [12, 0, 10, 0, 0, 0, 0, 0]);
+    assert_eq!(s, State { scores, round_points, ..State::at_deal(&game.table(&s), 1) });
     assert_eq!((p.turn(), p.legal().len()), (Turn::Chance, 52));
     for observer in 0..3 {
         assert!(observation(&game, &s, observer).iter().all(|x| x.is_finite()));
@@ -177,6 +196,101 @@ fn rounds_follow_each_other_and_search_stops_between_them() {
     // Player 1 deals now and hearts are trump.
     assert_eq!(p.turn(), Turn::Player(2));
     assert_eq!(p.legal(), [0, 1]);
+}
+
+#[test]
+fn a_round_counts_alone_in_search() {
+    let options = "players = 3\ncards = 2\nfull = true";
+    let game = Blob::from_options(&options.parse().expect("TOML")).expect("valid");
+    let single = Blob { full: false, ..game.clone() };
+    let stage = |s: &State| {
+        let mut out = [f32::NAN; 3];
+        game.stage_returns(s, &mut out);
+        out
+    };
+    let first = "2♠ K♥ Q♥ 3♦ 9♣ 10♥ 1 0 2 KH 10H 2S 3D 9C QH";
+    let second = "2♠ 3♠ 4♠ 0 0 0 4♠ 2♠ 3♠";
+    let after = |names: &str| state_of(&played(options, names));
+    let (one, two) = (after(first), after(&format!("{first} {second}")));
+    let mut alone = [f32::NAN; 3];
+    single.returns(&state_of(&played("players = 3\ncards = 2", first)), &mut alone);
+    assert_eq!(stage(&one), alone);
+    // 10, 10 and 0 points of 11.
+    assert_eq!((two.round, two.scores[..3].to_vec()), (2, vec![22, 10, 10]));
+    assert_eq!(two.round_points[..3], [10, 10, 0]);
+    for (got, right) in stage(&two).into_iter().zip([5.0 / 11.0, 5.0 / 11.0, -10.0 / 11.0]) {
+        assert!((got - right).abs() < 1e-6, "{:?}", stage(&two));
+    }
+    // At the end of the last round, the result of the search is that round's, and the game's that of all rounds.
+    let mut s = two;
+    let mut legal = [0; NUM_CARDS];
+    while game.turn(&s) != Turn::Over {
+        assert!(game.legal(&s, History::default(), &mut legal) > 0);
+        game.step(&mut s, legal[0], History::default());
+    }
+    let points = s.round_points.map(f32::from);
+    let mut whole = [f32::NAN; 3];
+    game.returns(&s, &mut whole);
+    for player in 0..3 {
+        let [left, right] = [1, 2].map(|steps| points[(player + steps) % 3]);
+        let lead = (points[player] - (left + right) / 2.0) / 12.0;
+        assert!((stage(&s)[player] - lead).abs() < 1e-6, "{:?}", stage(&s));
+        let total = s.scores[..3].iter().sum::<u16>() - s.scores[player];
+        let lead = (f32::from(s.scores[player]) - f32::from(total) / 2.0) / 57.0;
+        assert!((whole[player] - lead).abs() < 1e-6, "{whole:?}");
+    }
+}
+
+#[test]
+fn a_table_with_empty_seats_is_observed_as_one_without_them() {
+    for sight in [Sight::Hand, Sight::Deal] {
+        let small = Blob { players: 4, cards: 6, full: true, network_sees: sight, ..Blob::default() };
+        let large = Blob { players: 7, seated: 4, ..small.clone() };
+        let drawn = Blob { seated: 0, ..large.clone() };
+        let (mut start, small_len) = (drawn.init(), small.sizes().obs.len());
+        assert_eq!(drawn.turn(&start), Turn::Chance);
+        drawn.step(&mut start, 4, History::default());
+        assert_eq!((start, large.init()), (small.init(), small.init()));
+        let round_at = 3 * NUM_CARDS + 33 * 4;
+        for s in random_states(&small, 1, 3) {
+            for observer in 0..4 {
+                let (seen, wide) = (observation(&small, &s, observer), observation(&large, &s, observer));
+                let mut expected = seen[..round_at].to_vec();
+                expected.extend([0.0; 33 * 3]);
+                expected.extend(&seen[round_at..small.known_obs()]);
+                if sight == Sight::Deal {
+                    expected.extend(&seen[small.known_obs()..small_len - NUM_CARDS]);
+                    expected.extend([0.0; NUM_CARDS * 3]);
+                    expected.extend(&seen[small_len - NUM_CARDS..]);
+                }
+                assert_eq!(wide, expected);
+                assert_eq!(observation(&drawn, &s, observer), expected);
+            }
+            assert_eq!((large.turn(&s), large.num_seated(&s, 7)), (small.turn(&s), 4));
+        }
+    }
+}
+
+#[test]
+fn the_number_of_players_is_drawn() {
+    let mut p = played("players = 6\ncards = 9\nseated = 0", "");
+    assert_eq!((p.turn(), p.legal()), (Turn::Chance, vec![3, 4, 5, 6]));
+    assert!(p.known_actions(Viewer::Public).is_empty());
+    let mut six = p.clone();
+    six.step_text("6").expect("a number of players");
+    p.step_text("5 Players").expect("a number of players");
+    assert_eq!(p.known_actions(Viewer::Public), [Some((5, "5 players".to_string()))]);
+    // Six players share the pack: 8 cards for each.
+    for (play, cards) in [(p, 45), (six, 48)] {
+        let mut play = play;
+        while play.turn() == Turn::Chance {
+            let first = play.legal()[0];
+            play.step(first).expect("legal");
+        }
+        assert_eq!(play.actions().len(), 1 + cards);
+        assert_eq!(play.turn(), Turn::Player(1));
+        assert_eq!(play.game().scores(play.state()), [0.0; 6]);
+    }
 }
 
 #[test]

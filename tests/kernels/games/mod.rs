@@ -94,7 +94,9 @@ games! {
         "players = 8\ncards = 6",
         "network_sees = 'deal'",
         "players = 3\ncards = 13\ntrump = 'none'\nnetwork_sees = 'deal'",
-        "players = 4\ncards = 3\ntrump = 'hearts'\nfull = true\ndealer = 3\nnetwork_sees = 'deal'";
+        "players = 4\ncards = 3\ntrump = 'hearts'\nfull = true\ndealer = 3\nnetwork_sees = 'deal'",
+        "players = 8\ncards = 9\nseated = 0\nfull = true\nnetwork_sees = 'deal'",
+        "players = 6\ncards = 4\nseated = 4\nfull = true\ndealer = 3";
 }
 
 fn play(name: &str, options: &str) {

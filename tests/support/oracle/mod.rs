@@ -226,7 +226,11 @@ impl<G: Game> ReferenceSearch<G> {
             for (edge, prior) in node.edges.iter_mut().zip(priors) {
                 edge.prior = prior;
             }
-            node.value = (0..p).map(|player| values[(player + p - node.player) % p]).collect();
+            let seated = self.game.num_seated(&node.state, p);
+            node.value = vec![0.0; p];
+            for player in 0..seated {
+                node.value[player] = values[(player + seated - node.player) % seated];
+            }
             node.kind = NodeKind::Decision;
         }
     }
@@ -310,7 +314,7 @@ impl<G: Game> ReferenceSearch<G> {
         let turn = self.game.turn(&state);
         if turn == Turn::Over || (turn == Turn::Chance && self.game.is_horizon(&state)) {
             node.kind = if turn == Turn::Over { NodeKind::Terminal } else { NodeKind::Horizon };
-            self.game.returns(&state, &mut node.value);
+            self.game.stage_returns(&state, &mut node.value);
             if self.params.solver == MctsSolver::On {
                 node.bounds = ProvenBounds::exact(node.value[0]);
             }
