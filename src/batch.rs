@@ -5,7 +5,7 @@
 //! cost one dynamic call each, with the loop over states inside; operations once a ply of a game, such as a step of its record, cost
 //! one call each. [`Envs`] is a [`GameBatch`] behind such an interface, for callers that choose the actions. Knows games and no trees.
 
-mod action_list;
+pub(crate) mod action_list;
 mod env_shard;
 mod envs;
 mod erased;

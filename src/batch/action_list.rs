@@ -30,10 +30,12 @@ fn entries(list: &str) -> impl Iterator<Item = &str> {
     list.split([',', '\n']).map(str::trim).filter(|entry| !entry.is_empty())
 }
 
+/// Maximum number of words of an action's name.
+pub(crate) const MAX_WORDS: usize = 8;
+
 /// The action named by the first of `words`, and the number of words of its name. The longest name wins: "no move" and "bid 1" have two
 /// words.
 fn next_action(play: &Playthrough, list: &str, words: &[&str]) -> Result<(u16, usize)> {
-    const MAX_WORDS: usize = 8;
     let named =
         (1..=words.len().min(MAX_WORDS)).rev().find_map(|n| Some((play.find(&words[..n].join(" "))?, n)));
     // In a list with commas the error shows the whole entry.

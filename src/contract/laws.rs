@@ -4,16 +4,23 @@ use super::history::{history_keys_follow_the_position, search_paths_are_history}
 use super::law::{Law, caught, equal, holds};
 use super::looks::{placed_pieces_give_the_position, views_describe_the_position, views_show_nothing_hidden};
 use super::names::names_are_read_back;
+use super::players::{aims_are_sentences, empty_seats_take_no_part};
 use super::points::actions_are_at_their_points;
 use super::targets::targets_are_complete;
 use super::trail::Trail;
-use super::walk::{Position, chance_probs, draws, legal, num_games, observe, returns, some_symmetries, walk};
+use super::walk::{
+    Position, chance_probs, check_list, draws, legal, num_games, observe, play_on, returns, some_symmetries,
+    stage_returns, walk,
+};
 use crate::batch::{ErasedGame, ErasedRules, GameBatch, Playthrough};
 use crate::game::{Game, History, MAX_PLAYERS, Sizes, Turn};
 use crate::rng::RngStream;
 use crate::view::draw;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+
+/// One of so many positions is drawn and played on from.
+const DRAWS_PER_GAME: usize = 8;
 
 /// A function that checks one law.
 type Check<G> = fn(&G, &Trail) -> Law;
@@ -24,7 +31,8 @@ pub(super) fn laws<G: Game>() -> Vec<(&'static str, Check<G>)> {
         ($($law:ident)+) => { vec![$((stringify!($law), $law::<G> as Check<G>)),+] };
     }
     named![
-        sizes_are_consistent play_is_legal_and_ends options_make_the_same_game unknown_options_are_refused
+        sizes_are_consistent play_is_legal_and_ends empty_seats_take_no_part aims_are_sentences
+        options_make_the_same_game unknown_options_are_refused
         sight_options_change_no_rule chance_is_a_distribution returns_are_bounded
         tallies_are_cells_of_the_table symmetries_are_distinct_bijections symmetries_commute_with_play
         actions_are_at_their_points observations_are_finite_and_complete hidden_draws_keep_what_is_seen
@@ -106,28 +114,11 @@ pub(super) fn sight_options_change_no_rule<G: Game>(game: &G, trail: &Trail) -> 
 }
 
 pub(super) fn play_is_legal_and_ends<G: Game>(game: &G, trail: &Trail) -> Law {
-    let sizes = game.sizes();
     let mut decides = false;
     walk(game, trail, |position, _| {
-        let (limit, max, bound) = match position.turn {
-            Turn::Over => return Ok(()),
-            Turn::Chance => ("num_chance", sizes.num_chance, sizes.num_chance),
-            Turn::Player(player) => {
-                decides = true;
-                holds!(usize::from(player) < sizes.num_players, "player {player} is to move");
-                ("max_legal", sizes.max_legal, sizes.num_actions)
-            }
-        };
-        let list = &position.legal;
-        holds!(
-            !list.is_empty(),
-            "no action is legal though the game is not over:\n{}",
-            draw(game, &position.state)
-        );
-        holds!(list.len() <= max, "{} actions are legal, more than {limit} = {max}", list.len());
-        holds!(list.windows(2).all(|pair| pair[0] < pair[1]), "not ascending: {list:?}");
-        holds!(list.iter().all(|&action| usize::from(action) < bound), "not below {bound}: {list:?}");
-        Ok(())
+        decides |= matches!(position.turn, Turn::Player(_));
+        check_list(game, position.turn, &position.legal)
+            .map_err(|what| format!("{what}:\n{}", draw(game, &position.state)))
     })?;
     holds!(decides, "no player decides in any of {} games", num_games(game));
     Ok(())
@@ -174,13 +165,20 @@ pub(super) fn returns_are_bounded<G: Game>(game: &G, trail: &Trail) -> Law {
             Turn::Chance if game.is_horizon(&position.state) => "at a horizon",
             Turn::Chance | Turn::Player(_) => return Ok(()),
         };
-        let values = returns(game, &position.state);
-        let are_in = values.iter().all(|value| (-1.0..=1.0).contains(value));
-        holds!(are_in, "the returns {at} are {values:?}, expected one in [-1, 1] for each player");
-        let sum: f32 = values.iter().sum();
-        holds!(!sizes.zero_sum || sum.abs() < 1e-5, "declared zero-sum, but the returns {at} are {values:?}");
-        let are_equal = values.iter().all(|value| value == &values[0]);
-        holds!(!sizes.cooperative || are_equal, "declared cooperative, but the returns {at} are {values:?}");
+        for values in [returns(game, &position.state), stage_returns(game, &position.state)] {
+            let are_in = values.iter().all(|value| (-1.0..=1.0).contains(value));
+            holds!(are_in, "the returns {at} are {values:?}, expected one in [-1, 1] for each player");
+            let sum: f32 = values.iter().sum();
+            holds!(
+                !sizes.zero_sum || sum.abs() < 1e-5,
+                "declared zero-sum, but the returns {at} are {values:?}"
+            );
+            let are_equal = values.iter().all(|value| value == &values[0]);
+            holds!(
+                !sizes.cooperative || are_equal,
+                "declared cooperative, but the returns {at} are {values:?}"
+            );
+        }
         if !position.is_over() {
             return Ok(());
         }
@@ -333,6 +331,11 @@ pub(super) fn hidden_draws_keep_what_is_seen<G: Game>(game: &G, trail: &Trail) -
             equal!(again, same, "what is drawn depends on what player {player} does not know");
             if player == mover {
                 equal!(legal(game, &drawn, &position.keys), position.legal, "player {player}");
+                // A search plays on from what it has drawn.
+                if rng.below(DRAWS_PER_GAME) == 0 {
+                    play_on(game, &drawn, &position.keys, rng)
+                        .map_err(|what| format!("in a draw of player {player}: {what}"))?;
+                }
             }
         }
         Ok(())

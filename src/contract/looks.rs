@@ -2,7 +2,7 @@
 
 use super::law::{Law, equal, holds};
 use super::trail::Trail;
-use super::walk::walk;
+use super::walk::{play_on, walk};
 use crate::game::set_up::{PlacedPieces, SetUp};
 use crate::game::view::{Board, Spot, Viewer};
 use crate::game::{Game, Turn, describe, is_known};
@@ -122,11 +122,13 @@ pub(super) fn placed_pieces_give_the_position<G: Game>(game: &G, trail: &Trail) 
     if pieces(&game.init()).is_none_or(|start| set_up(&start).is_err()) {
         return Ok(());
     }
-    walk(game, trail, |position, _| {
+    walk(game, trail, |position, rng| {
         let Some(placed) = pieces(&position.state) else { return Ok(()) };
         // A game may refuse what its rules cannot tell from the pieces.
         let Ok(again) = set_up(&placed) else { return Ok(()) };
         equal!(pieces(&again), Some(placed), "the pieces of a position that was set up");
+        holds!(game.is_valid(&again), "`is_valid` refuses a position that was set up: {again:?}");
+        play_on(game, &again, &[], rng).map_err(|what| format!("in a position that was set up: {what}"))?;
         Ok(())
     })
 }

@@ -15,6 +15,7 @@ mod law; // how a law says whether it holds
 mod laws; // one function per law
 mod looks; // those of a game's look
 mod names; // the law of names that people type
+mod players;
 mod points; // the law of actions at the points of a board
 mod targets; // the law of a game's own targets of training
 mod trail; // the actions that lead to a broken law

@@ -3,7 +3,11 @@
 use super::law::{Law, equal, holds};
 use super::trail::Trail;
 use super::walk::{some_actions, walk};
+use crate::batch::action_list::MAX_WORDS;
 use crate::game::Game;
+
+/// What `vecaz play` takes as a command and not as an action.
+const COMMANDS: [&str; 7] = ["quit", "q", "exit", "help", "?", "hint", "undo"];
 
 /// A name that is typed, alone or in a list, is read as its action.
 pub(super) fn names_are_read_back<G: Game>(game: &G, trail: &Trail) -> Law {
@@ -34,6 +38,15 @@ fn can_be_typed(name: &str, action: u16) -> Law {
         name == typed,
         "the name {name:?} of action {action} is read as {typed:?} where people type it; expected words with \
          one blank between them and none at the ends"
+    );
+    let words = name.split(' ').count();
+    holds!(
+        words <= MAX_WORDS,
+        "the name {name:?} of action {action} has {words} words, expected at most {MAX_WORDS}"
+    );
+    holds!(
+        !COMMANDS.contains(&name.to_lowercase().as_str()),
+        "the name {name:?} of action {action} is a command of `vecaz play`, which reads it before actions"
     );
     holds!(
         !name.contains(','),

@@ -1,5 +1,6 @@
 //! Random play with all data that the laws check.
 
+use super::law::holds;
 use super::trail::Trail;
 use crate::game::{Game, History, Turn};
 use crate::rng::{Key, Purpose, RngStream};
@@ -94,6 +95,13 @@ pub(super) fn observe<G: Game>(game: &G, state: &G::State, player: u8) -> Vec<f3
     out
 }
 
+/// What search takes as the result; NaN where the game wrote nothing. `[P]`
+pub(super) fn stage_returns<G: Game>(game: &G, state: &G::State) -> Vec<f32> {
+    let mut out = vec![f32::NAN; game.sizes().num_players];
+    game.stage_returns(state, &mut out);
+    out
+}
+
 pub(super) fn returns<G: Game>(game: &G, state: &G::State) -> Vec<f32> {
     let mut out = vec![f32::NAN; game.sizes().num_players];
     game.returns(state, &mut out);
@@ -156,4 +164,50 @@ pub(super) fn some_actions(legal: &[u16], rng: &mut RngStream) -> Vec<u16> {
         true => legal.to_vec(),
         false => (0..ACTIONS).map(|_| legal[rng.below(legal.len())]).collect(),
     }
+}
+
+/// Plays at random from `state`, after the positions with the keys `played`, as far as a search can: until chance decides or the game is over.
+///
+/// # Errors
+/// What a legal list or the player to move has wrong.
+pub(super) fn play_on<G: Game>(
+    game: &G,
+    state: &G::State,
+    played: &[u64],
+    rng: &mut RngStream,
+) -> Result<(), String> {
+    let (mut state, mut played) = (*state, played.to_vec());
+    for _ in 0..=game.sizes().max_plies {
+        let turn = game.turn(&state);
+        let Turn::Player(_) = turn else { return Ok(()) };
+        let list = legal(game, &state, &played);
+        check_list(game, turn, &list)?;
+        let before = state;
+        game.step(&mut state, list[rng.below(list.len())], History { played: &played, path: &[] });
+        if game.sizes().uses_history {
+            played.push(game.history_key(&before));
+        }
+    }
+    Err(format!("play from there is not over after max_plies = {}", game.sizes().max_plies))
+}
+
+/// Whether `list` can be the legal actions or outcomes of a position at this turn.
+///
+/// # Errors
+/// What it has wrong.
+pub(super) fn check_list<G: Game>(game: &G, turn: Turn, list: &[u16]) -> Result<(), String> {
+    let sizes = game.sizes();
+    let (limit, max, bound) = match turn {
+        Turn::Over => return Ok(()),
+        Turn::Chance => ("num_chance", sizes.num_chance, sizes.num_chance),
+        Turn::Player(player) => {
+            holds!(usize::from(player) < sizes.num_players, "player {player} is to move");
+            ("max_legal", sizes.max_legal, sizes.num_actions)
+        }
+    };
+    holds!(!list.is_empty(), "no action is legal though the game is not over");
+    holds!(list.len() <= max, "{} actions are legal, more than {limit} = {max}", list.len());
+    holds!(list.windows(2).all(|pair| pair[0] < pair[1]), "not ascending: {list:?}");
+    holds!(list.iter().all(|&action| usize::from(action) < bound), "not below {bound}: {list:?}");
+    Ok(())
 }

@@ -49,6 +49,12 @@ enum Defect {
     TargetIsNotWritten,
     /// `write_target` writes numbers of stones.
     TargetOutOfRange,
+    /// The second player has no seat, and moves.
+    EmptySeatMoves,
+    /// There is no aim for the second player.
+    AimPanics,
+    /// An aim ends with a full stop.
+    AimHasAFullStop,
     /// Two actions have one name.
     EqualNames,
     /// The name of an action is the number of another one.
@@ -57,10 +63,16 @@ enum Defect {
     NamesEndWithBlanks,
     /// Names have a comma.
     NamesHaveCommas,
+    /// Names have nine words.
+    NamesHaveNineWords,
+    /// An action has the name of a command.
+    NamesAreCommands,
     /// The drawing is too wide for a terminal.
     ViewIsWide,
     /// All stones are back in a position that is set up.
     StonesComeBack,
+    /// A position that is set up is none that `is_valid` knows.
+    SetUpIsInvalid,
 }
 
 broken_inside!(Nim);
@@ -95,7 +107,13 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
     }
 
     fn aim(&self, player: u8) -> String {
-        self.0.aim(player)
+        assert!(!self.has(Defect::AimPanics) || player == 0, "no aim");
+        let end = if self.has(Defect::AimHasAFullStop) { "." } else { "" };
+        self.0.aim(player) + end
+    }
+
+    fn num_seated(&self, _: &State, seats: usize) -> usize {
+        if self.has(Defect::EmptySeatMoves) { seats - 1 } else { seats }
     }
 
     fn sizes(&self) -> Sizes {
@@ -120,6 +138,7 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
         match self.0.turn(state) {
             Turn::Over if self.has(Defect::NeverOver) => Turn::Player(0),
             _ if self.has(Defect::NobodyDecides) => Turn::Over,
+            Turn::Player(player) if self.has(Defect::SetUpIsInvalid) => Turn::Player(player % 2),
             turn => turn,
         }
     }
@@ -190,7 +209,7 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
         if self.has(Defect::ViewIsWide) {
             return View::text("o".repeat(81));
         }
-        if !self.has(Defect::StonesComeBack) {
+        if !self.has(Defect::StonesComeBack) && !self.has(Defect::SetUpIsInvalid) {
             return self.0.view(state, viewer);
         }
         let heap = |_: usize, column: usize| Piece::of(column < state.stones() as usize, false);
@@ -203,6 +222,10 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
     }
 
     fn set_up(&self, set_up: SetUp<'_>) -> Result<State> {
+        if self.has(Defect::SetUpIsInvalid) {
+            let stones = set_up.cells.iter().filter(|&&cell| cell == Some(0)).count() as u32;
+            return Ok(bytemuck::cast([stones, u32::from(set_up.player) + 2]));
+        }
         match self.has(Defect::StonesComeBack) {
             true => Ok(self.0.init()),
             false => self.0.set_up(set_up),
@@ -217,6 +240,10 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
             name + " "
         } else if self.has(Defect::NamesHaveCommas) {
             name + ", please"
+        } else if self.has(Defect::NamesHaveNineWords) {
+            name + " of all the stones in the heap"
+        } else if self.has(Defect::NamesAreCommands) && action == 0 {
+            "hint".into()
         } else {
             name
         }
@@ -232,12 +259,15 @@ macro_rules! found {
 
 #[test]
 fn a_broken_law_is_named_with_the_actions_that_lead_to_it() {
-    let found: [(Box<BrokenLaw>, &str, &str); 25] = [
+    let found: [(Box<BrokenLaw>, &str, &str); 31] = [
         (found!(NoSymmetry), "sizes_are_consistent", "num_symmetries is 0"),
         (found!(MaxLegalTooSmall), "play_is_legal_and_ends", "3 actions are legal, more than max_legal = 2"),
         (found!(NeverOver), "play_is_legal_and_ends", "not over after max_plies = 17"),
         (found!(StepPanics), "play_is_legal_and_ends", "panic: no stone may be taken from 12"),
         (found!(NobodyDecides), "play_is_legal_and_ends", "no player decides in any of 40 games"),
+        (found!(EmptySeatMoves), "empty_seats_take_no_part", "player 1 is to move, of 1"),
+        (found!(AimPanics), "aims_are_sentences", "panic: no aim"),
+        (found!(AimHasAFullStop), "aims_are_sentences", "expected a sentence without a full stop"),
         (found!(VariantIsRefused), "variants_are_valid", "max_take"),
         (found!(OptionIsLost), "options_make_the_same_game", "again.sizes()"),
         (found!(UnknownOptionIsTaken), "unknown_options_are_refused", "no_such_option is not refused"),
@@ -276,11 +306,18 @@ fn a_broken_law_is_named_with_the_actions_that_lead_to_it() {
         ),
         (found!(NamesEndWithBlanks), "names_are_read_back", "the name \"take 1 \" of action 0 is read as"),
         (found!(NamesHaveCommas), "names_are_read_back", "of action 0 has a comma"),
+        (found!(NamesHaveNineWords), "names_are_read_back", "of action 0 has 9 words, expected at most 8"),
+        (found!(NamesAreCommands), "names_are_read_back", "is a command of `vecaz play`"),
         (found!(ViewIsWide), "views_describe_the_position", "a line of more than 80 columns"),
         (
             found!(StonesComeBack),
             "placed_pieces_give_the_position",
             "the pieces of a position that was set up",
+        ),
+        (
+            found!(SetUpIsInvalid),
+            "placed_pieces_give_the_position",
+            "`is_valid` refuses a position that was set up",
         ),
     ];
     for (found, law, part) in found {

@@ -20,6 +20,8 @@ enum Defect {
     OwnHandIsDrawn,
     /// `determinise` gives the true hands.
     NothingIsDrawn,
+    /// `determinise` gives the other player no cards.
+    DrawsLackCards,
 }
 
 broken_inside!(Rules);
@@ -37,6 +39,13 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
     fn determinise(&self, state: &State, player: u8, rng: &mut RngStream) -> State {
         if self.has(Defect::NothingIsDrawn) {
             return *state;
+        }
+        if self.has(Defect::DrawsLackCards) {
+            // The hands are the first numbers of a state.
+            let mut drawn = *state;
+            bytemuck::cast_slice_mut::<State, u16>(std::slice::from_mut(&mut drawn))
+                [usize::from(1 - player)] = 0;
+            return drawn;
         }
         let observer = if self.has(Defect::OwnHandIsDrawn) { 1 - player } else { player };
         self.0.determinise(state, observer, rng)
@@ -59,6 +68,11 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
 #[test]
 fn a_view_of_another_hand_and_a_draw_of_the_own_hand_are_found() {
     for (found, law, part) in [
+        (
+            contract::check::<Broken<{ Defect::DrawsLackCards as usize }>>(),
+            "hidden_draws_keep_what_is_seen",
+            "no action is legal though the game is not over",
+        ),
         (
             contract::check::<Broken<{ Defect::HandsAreShown as usize }>>(),
             "views_show_nothing_hidden",
