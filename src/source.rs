@@ -10,10 +10,10 @@ use crate::net::{NetSpec, Network};
 use crate::registry::Registry;
 use crate::report::metrics::{self, EpochRecord};
 use crate::run::checkpoint;
-use crate::run::folder::{expect_run, is_run, is_unstarted};
+use crate::run::folder::{expect_run, is_run, is_run_or_unstarted, is_unstarted};
 use crate::run::manifest::Manifest;
 use crate::run::network::{check_machine, f32_network, make_network};
-use crate::run::{BEST, CONFIG, FINAL, OPPONENTS};
+use crate::run::{BEST, CONFIG, FINAL, MANIFEST, OPPONENTS};
 use crate::weights::{EvaluatedPositions, NetFile};
 use crate::words::count;
 use std::collections::BTreeMap;
@@ -307,12 +307,13 @@ pub fn network_file(path: &Path) -> Result<NetworkFile> {
     }
     let of_checkpoint = path.join(checkpoint::WEIGHTS);
     let path = if of_checkpoint.is_file() { &of_checkpoint } else { path };
-    if path.join(CONFIG).is_file() {
+    if is_run_or_unstarted(path) {
         return Err(Error::format(path, "the run has no network yet"));
     }
     if path.is_dir() {
+        let missing = if path.join(CONFIG).is_file() { MANIFEST } else { CONFIG };
         let what = format!(
-            "neither a run (it has no {CONFIG}) nor a checkpoint (it has no {})",
+            "neither a run (it has no {missing}) nor a checkpoint (it has no {})",
             checkpoint::WEIGHTS
         );
         return Err(Error::format(path, what));

@@ -50,7 +50,7 @@ device_enum! {
         Chance = 2,
         /// The game is over.
         Terminal = 3,
-        /// A new deal begins. The node is a leaf whose value is the current score.
+        /// A new deal begins. The node is a leaf whose value is the result of the round before.
         Horizon = 4,
     }
 }

@@ -261,11 +261,15 @@ fn mean(numbers: &[f64]) -> f64 {
 
 #[test]
 fn baselines_are_the_losses_of_constant_predictions_on_the_batches() {
-    for (name, symmetries) in [("othello", Symmetries::Random), ("blob", Symmetries::Identity)] {
-        let game = any_game(name, &toml::Table::new()).expect("registered");
+    for (name, options, symmetries) in [
+        ("othello", "", Symmetries::Random),
+        ("blob", "", Symmetries::Identity),
+        ("blob", "players = 5\nseated = 3", Symmetries::Identity),
+    ] {
+        let game = any_game(name, &options.parse().expect("TOML")).expect("registered");
         let (players, replay) = (game.sizes().num_players, random_samples(&game));
         let plan = BatchPlan { size: 70, seed: 5, number: 3, symmetries };
-        let found = replay.baselines(plan, 4);
+        let found = replay.baselines(game.as_ref(), plan, 4);
         let batches = (3..7).map(|number| replay.batch(game.as_ref(), BatchPlan { number, ..plan }));
         let (mut logs, mut of_seats) = (Vec::new(), vec![Vec::new(); players]);
         for batch in batches {

@@ -8,8 +8,9 @@ namespace blob {
 constexpr int MAX_PLAYERS = 8; // Maximum number of players of a game.
 
 constexpr int NUM_CARDS = 52; // Cards of the pack.
-constexpr u8 NO_BID = 255; // The entry of `State::bids` of a player who has not bid.
 constexpr int MIN_PLAYERS = 3; // Minimum number of players of a game.
+
+constexpr u8 NO_BID = 255; // The entry of `State::bids` of a player who has not bid.
 constexpr u64 PACK = 0x000FFFFFFFFFFFFFull; // Every card.
 constexpr u64 SPADES = 8191ull; // The cards of spades; suit s is this shifted by 13 s.
 

@@ -81,7 +81,7 @@ enum class NodeKind : u8 {
     Decision = 1, // A player moves.
     Chance = 2, // Chance draws an outcome.
     Terminal = 3, // The game is over.
-    Horizon = 4, // A new deal begins. The node is a leaf whose value is the current score.
+    Horizon = 4, // A new deal begins. The node is a leaf whose value is the result of the round before.
 };
 
 // One node's scalars.

@@ -18,7 +18,7 @@ use vecaz::weights::{EvaluatedPositions, NetFile};
 /// The network of a run, a checkpoint or a file, as a function of observations: `network(obs) -> (logits [M, A], values [M, P])`, with `obs`
 /// `[M, F]` or `[M, channels, height, width]`.
 ///
-/// Values are in seats relative to the observer: entry k is for player (observer + k) mod P. `vecaz.search` calls it without Python.
+/// Values are in seats relative to the observer: entry k is for player (observer + k) mod n, of n players. `vecaz.search` calls it without Python.
 ///
 /// Args:
 ///     path: None for the network of Connect Four that vecaz brings along.

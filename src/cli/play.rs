@@ -98,7 +98,7 @@ pub fn execute(args: PlayArgs, registry: &Registry) -> Result<()> {
     }
     let threads = start_threads(args.threads as usize)?;
     let source = Source::open(args.run.as_deref(), registry, &args.set)?;
-    let players = source.game.sizes().num_players;
+    let players = source.game.num_seated(&source.game.init());
     if usize::from(args.seat) >= players {
         return Err(Error::config("--seat", args.seat, format!("a whole number from 0 to {}", players - 1)));
     }
@@ -166,7 +166,7 @@ impl Session {
             }
         };
         text = fill(&text, sentence_width(), [0, 2]);
-        for player in 0..game.sizes().num_players as u8 {
+        for player in 0..game.num_seated(&game.init()) as u8 {
             let aim = format!("{}: {}.", self.name_of(player), game.aim(player));
             text += &fill(&aim, sentence_width(), [0, 2]);
         }

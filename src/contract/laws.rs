@@ -165,7 +165,10 @@ pub(super) fn returns_are_bounded<G: Game>(game: &G, trail: &Trail) -> Law {
             Turn::Chance if game.is_horizon(&position.state) => "at a horizon",
             Turn::Chance | Turn::Player(_) => return Ok(()),
         };
-        for values in [returns(game, &position.state), stage_returns(game, &position.state)] {
+        let seated = game.num_seated(&position.state, sizes.num_players);
+        // The result of a game is asked for at its end alone.
+        let whole = position.is_over().then(|| returns(game, &position.state));
+        for values in whole.into_iter().chain([stage_returns(game, &position.state)]) {
             let are_in = values.iter().all(|value| (-1.0..=1.0).contains(value));
             holds!(are_in, "the returns {at} are {values:?}, expected one in [-1, 1] for each player");
             let sum: f32 = values.iter().sum();
@@ -173,7 +176,7 @@ pub(super) fn returns_are_bounded<G: Game>(game: &G, trail: &Trail) -> Law {
                 !sizes.zero_sum || sum.abs() < 1e-5,
                 "declared zero-sum, but the returns {at} are {values:?}"
             );
-            let are_equal = values.iter().all(|value| value == &values[0]);
+            let are_equal = values[..seated].iter().all(|value| value == &values[0]);
             holds!(
                 !sizes.cooperative || are_equal,
                 "declared cooperative, but the returns {at} are {values:?}"

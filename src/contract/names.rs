@@ -4,7 +4,7 @@ use super::law::{Law, equal, holds};
 use super::trail::Trail;
 use super::walk::{some_actions, walk};
 use crate::batch::action_list::MAX_WORDS;
-use crate::game::Game;
+use crate::game::{Game, Turn};
 
 /// What `vecaz play` takes as a command and not as an action.
 const COMMANDS: [&str; 7] = ["quit", "q", "exit", "help", "?", "hint", "undo"];
@@ -17,6 +17,11 @@ pub(super) fn names_are_read_back<G: Game>(game: &G, trail: &Trail) -> Law {
             let is_other = name.trim().parse::<u16>().is_ok_and(|number| number != action);
             holds!(!is_other, "the name {name:?} is the number of another action than {action}");
             can_be_typed(&name, action)?;
+            let is_command = COMMANDS.contains(&name.to_lowercase().as_str());
+            holds!(
+                !is_command || position.turn == Turn::Chance,
+                "the name {name:?} of action {action} is a command of `vecaz play`, which reads it before actions"
+            );
         }
         for action in some_actions(&position.legal, rng) {
             let name = game.action_name(&position.state, action);
@@ -43,10 +48,6 @@ fn can_be_typed(name: &str, action: u16) -> Law {
     holds!(
         words <= MAX_WORDS,
         "the name {name:?} of action {action} has {words} words, expected at most {MAX_WORDS}"
-    );
-    holds!(
-        !COMMANDS.contains(&name.to_lowercase().as_str()),
-        "the name {name:?} of action {action} is a command of `vecaz play`, which reads it before actions"
     );
     holds!(
         !name.contains(','),

@@ -20,7 +20,8 @@ pub(super) fn empty_seats_take_no_part<G: Game>(game: &G, trail: &Trail) -> Law 
         }
         let is_end = position.turn == Turn::Chance && game.is_horizon(&position.state);
         if position.is_over() || is_end {
-            for values in [returns(game, &position.state), stage_returns(game, &position.state)] {
+            let whole = position.is_over().then(|| returns(game, &position.state));
+            for values in whole.into_iter().chain([stage_returns(game, &position.state)]) {
                 holds!(values[seated..].iter().all(|&value| value == 0.0), "{values:?} for {seated} players");
             }
         }

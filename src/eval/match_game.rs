@@ -98,8 +98,10 @@ impl MatchGame {
         match self.resigned {
             None => game.returns(self.play.state()),
             Some(loser) => {
-                let players = 0..game.sizes().num_players as u8;
-                players.map(|seat| if seat == loser { -1.0 } else { 1.0 }).collect()
+                let mut returns = vec![0.0; game.sizes().num_players];
+                returns[..game.num_seated(self.play.state())].fill(1.0);
+                returns[usize::from(loser)] = -1.0;
+                returns
             }
         }
     }
@@ -114,8 +116,8 @@ impl MatchGame {
         }
     }
 
-    /// The first contestant's seat. In a game for one player it is 0 and 1 alternately, the number of the contestant who plays. Where seats are
-    /// empty, some are its seat in more games of a group than others, which are different ones in the next group.
+    /// The first contestant's seat. In a game for one player it is 0 and 1 alternately, the number of the contestant who plays. Where fewer
+    /// players are drawn than have a seat, some seats are its own in more games of a group than others, and in the next group different ones.
     pub fn seat(&self) -> u8 {
         let game = self.play.game();
         let (seats, seated) = (group_size(game.as_ref()), game.num_seated(self.play.state()));

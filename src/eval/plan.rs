@@ -98,8 +98,9 @@ pub(super) fn random_step(play: &mut Playthrough, rng: &mut RngStream) -> Result
 }
 
 /// Consecutive games with the same opening: one for each seat of the first contestant, and in a game for one player one for each contestant.
+/// Where the number of players is drawn, one for each seat that may be taken.
 pub fn group_size(game: &dyn ErasedRules) -> usize {
-    game.sizes().num_players.max(2)
+    game.num_seated(&game.init()).max(2)
 }
 
 #[cfg(test)]

@@ -42,16 +42,16 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use rules::{NO_BID, NUM_CARDS, Phase, State};
+pub use rules::{NO_BID, Phase, State};
+pub use table::NUM_CARDS;
 
 use super::view::{Spot, View, Viewer};
 use super::{Game, History, MAX_PLAYERS, ObsShape, Sizes, TallyCell, TallyTable, Turn};
 use crate::config::keys::{names, section, within};
 use crate::error::{Error, Result};
 use crate::rng::RngStream;
-use rules::MIN_PLAYERS;
 use std::ops::RangeInclusive;
-use table::Table;
+use table::{MIN_PLAYERS, Table};
 
 names! {
     /// The trump of a round, in the order of the rotation.
@@ -311,7 +311,7 @@ impl Game for Blob {
         }
     }
 
-    /// Bids and plays are open; the k-th card of a deal is seen by player k mod P.
+    /// Bids and plays are open; the k-th card of a deal is seen by player k mod n.
     fn sees_action(&self, s: &State, _action: u16, player: u8) -> bool {
         s.phase() != Phase::Deal || usize::from(s.count) % self.table(s).players == usize::from(player)
     }

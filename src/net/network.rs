@@ -31,7 +31,7 @@ pub trait Network: Send {
     ///
     /// # Shapes
     /// `obs [M, F]`, `logits [M, A]` (raw, legal or not), `values [M, P]` in [-1, 1] in seats relative to the observer:
-    /// entry k is for player (observer + k) mod P.
+    /// entry k is for player (observer + k) mod n, of n players; those from n on are not read.
     ///
     /// # Errors
     /// [`crate::Error::NotFinite`] where an output is not a finite number.

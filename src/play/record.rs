@@ -25,7 +25,8 @@ pub struct GameRecord {
     pub actions: Vec<u16>,
     /// The policy targets of the plies' samples, one after the other. `[samples][legal actions]`
     pub policy: Vec<f32>,
-    /// Indices of samples, ascending from the record's first, whose value target is a proven value in place of the game's result.
+    /// Indices of samples, ascending from the record's first, whose value target is not the game's result: a proven value, or the result of
+    /// a round.
     pub valued: Vec<u32>,
     /// The value targets of these samples. `[valued, P]`
     pub values: Vec<f32>,

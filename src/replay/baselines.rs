@@ -1,6 +1,7 @@
 //! Losses of constant predictions, with which the losses of training are compared.
 
 use super::{BatchPlan, Replay};
+use crate::batch::ErasedRules;
 use crate::math;
 use rayon::prelude::*;
 use std::iter::Sum;
@@ -30,10 +31,10 @@ struct Sums {
 }
 
 impl Replay {
-    /// The baselines of the samples that `count` batches draw, of which `plan` is the first. Some 60 ns a sample.
-    pub fn baselines(&self, plan: BatchPlan, count: u64) -> Baselines {
+    /// The baselines of the samples of `game` that `count` batches draw, of which `plan` is the first. Some 60 ns a sample.
+    pub fn baselines(&self, game: &dyn ErasedRules, plan: BatchPlan, count: u64) -> Baselines {
         let batches = (plan.number..plan.number + count).into_par_iter();
-        let sums = batches.map(|number| self.sums_of(BatchPlan { number, ..plan }));
+        let sums = batches.map(|number| self.sums_of(game, BatchPlan { number, ..plan }));
         // Added in order, so that the result does not depend on the number of threads.
         let all: Sums = sums.collect::<Vec<_>>().into_iter().sum();
         let of_means: f64 = all.values.iter().map(|sum| sum / all.samples).map(|mean| mean * mean).sum();
@@ -44,7 +45,7 @@ impl Replay {
         }
     }
 
-    fn sums_of(&self, plan: BatchPlan) -> Sums {
+    fn sums_of(&self, game: &dyn ErasedRules, plan: BatchPlan) -> Sums {
         let p = self.sizes.num_players;
         let mut sums = Sums { samples: plan.size as f64, values: vec![0.0; p], ..Sums::default() };
         for row in 0..plan.size {
@@ -52,9 +53,10 @@ impl Replay {
             let (observer, num_legal) = (usize::from(self.players[at]), self.num_legal[at]);
             sums.policies += u64::from(num_legal > 0);
             sums.log_legal += f64::from(math::ln(f32::from(num_legal.max(1))));
-            for (player, &value) in self.values[at * p..][..p].iter().enumerate() {
+            let seated = game.num_seated(self.state_at(&self.states, at));
+            for (player, &value) in self.values[at * p..][..seated].iter().enumerate() {
                 let value = f64::from(value);
-                sums.values[(player + p - observer) % p] += value;
+                sums.values[(player + seated - observer) % seated] += value;
                 sums.squares += value * value;
             }
         }

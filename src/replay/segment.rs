@@ -199,10 +199,10 @@ impl Replay {
         n <= e
             && self.actions[at * e..][..n].iter().all(is_action)
             && is_policy(&self.policy[at * e..][..n])
-            && usize::from(self.players[at]) < p
             && self.values[at * p..][..p].iter().copied().all(is_value)
             && game.is_valid(self.state_at(&self.states, at))
             && (self.ends.is_empty() || game.is_valid(self.state_at(&self.ends, at)))
+            && usize::from(self.players[at]) < game.num_seated(self.state_at(&self.states, at))
     }
 }
 

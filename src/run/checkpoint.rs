@@ -284,8 +284,13 @@ fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<SavedProgress> {
         return Err(Error::mismatch(format_args!("format of {}", path.display()), format, FORMAT));
     }
     let progress: SavedProgress = postcard::from_bytes(body).map_err(malformed)?;
-    if progress.game != game.name() || progress.slots.iter().any(|l| l.state.len() != game.state_size()) {
+    if progress.game != game.name() {
         return Err(Error::mismatch(format_args!("game of {}", path.display()), progress.game, game.name()));
+    }
+    let size = game.state_size();
+    if let Some(slot) = progress.slots.iter().find(|slot| slot.state.len() != size) {
+        let what = format!("bytes of a position of {} in {}", game.name(), path.display());
+        return Err(Error::mismatch(what, slot.state.len(), format_args!("{size}, as in this version")));
     }
     let Counters { epoch, seconds, best } = progress.counters;
     if !(0.0..MAX_SECONDS).contains(&seconds)

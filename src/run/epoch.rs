@@ -6,6 +6,7 @@ use super::folder::RunFolder;
 use super::learner::Learner;
 use super::local_selfplay::LocalSelfPlay;
 use super::workers::Workers;
+use crate::backend::AnyGame;
 use crate::batch::MAX_UNDECIDED_GAMES;
 use crate::config::{Config, TrainingMode};
 use crate::error::{Error, Result, StopCause};
@@ -120,6 +121,8 @@ pub struct Collector<'a> {
 
 /// Makes the updates that are due by `train.replay_ratio`.
 pub struct Training<'a> {
+    /// The game of the samples.
+    pub game: &'a dyn AnyGame,
     /// The network in training.
     pub trainer: &'a mut dyn Learner,
     /// The configuration.
@@ -384,7 +387,7 @@ impl Training<'_> {
             report(made);
         }
         let mean = |sum: f64| sum / made as f64;
-        let baselines = (made > 0).then(|| replay.baselines(plan, made));
+        let baselines = (made > 0).then(|| replay.baselines(self.game, plan, made));
         let losses = baselines.map(|baselines| EpochLosses {
             policy: mean(sum.policy),
             policy_kl: mean(sum.policy_kl),

@@ -439,10 +439,11 @@ impl Run {
         let last = self.metrics.records().last();
         let length_before = last.and_then(|record| record.mean_game_length);
         let last_samples = last.map_or(0, |record| record.samples);
-        let Self { config, local_selfplay, workers, findings, trainer, replay, folder, .. } = self;
+        let Self { config, game, local_selfplay, workers, findings, trainer, replay, folder, .. } = self;
+        let game = game.as_ref();
         let workers = workers.as_deref_mut();
         let collector = Collector { local_selfplay, workers, findings, folder, target, length_before };
-        let training = Training { trainer: trainer.as_mut(), config, folder, last_samples };
+        let training = Training { game, trainer: trainer.as_mut(), config, folder, last_samples };
         EpochRunner { collector, training, replay, progress, stop, deadline }.run()
     }
 

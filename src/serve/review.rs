@@ -169,11 +169,15 @@ impl Review {
 }
 
 impl Review {
-    /// The value for `player` after the ply number `ply`; None if chance decided then, since its outcome would be part of the value.
+    /// The value for `player` after the ply number `ply`; None if chance decided then, since its outcome would be part of the value,
+    /// unless that is the deal of a new round.
     fn value_after(&self, ply: usize, player: u8, next: Option<(&Playthrough, &RootSummary)>) -> Option<f32> {
         let after = self.play.after(ply + 1);
         match (after.turn(), next) {
-            (Turn::Over, _) => Some(self.game.returns(after.state())[usize::from(player)]),
+            (Turn::Over, _) => Some(self.game.stage_returns(after.state())[usize::from(player)]),
+            (Turn::Chance, _) if self.game.is_horizon(after.state()) => {
+                Some(self.game.stage_returns(after.state())[usize::from(player)])
+            }
             (Turn::Player(_), Some((play, root))) if play.actions().len() == ply + 1 => {
                 Some(root.value[usize::from(player)])
             }

@@ -215,8 +215,8 @@ impl NetFile {
         Ok(Self { header, weights: arrays, check })
     }
 
-    /// The network's sizes in `game`: the stored ones, or for an edge network those of another number of vertices. Where games start, and after how
-    /// many plies they are cut off, is not the network's.
+    /// The network's sizes in `game`: the stored ones, or for an edge network those of another number of vertices. Options that
+    /// change neither sizes nor meanings ([`Game::SPAN_OPTIONS`](crate::game::Game::SPAN_OPTIONS)) are not the network's.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the network is for another game or other settings.

@@ -19,6 +19,9 @@ from gymnasium.vector.utils import batch_space
 from ._vecaz import Envs
 from .search import search
 
+# Games that may end before the agent is to move, one after the other.
+MAX_RESTARTS = 1000
+
 Opponent = Callable[[Envs], npt.ArrayLike]
 """Environments -> an action for each, integers `[N]`. Those of environments where it is not to move are not read."""
 
@@ -123,13 +126,18 @@ class VecazVectorEnv(VectorEnv):
         self._games += chosen
 
     def _begin(self, fresh: npt.NDArray[np.bool_]) -> None:
-        """Lets the opponent play until the agent is to move in the new games `fresh [N]`. A game that ends before that is replaced."""
-        while True:
+        """Lets the opponent play until the agent is to move in the new games `fresh [N]`. A game that ends before that is replaced.
+
+        Raises:
+            ValueError: if that is so in every one of `MAX_RESTARTS` games.
+        """
+        for _ in range(MAX_RESTARTS):
             self._let_opponent_play(np.zeros((self.num_envs, self.envs.num_players), np.float32))
             ended = fresh & (self.envs.players < 0)
             if not ended.any():
                 return
             self._restart(ended)
+        raise ValueError(f"seat: got {self._seat!r}, a player who was not to move in any of {MAX_RESTARTS} games")
 
     def _let_opponent_play(self, rewards: npt.NDArray[np.float32]) -> None:
         """Plays the other seats until the agent is to move in each environment or its game is over; adds the results to `rewards [N, P]`."""

@@ -47,7 +47,7 @@ def search(
         envs: N environments.
         evaluate: called once a pass with the observations of all leaves `[M, F]` (float32, of the player to move at each leaf); it returns
             `(logits [M, A], values [M, P])`, or values `[M]` of the player to move in games for one player or for two opponents. Values are in
-            [-1, 1] and in seats relative to the observer: entry k is for player (observer + k) mod P. Logits of illegal
+            [-1, 1] and in seats relative to the observer: entry k is for player (observer + k) mod n, of n players. Logits of illegal
             actions change nothing, and -inf excludes an action; NaN is refused everywhere. It is called in the calling thread, and what it raises is raised
             here. A row's outputs must depend on that row alone. `vecaz.Network` is a network of vecaz, None stands for uniform priors and
             values of 0.

@@ -33,7 +33,7 @@ impl RowData {
     #[inline(always)]
     pub(super) fn num_seated(&self, b: usize, node: i32) -> usize {
         match self.nodes.sizes.num_players {
-            seats @ ..=2 => seats,
+            1 => 1,
             seats => self.game.num_seated(&self.nodes.states, self.nodes.index(b, node), seats),
         }
     }

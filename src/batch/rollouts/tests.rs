@@ -3,6 +3,7 @@
 use super::*;
 use crate::eval::positions::{self, error_rates};
 use crate::game::ObsShape;
+use crate::game::blob::Blob;
 use crate::registry::any_game;
 use crate::rng::Purpose;
 use bytemuck::{Pod, Zeroable};
@@ -235,20 +236,30 @@ fn tic_tac_toe_is_played_nearly_without_error() {
     assert!((random.exact_error - expected.exact_error).abs() < 0.06, "{random:?} {expected:?}");
 }
 
-/// In whole games of Blob a rollout ends with its round, and so does the tree.
+/// In whole games of Blob rollouts and the tree end with the round.
 #[test]
 fn rollouts_end_at_a_horizon() {
     let options = "players = 3\ncards = 2\nfull = true".parse().expect("TOML");
-    let game = any_game("blob", &options).expect("registered");
-    let mut play = Playthrough::new(game.clone());
-    let mut player = game.rollout_player(RolloutSettings::new(40));
-    let key = Key::new(3, Purpose::Evaluation);
+    let game = Blob::from_options(&options).expect("valid");
+    let mut play = Playthrough::new(any_game("blob", &options).expect("registered"));
+    let mut player = RolloutPlayer::new(game.clone(), RolloutSettings::new(60));
+    let (key, mut horizons) = (Key::new(3, Purpose::Evaluation), 0);
     while play.turn() != Turn::Over {
-        let ply = play.actions().len() as u64;
+        let key = key.with(play.actions().len() as u64);
         let action = match play.turn() {
-            Turn::Chance => play.legal()[key.with(ply).stream().below(play.legal().len())],
-            Turn::Player(_) | Turn::Over => player.choose(&play, key.with(ply)).expect("an action"),
+            Turn::Chance => play.legal()[key.stream().below(play.legal().len())],
+            Turn::Player(_) | Turn::Over => {
+                let action = player.choose(&play, key).expect("an action");
+                let root = player.nodes[0].state.round;
+                for node in &player.nodes {
+                    let is_horizon = node.state.round > root;
+                    horizons += usize::from(is_horizon);
+                    assert!(!is_horizon || (game.is_horizon(&node.state) && node.num_edges == 0));
+                }
+                action
+            }
         };
         play.step(action).expect("legal");
     }
+    assert!(horizons > 0);
 }

@@ -1,18 +1,14 @@
 //! The state of a game of Blob and its steps: deal, bid, play. Independent of observations and names.
 
-use super::table::Table;
+use super::table::{NUM_CARDS, Table};
 use super::{Blob, MAX_PLAYERS, Trump};
 use crate::device_struct::{device_constants, device_enum, device_struct};
 use bytemuck::{Pod, Zeroable};
 
 device_constants! {
     fn device_constants;
-    /// Cards of the pack.
-    pub const NUM_CARDS: usize as "int" = 52;
     /// The entry of [`State::bids`] of a player who has not bid.
     pub const NO_BID: u8 = 255;
-    /// Minimum number of players of a game.
-    pub(super) const MIN_PLAYERS: u32 as "int" = 3;
     /// Every card.
     pub(super) const PACK: u64 = (1 << NUM_CARDS) - 1;
     /// The cards of spades; suit s is this shifted by 13 s.
@@ -166,6 +162,22 @@ impl Blob {
 }
 
 impl Table {
+    /// The points of `player` minus the mean of the others', as a share of the most points of a game.
+    pub(super) fn lead(&self, s: &State, player: usize) -> f32 {
+        self.share_of(s.scores.map(i32::from), player, self.max_points())
+    }
+
+    /// The same of the points of the last finished round alone, as a share of the most points of that round.
+    pub(super) fn lead_in_round(&self, s: &State, player: usize) -> f32 {
+        self.share_of(s.round_points.map(i32::from), player, 10 + self.cards_in(s.last_finished()))
+    }
+
+    /// The player who bids or plays next.
+    #[inline]
+    pub(super) fn to_act(self, s: &State) -> usize {
+        self.seat_after(usize::from(s.leader), usize::from(s.count))
+    }
+
     fn fits(&self, s: &State) -> bool {
         let (players, round) = (self.players, usize::from(s.round));
         if round >= self.num_rounds() || usize::from(s.leader) >= players || s.phase > Phase::Over as u8 {

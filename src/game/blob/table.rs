@@ -1,6 +1,15 @@
 //! The table of one game of Blob: who plays, and the rounds. A function of the settings and the number of players.
 
-use super::{Blob, MAX_PLAYERS, NUM_CARDS, State, Trump};
+use super::{Blob, MAX_PLAYERS, Trump};
+use crate::device_struct::device_constants;
+
+device_constants! {
+    fn device_constants;
+    /// Cards of the pack.
+    pub const NUM_CARDS: usize as "int" = 52;
+    /// Minimum number of players of a game.
+    pub(super) const MIN_PLAYERS: u32 as "int" = 3;
+}
 
 /// The players and the rounds of one game.
 #[derive(Clone, Copy, Debug)]
@@ -85,17 +94,8 @@ impl Table {
         (round + 1..self.num_rounds()).map(|later| 10 + self.cards_in(later)).sum()
     }
 
-    /// The points of `player` minus the mean of the others', as a share of the most points of a game.
-    pub fn lead(&self, s: &State, player: usize) -> f32 {
-        self.share_of(s.scores.map(i32::from), player, self.max_points())
-    }
-
-    /// The same of the points of the last finished round alone, as a share of the most points of that round.
-    pub fn lead_in_round(&self, s: &State, player: usize) -> f32 {
-        self.share_of(s.round_points.map(i32::from), player, 10 + self.cards_in(s.last_finished()))
-    }
-
-    fn share_of(&self, points: [i32; MAX_PLAYERS], player: usize, max: usize) -> f32 {
+    /// `points` of `player` minus the mean of the others', as a share of `max`.
+    pub fn share_of(&self, points: [i32; MAX_PLAYERS], player: usize, max: usize) -> f32 {
         let total: i32 = points[..self.players].iter().sum();
         let ahead = self.players as i32 * points[player] - total;
         ahead as f32 / ((self.players - 1) * max) as f32
@@ -106,11 +106,5 @@ impl Table {
     pub fn seat_after(&self, player: usize, steps: usize) -> usize {
         let seat = player + steps;
         if seat >= self.players { seat - self.players } else { seat }
-    }
-
-    /// The player who bids or plays next.
-    #[inline]
-    pub fn to_act(&self, s: &State) -> usize {
-        self.seat_after(usize::from(s.leader), usize::from(s.count))
     }
 }

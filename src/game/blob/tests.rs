@@ -11,6 +11,7 @@ use crate::rng::{Key, Purpose};
 fn generated_header_is_up_to_date() {
     let definitions = [
         crate::game::device_constants(),
+        table::device_constants(),
         rules::device_constants(),
         observe::device_constants(),
         Phase::definition(),

@@ -76,7 +76,9 @@ export class CardsSurface {
     const known = seats.map(({ hand }, player) => ({ hand, player })).filter(({ hand }) => hand.length > 0);
     const acting = new Set(view.actions.filter(({ spot }) => "card" in Object(spot)).map(({ spot }) => spot.card));
     const mover = known.find(({ hand }) => hand.some(({ number }) => acting.has(number)))?.player;
-    const own = known.length === 1 ? known[0].player : (mover ?? seat ?? null);
+    // A table may have fewer players than seats.
+    const ownSeat = seat != null && seat < seats.length ? seat : null;
+    const own = known.length === 1 ? known[0].player : (mover ?? ownSeat);
     this.targets.clear();
     this.names.clear();
     this.drawSeats(seats, columns, own, playerName, view.colours);

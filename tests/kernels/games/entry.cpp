@@ -48,6 +48,10 @@ int entry_observe_lanes(const State* s, int player, f32* out) {
 
 void entry_returns(const State* s, f32* out) { game_returns(*s, out); }
 
+void entry_stage_returns(const State* s, f32* out) { game_stage_returns(*s, out); }
+
+int entry_num_seated(const State* s) { return game_num_seated(*s); }
+
 void entry_chance_probs(const State* s, const u16* outcomes, int n, f32* out) {
     game_chance_probs(*s, outcomes, n, out);
 }

@@ -41,6 +41,8 @@ entry_points! {
     observe(State, i32, *mut f32);
     observe_lanes(State, i32, *mut f32) -> i32;
     returns(State, *mut f32);
+    stage_returns(State, *mut f32);
+    num_seated(State) -> i32;
     chance_probs(State, *const u16, i32, *mut f32);
     is_horizon(State) -> i32;
     history_key(State) -> u64;
@@ -143,6 +145,16 @@ impl<G: Game> Kernel<G> {
         let mut out = vec![f32::NAN; self.sizes.num_players];
         unsafe { (self.entry.returns)((&raw const *s).cast(), out.as_mut_ptr()) };
         out
+    }
+
+    pub fn stage_returns(&self, s: &G::State) -> Vec<f32> {
+        let mut out = vec![f32::NAN; self.sizes.num_players];
+        unsafe { (self.entry.stage_returns)((&raw const *s).cast(), out.as_mut_ptr()) };
+        out
+    }
+
+    pub fn num_seated(&self, s: &G::State) -> usize {
+        unsafe { (self.entry.num_seated)((&raw const *s).cast()) as usize }
     }
 
     pub fn chance_probs(&self, s: &G::State, outcomes: &[u16]) -> Vec<f32> {

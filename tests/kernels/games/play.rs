@@ -86,11 +86,14 @@ impl<G: Game> Context<'_, G> {
         let (game, kernel, sizes) = (self.game, self.kernel, self.game.sizes());
         self.same("turn", kernel.turn(state), game.turn(state));
         self.same("is_horizon", kernel.is_horizon(state), game.is_horizon(state));
+        self.same("num_seated", kernel.num_seated(state), game.num_seated(state, sizes.num_players));
         self.same("history_key", kernel.history_key(state), game.history_key(state));
         if game.turn(state) == Turn::Over || game.is_horizon(state) {
             let mut returns = vec![f32::NAN; sizes.num_players];
             game.returns(state, &mut returns);
             self.same_floats("returns", &kernel.returns(state), &returns);
+            game.stage_returns(state, &mut returns);
+            self.same_floats("stage_returns", &kernel.stage_returns(state), &returns);
         }
         if self.seeds[2].is_multiple_of(observe_every(game)) || game.turn(state) == Turn::Over {
             (0..sizes.num_players as u8).for_each(|player| self.compare_observed(state, player));

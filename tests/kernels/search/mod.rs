@@ -23,7 +23,7 @@ use vecaz::search::SearchParams;
 use vecaz::search::root::Exploration::{Noisy, Plain};
 
 /// Games with their settings and the plies at which they are searched.
-const GAMES: [(&str, &str, &[usize]); 11] = [
+const GAMES: [(&str, &str, &[usize]); 12] = [
     ("tic_tac_toe", "", &[0, 3, 5]),
     ("connect_four", "", &[0, 9, 22]),
     ("othello", "size = 6", &[0, 11, 25]),
@@ -34,6 +34,7 @@ const GAMES: [(&str, &str, &[usize]); 11] = [
     ("clique", "n = 5\nk = 3\nmode = \"avoid_clique\"", &[0, 2, 5]),
     ("backgammon", "", &[2, 9, 40]),
     ("blob", "players = 3\ncards = 4", &[14, 19, 24]),
+    ("blob", "players = 5\nseated = 3\ncards = 2\nfull = true", &[9, 13, 22]),
     ("clique", "n = 5\nk = 3\nmode = \"ramsey\"", &[1, 2, 5]),
 ];
 

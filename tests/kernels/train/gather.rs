@@ -47,7 +47,7 @@ impl Plies {
                     let state = self.position.state().to_vec();
                     self.position.step(legal[self.rng.below(legal.len())]).expect("legal");
                     if let Turn::Player(_) = turn {
-                        let player = self.rng.below(self.game.sizes().num_players) as u8;
+                        let player = self.rng.below(self.game.num_seated(&state)) as u8;
                         let mut policy = vec![0.0; legal.len()];
                         self.rng.dirichlet(0.5, &mut policy);
                         let values = (0..self.game.sizes().num_players)
@@ -113,6 +113,8 @@ fn batches_of_every_game_are_those_of_rust() {
     let games = Registry::built_in();
     let all = games.names().into_iter().map(|name| games.game(name, &toml::Table::new()).expect(name));
     all.filter(|game| game.cuda_source().is_some()).for_each(|game| compare(&game));
+    let empty_seats = "players = 5\nseated = 0".parse().expect("TOML");
+    compare(&any_game("blob", &empty_seats).expect("a game"));
 }
 
 #[test]
