@@ -131,6 +131,12 @@ mod tests {
     }
 
     #[test]
+    fn a_group_has_a_game_for_each_seat_that_may_be_taken() {
+        let size = |options: &str| group_size(game("blob", options).as_ref());
+        assert_eq!([size(""), size("players = 8\nseated = 3"), size("players = 8\nseated = 0")], [4, 3, 8]);
+    }
+
+    #[test]
     fn two_plies_of_othello_are_twelve_openings() {
         let game = game("othello", "");
         let found = |opening_plies| {
