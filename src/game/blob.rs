@@ -114,6 +114,14 @@ impl Blob {
         Table::of(self, usize::from(if s.players == 0 { self.players as u8 } else { s.players }))
     }
 
+    /// Writes the `lead` of every player, 0 for empty seats. `[P]`
+    fn write_leads(&self, s: &State, lead: fn(&Table, &State, usize) -> f32, out: &mut [f32]) {
+        let table = self.table(s);
+        out.fill(0.0);
+        let players = out[..table.players].iter_mut().enumerate();
+        players.for_each(|(player, value)| *value = lead(&table, s, player));
+    }
+
     fn tables(&self) -> impl Iterator<Item = Table> {
         self.numbers_of_players().map(|players| Table::of(self, players))
     }
@@ -250,20 +258,12 @@ impl Game for Blob {
 
     /// The lead over the mean of the others, scaled; at any state, the lead so far.
     fn returns(&self, s: &State, out: &mut [f32]) {
-        let table = self.table(s);
-        out.fill(0.0);
-        for (player, value) in out[..table.players].iter_mut().enumerate() {
-            *value = table.lead(s, player);
-        }
+        self.write_leads(s, Table::lead, out);
     }
 
     /// The same of the last round alone.
     fn stage_returns(&self, s: &State, out: &mut [f32]) {
-        let table = self.table(s);
-        out.fill(0.0);
-        for (player, value) in out[..table.players].iter_mut().enumerate() {
-            *value = table.lead_in_round(s, player);
-        }
+        self.write_leads(s, Table::lead_in_round, out);
     }
 
     #[inline]

@@ -18,13 +18,26 @@ impl Model {
     /// The weights before the first update, a function of the model and `seed` alone: He initialisation by [`Gain`], biases
     /// and running means 0, scales and running variances 1.
     pub fn initial_weights(&self, seed: u64) -> Weights {
+        self.weights_by_gain(seed, 0.0)
+    }
+
+    /// The same, for tests, with the gain of [`Gain::Hidden`] in place of [`Gain::Zero`]: every parameter has a gradient.
+    pub fn initial_weights_without_zeros(&self, seed: u64) -> Weights {
+        self.weights_by_gain(seed, 2.0)
+    }
+
+    /// The weights before the first update, where `zero` is the gain of [`Gain::Zero`].
+    fn weights_by_gain(&self, seed: u64, zero: f32) -> Weights {
         self.draw(Key::new(seed, Purpose::Weights), |param, stream, len| match param.role {
             Role::Matrix(gain) => {
                 let gain: f32 = match gain {
                     Gain::Hidden => 2.0,
                     Gain::Output => 0.02,
-                    Gain::Zero => return vec![0.0; len],
+                    Gain::Zero => zero,
                 };
+                if gain == 0.0 {
+                    return vec![0.0; len];
+                }
                 let deviation = (gain / param.fan_in()).sqrt();
                 (0..len).map(|_| deviation * stream.normal()).collect()
             }

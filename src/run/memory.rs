@@ -210,7 +210,7 @@ fn poll_samples(config: &Config, plan: BackendPlan) -> usize {
     let SearchParams { algorithm, simulations, min_simulations, leaves, .. } = plan.params;
     let new_simulations = match (algorithm, plan.reuse) {
         (Algorithm::Afterstate, _) => 1,
-        // Inherited visits take the place of all others.
+        // Inherited visits count as simulations: the others need not be made.
         (Algorithm::Puct, Reuse::Keep) => min_simulations.min(simulations),
         (Algorithm::Puct | Algorithm::Gumbel, _) => simulations,
     };

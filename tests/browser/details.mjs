@@ -99,7 +99,7 @@ export async function checkPlayers(page) {
   }
 }
 
-/** Of three points half are in the middle between a draw and the most, and what a move lost is no share of a win. */
+/** Of three points half are in the middle between a draw and the maximum, and what a move lost is no share of a win. */
 export async function checkPoints(page) {
   await page.goto(`${ADDRESS}/#/play`);
   const shown = await page.evaluate(async () => {

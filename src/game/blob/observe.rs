@@ -16,7 +16,7 @@
 //! A seat: its card in the current trick (suit one-hot 4, (rank + 1) / 13, 1 if it is the best so far); bid one-hot 14
 //! (0 bids: all 0); bid / 13, tricks taken / 13, (bid - taken) / 13, 1 if bid = taken (all but the second 0 before its
 //! bid); cards in hand / 13; suits shown void 4; 1 if dealer; 1 if first to bid or leader of the trick; 1 if to act; lead
-//! so far, as a share of the most points of the game.
+//! so far, as a share of the maximum of the game.
 //!
 //! With `network_sees = "deal"` ([`Sight::Deal`]) 52 (P + 1) elements follow, F = 567 in total for 4 players:
 //!

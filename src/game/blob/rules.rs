@@ -162,12 +162,12 @@ impl Blob {
 }
 
 impl Table {
-    /// The points of `player` minus the mean of the others', as a share of the most points of a game.
+    /// The points of `player` minus the mean of the others', as a share of the maximum of a game.
     pub(super) fn lead(&self, s: &State, player: usize) -> f32 {
         self.share_of(s.scores.map(i32::from), player, self.max_points())
     }
 
-    /// The same of the points of the last finished round alone, as a share of the most points of that round.
+    /// The same of the points of the last finished round alone, as a share of the maximum of that round.
     pub(super) fn lead_in_round(&self, s: &State, player: usize) -> f32 {
         self.share_of(s.round_points.map(i32::from), player, 10 + self.cards_in(s.last_finished()))
     }

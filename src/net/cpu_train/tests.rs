@@ -74,30 +74,10 @@ fn specs() -> Vec<NetSpec> {
     ]
 }
 
-/// The last layer of a block of an edge network.
-fn is_zero(name: &str) -> bool {
-    name.starts_with("blocks.") && name.ends_with(".out.weight")
-}
-
-/// First weights, with random ones for the last layer of a block of convolutions or linear layers, which begins as 0.
-fn weights_of_blocks(spec: &NetSpec) -> Weights {
-    let model = spec.model().expect("a network");
-    let mut weights = model.initial_weights(5);
-    for (index, param) in model.params.iter().enumerate() {
-        if param.name.ends_with(".conv2.weight") || param.name.ends_with(".linear2.weight") {
-            let mut rng = Key::new(5, Purpose::Weights).with(index as u64).stream();
-            let deviation = (2.0 / param.shape[1..].iter().product::<usize>() as f32).sqrt();
-            let data = &mut weights.get_mut(&param.name).expect("its own").data;
-            data.iter_mut().for_each(|x| *x = deviation * rng.normal());
-        }
-    }
-    weights
-}
-
 /// First weights with every vector moved off its start, so that no gradient is 0 by chance.
 fn weights(spec: &NetSpec) -> Weights {
     let mut rng = Key::new(5, Purpose::Evaluation).stream();
-    let mut weights = weights_of_blocks(spec);
+    let mut weights = spec.model().expect("a network").initial_weights_without_zeros(5);
     for (name, Array { shape, data }) in &mut weights {
         let scale =
             if name.contains("out") || name.contains("policy.linear") || name.contains("policy.points") {
@@ -107,7 +87,7 @@ fn weights(spec: &NetSpec) -> Weights {
             };
         for x in data {
             let moved = if shape.len() == 1 { 0.3 } else { 0.0 };
-            *x = *x * scale + if is_zero(name) { rng.uniform() - 0.5 } else { moved * rng.uniform() };
+            *x = *x * scale + moved * rng.uniform();
         }
     }
     weights
