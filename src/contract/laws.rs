@@ -19,8 +19,8 @@ use crate::view::draw;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// One of so many positions is drawn and played on from.
-const DRAWS_PER_GAME: usize = 8;
+/// Positions of which one, in the mean, is drawn and played on from.
+const POSITIONS_PER_DRAW: usize = 8;
 
 /// A function that checks one law.
 type Check<G> = fn(&G, &Trail) -> Law;
@@ -335,7 +335,7 @@ pub(super) fn hidden_draws_keep_what_is_seen<G: Game>(game: &G, trail: &Trail) -
             if player == mover {
                 equal!(legal(game, &drawn, &position.keys), position.legal, "player {player}");
                 // A search plays on from what it has drawn.
-                if rng.below(DRAWS_PER_GAME) == 0 {
+                if rng.below(POSITIONS_PER_DRAW) == 0 {
                     play_on(game, &drawn, &position.keys, rng)
                         .map_err(|what| format!("in a draw of player {player}: {what}"))?;
                 }
