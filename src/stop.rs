@@ -22,9 +22,9 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// The same request, with a time limit at `deadline`.
+    /// The same request, with a time limit at `deadline`, or at its own where that is earlier.
     pub fn at(&self, deadline: Option<Instant>) -> Self {
-        Self { deadline, ..self.clone() }
+        Self { deadline: self.deadline.into_iter().chain(deadline).min(), ..self.clone() }
     }
 
     /// Requests the stop because of `signal`; false if a signal has requested it before.
@@ -86,6 +86,9 @@ mod tests {
         let (stop, now) = (Stop::default(), Instant::now());
         let (over, later) = (stop.at(Some(now)), stop.at(Some(now + Duration::from_secs(3600))));
         assert_eq!([&stop, &over, &later].map(Stop::cause), [None, Some(StopCause::TimeLimit), None]);
+        for limited in [over.at(None), over.at(later.deadline), later.at(over.deadline)] {
+            assert_eq!(limited.cause(), Some(StopCause::TimeLimit), "the earlier deadline holds");
+        }
         stop.request(2);
         assert_eq!(over.cause(), Some(StopCause::Signal(2)));
     }
