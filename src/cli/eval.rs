@@ -155,7 +155,6 @@ pub fn execute(args: EvalArgs, registry: &Registry, verbosity: Verbosity, stop: 
         return ladder::execute(&args, registry, threads, stop, &mut Progress::new(verbosity));
     }
     let source = Source::open(Some(&args.run), registry, &args.set)?;
-    check_sims(&args, &source)?;
     check_search(source.game.as_ref(), source.settings(args.sims, threads), ROWS)?;
     let mut progress = Progress::new(verbosity);
     match (&args.positions, &args.against) {
@@ -165,12 +164,6 @@ pub fn execute(args: EvalArgs, registry: &Registry, verbosity: Verbosity, stop: 
         }
         _ => Err(Error::unsupported("vecaz eval", "give --positions, --against or --ladder")),
     }
-}
-
-/// Refuses simulations where nobody searches a tree. Another network may.
-fn check_sims(args: &EvalArgs, source: &Source) -> Result<()> {
-    let other = args.against.as_deref().is_some_and(|opponent| Path::new(opponent).exists());
-    source.expect_tree("--sims", args.sims.filter(|_| !other))
 }
 
 /// Checks that the results can be written, and that none would overwrite an input or another result.
@@ -215,6 +208,7 @@ fn on_positions(
     stop: &Stop,
     progress: &mut Progress,
 ) -> Result<()> {
+    source.expect_tree("--sims", args.sims)?;
     let solved = positions::read(file, &source.game)?;
     let settings = source.settings(args.sims, threads);
     let network = source.network()?;

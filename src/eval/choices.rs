@@ -3,11 +3,10 @@
 use super::arena::ROWS;
 use super::positions::{ErrorRates, PositionSummary, SolvedPosition, error_rates, replay};
 use crate::backend::AnyGame;
-use crate::batch::Playthrough;
 use crate::engine::{PositionBatch, Settings, determinised};
 use crate::error::{Error, Result};
 use crate::net::Network;
-use crate::search::root::{RootSummary, RowKey, argmax};
+use crate::search::root::{RowKey, argmax};
 use crate::searcher::{SearchRequest, raw_policies};
 use crate::stop::Stop;
 use serde::{Deserialize, Serialize};
@@ -46,26 +45,30 @@ pub fn choices(
         let why = "the best action depends on hidden information; measure strength by matches instead";
         return Err(Error::unsupported(format!("solved positions of {}", game.name()), why));
     }
-    let plays = numbers.clone().map(|i| replay(&positions[i], game)).collect::<Result<Vec<_>>>()?;
-    let keys: Vec<RowKey> = numbers.clone().map(|i| RowKey { slot: i as u64, ..RowKey::default() }).collect();
-    let at: Vec<SearchRequest> =
-        plays.iter().zip(&keys).flat_map(|(play, key)| determinised(play, *key, 1)).collect();
-    let raw = raw_policies(game.as_ref(), network.fork().as_mut(), &at)?;
     let mut batch = PositionBatch::new(game.as_ref(), network, settings, ROWS)?;
     batch.stop_by(stop);
-    let mut found = Vec::with_capacity(at.len());
-    let plays: Vec<&Playthrough> = plays.iter().collect();
-    for (plays, keys) in plays.chunks(ROWS).zip(keys.chunks(ROWS)) {
-        found.extend(batch.search(plays, keys)?);
+    let mut policy = network.fork();
+    let mut found = Vec::with_capacity(numbers.len());
+    let numbers: Vec<usize> = numbers.collect();
+    for numbers in numbers.chunks(ROWS) {
+        let plays = numbers.iter().map(|&i| replay(&positions[i], game)).collect::<Result<Vec<_>>>()?;
+        let keys: Vec<RowKey> =
+            numbers.iter().map(|&i| RowKey { slot: i as u64, ..RowKey::default() }).collect();
+        let at: Vec<SearchRequest> =
+            plays.iter().zip(&keys).flat_map(|(play, key)| determinised(play, *key, 1)).collect();
+        let raw = raw_policies(game.as_ref(), policy.as_mut(), &at)?;
+        let searched = batch.search(&plays.iter().collect::<Vec<_>>(), &keys)?;
+        for (&index, ((priors, _), summary)) in numbers.iter().zip(raw.iter().zip(&searched)) {
+            found.push(PositionChoice {
+                index,
+                policy_action: summary.actions[argmax(priors)],
+                search_action: summary.actions[summary.best],
+                value: summary.value[usize::from(summary.player)],
+            });
+        }
         report(found.len() as u64);
     }
-    let choice = |(index, ((priors, _), summary)): (usize, (&(Vec<f32>, _), &RootSummary))| PositionChoice {
-        index,
-        policy_action: summary.actions[argmax(priors)],
-        search_action: summary.actions[summary.best],
-        value: summary.value[usize::from(summary.player)],
-    };
-    Ok(numbers.zip(raw.iter().zip(&found)).map(choice).collect())
+    Ok(found)
 }
 
 /// The error rates of choices on all `positions`.
@@ -77,4 +80,60 @@ pub fn summarise(positions: &[SolvedPosition], choices: &[PositionChoice]) -> Re
         error_rates(positions, &choices.iter().map(of).collect::<Vec<_>>())
     };
     Ok(PositionSummary::new(rates(|c| c.policy_action)?, rates(|c| c.search_action)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::eval::positions::parse_lines;
+    use crate::net::{HashNet, IoShape};
+    use crate::registry::any_game;
+    use std::path::Path;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// A network that keeps the largest number of observations of a batch.
+    struct Widest(HashNet, Arc<AtomicUsize>);
+
+    impl Network for Widest {
+        fn shape(&self) -> IoShape {
+            self.0.shape()
+        }
+
+        fn forward(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()> {
+            self.1.fetch_max(obs.len() / self.shape().obs_len, Ordering::Relaxed);
+            self.0.forward(obs, logits, values)
+        }
+
+        fn fork(&self) -> Box<dyn Network> {
+            Box::new(Self(self.0.clone(), self.1.clone()))
+        }
+    }
+
+    /// However many positions a file has, as many are evaluated at once as are searched, and each has the choice that it has alone.
+    #[test]
+    fn positions_are_evaluated_in_batches() {
+        let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+        let text = game.solved_positions().expect("embedded");
+        let known = parse_lines(text, Path::new("positions"), &game).expect("valid");
+        let positions: Vec<SolvedPosition> = known.into_iter().cycle().take(2 * ROWS + 5).collect();
+        let sizes = game.sizes();
+        let (obs_len, num_actions, num_players) = (sizes.obs.len(), sizes.num_actions, sizes.num_players);
+        let widest = Arc::new(AtomicUsize::new(0));
+        let network = Widest(HashNet(IoShape { obs_len, num_actions, num_players }), widest.clone());
+        let mut settings = Settings { threads: 1, ..Settings::new(&Config::default(), &sizes) };
+        settings.params.simulations = 4;
+        let chosen = |numbers: Range<usize>| {
+            let mut reports = Vec::new();
+            let report = &mut |done: u64| reports.push(done);
+            let stop = Stop::default();
+            let found = choices(&game, &network, settings, &positions, numbers, &stop, report);
+            (found.expect("legal"), reports)
+        };
+        let (all, reports) = chosen(0..positions.len());
+        assert_eq!(reports, [ROWS, 2 * ROWS, 2 * ROWS + 5].map(|done| done as u64));
+        assert_eq!(widest.load(Ordering::Relaxed), ROWS);
+        let part = ROWS - 2..ROWS + 3;
+        assert_eq!(chosen(part.clone()).0, all[part]);
+    }
 }

@@ -241,10 +241,10 @@ impl Mean {
         self.half_width.map(|half| [self.mean - half, self.mean + half])
     }
 
-    /// The mean of the values times `factor`, which is at least 0.
+    /// The mean of the values times `factor`.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
-        Self { mean: self.mean * factor, half_width: self.half_width.map(|half| half * factor), ..self }
+        Self { mean: self.mean * factor, half_width: self.half_width.map(|half| half * factor.abs()), ..self }
     }
 
     /// The mean of the values plus `term`.
@@ -409,6 +409,7 @@ mod tests {
         assert!((mean.half_width.unwrap() - 3.1824 * (5.0f64 / 3.0 / 4.0).sqrt()).abs() < 1e-3);
         assert_eq!(mean.to_string(), "+2.500 [+0.446 to +4.554]");
         assert_eq!((Mean::of(&[3.0]).half_width, Mean::of(&[-3.0]).to_string()), (None, "-3.000".into()));
+        assert_eq!(mean.scaled(-2.0).to_string(), "-5.000 [-9.108 to -0.892]", "fewer points are better");
     }
 
     #[test]

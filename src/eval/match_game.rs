@@ -50,7 +50,7 @@ pub(super) struct GameOutcome {
     pub is_cooperative: bool,
     /// Its seat.
     pub seat: usize,
-    /// Its return minus the best one of the other seats; 0 in a game for one player.
+    /// Its return minus the best one of the other players; 0 where there are none.
     pub margin: f32,
     pub score: f64,
     pub other_score: f64,
@@ -151,14 +151,14 @@ impl GameOutcome {
         let mover = (returns.len() == 1).then_some(seat);
         let own = if mover.is_some() { 0 } else { seat };
         let seated = play.game().num_seated(play.state());
-        let others = returns[..seated].iter().enumerate().filter(|(seat, _)| *seat != own).map(|(_, r)| r);
-        let best_other = others.fold(f32::NEG_INFINITY, |m, &r| m.max(r));
+        let others = returns[..seated].iter().enumerate().filter(|(seat, _)| *seat != own).map(|(_, &r)| r);
+        let best_other = others.reduce(f32::max);
         let total: f32 = scores.iter().sum();
         Self {
             mover,
             is_cooperative: play.game().sizes().cooperative,
             seat: own,
-            margin: if mover.is_some() { 0.0 } else { returns[own] - best_other },
+            margin: best_other.map_or(0.0, |best| returns[own] - best),
             score: f64::from(scores[own]),
             other_score: f64::from(total - scores[own]) / (seated - 1).max(1) as f64,
             own_return: f64::from(returns[own]),

@@ -132,17 +132,22 @@ impl MatchOutcome {
     }
 
     /// The first contestant's mean result without luck: in the unit of [`Self::points`] where points are a multiple of returns, otherwise
-    /// its score, 1 for a win and 0 for a loss. None without an estimate of luck.
+    /// its score, 1 for a win and 0 for a loss. None without an estimate of luck, and where returns are neither points nor wins, draws and
+    /// losses.
     pub fn without_luck(&self) -> Option<WithoutLuck> {
         if self.luck.is_empty() {
             return None;
         }
         let rest: Vec<f64> = self.returns.iter().zip(&self.luck).map(|(own, luck)| own - luck).collect();
         let rest = Mean::of_groups(&rest, self.group);
-        Some(match self.points_per_return() {
-            Some(factor) => WithoutLuck::Points(rest.scaled(factor)),
-            None => WithoutLuck::Score(rest.scaled(0.5).shifted(0.5)),
-        })
+        let is_result = |own: &f64| [-1.0, 0.0, 1.0].contains(own);
+        match self.points_per_return() {
+            Some(factor) => Some(WithoutLuck::Points(rest.scaled(factor))),
+            None if self.returns.iter().all(is_result) => {
+                Some(WithoutLuck::Score(rest.scaled(0.5).shifted(0.5)))
+            }
+            None => None,
+        }
     }
 
     /// The points of a return of 1, if all games with points give the same.

@@ -1,5 +1,7 @@
 //! Opponents of a run's matches, and the ladder of opponents that grow with the player.
 
+use super::plan::group_size;
+use crate::batch::ErasedRules;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -90,14 +92,15 @@ impl Rung {
 }
 
 /// Minimum score of a match that beats an opponent clearly, and after which the next one is harder: halfway between equal strength and
-/// a perfect score. With `players` seats, of which the opponent has all but one, equal strength is one win in so many games.
-pub fn clear_win(players: usize) -> f64 {
-    0.5 * (1.0 + 1.0 / players.max(2) as f64)
+/// a perfect score. The opponent has all seats of `game` that are taken but one, so equal strength is one win in as many games as seats.
+pub fn clear_win(game: &dyn ErasedRules) -> f64 {
+    0.5 * (1.0 + 1.0 / group_size(game) as f64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::any_game;
 
     #[test]
     fn the_ladder_is_the_default() {
@@ -126,6 +129,10 @@ mod tests {
 
     #[test]
     fn a_clear_win_lies_halfway_between_equal_strength_and_perfection() {
-        assert_eq!([1, 2, 4].map(clear_win), [0.75, 0.75, 0.625]);
+        let clear = |name: &str, options: &str| {
+            clear_win(any_game(name, &options.parse().expect("TOML")).expect("registered").as_ref())
+        };
+        let empty_seats = clear("blob", "players = 8\nseated = 4");
+        assert_eq!([clear("hex", ""), clear("blob", ""), empty_seats], [0.75, 0.625, 0.625]);
     }
 }

@@ -91,7 +91,6 @@ impl Run {
     /// What is measured next, and against which opponent.
     fn wanted(&self) -> Result<(Wanted, Rung)> {
         let first = Rung::first(&self.config.eval.opponent)?;
-        let players = self.game.sizes().num_players;
         if self.strength_meter.match_setup().is_none() {
             let items = self.strength_meter.items();
             return Ok((Wanted { opponent: None, items, min_items: items, group: 1 }, first));
@@ -102,7 +101,8 @@ impl Run {
         let is_too_slow = |opponent| self.pace.is_too_slow(opponent, min_items);
         let rung = match is_ladder {
             true => {
-                next_rung(first, players, self.metrics.records(), &is_too_slow, &|rung| self.has_kept(rung))
+                let clear = clear_win(self.game.as_ref());
+                next_rung(first, clear, self.metrics.records(), &is_too_slow, &|rung| self.has_kept(rung))
             }
             false => first,
         };
@@ -148,8 +148,7 @@ impl Run {
 
     /// True if the next match may be against the network of `record`: its opponent was beaten clearly, and the next one may be passed over.
     fn may_be_opponent(&self, record: &EpochRecord) -> bool {
-        let players = self.game.sizes().num_players;
-        let is_clear = |strength| is_clear_win(&strength, players);
+        let is_clear = |strength| is_clear_win(&strength, clear_win(self.game.as_ref()));
         self.config.eval.opponent == LADDER && record.strength.is_some_and(is_clear)
     }
 
@@ -186,10 +185,10 @@ fn is_due(interval: u64, epoch: u64) -> bool {
 const DENSE: u64 = 32;
 
 /// The opponent of the next match of a run with these `records`: that of the last match on the ladder, or the one above it if it was beaten
-/// clearly. Of opponents that it does not have, the one before, or the first.
+/// clearly, with a score of `clear`. Of opponents that it does not have, the one before, or the first.
 fn next_rung(
     first: Rung,
-    players: usize,
+    clear: f64,
     records: &[EpochRecord],
     is_too_slow: &dyn Fn(Opponent) -> bool,
     has: &dyn Fn(Rung) -> bool,
@@ -200,17 +199,17 @@ fn next_rung(
         let rung = strength.rung.filter(|&rung| rung.number > 0 || rung == first)?;
         Some((record.epoch, rung, strength))
     });
-    let above = last.filter(|(.., strength)| is_clear_win(strength, players));
+    let above = last.filter(|(.., strength)| is_clear_win(strength, clear));
     let above = above.map(|(epoch, rung, _)| rung.above(epoch, is_too_slow));
     above.into_iter().chain(last.map(|(_, rung, _)| rung)).find(|&rung| has(rung)).unwrap_or(first)
 }
 
 /// True if a match was won clearly. Where scores are points, its lead decides, which must be twice its uncertainty: in a game of cards the
 /// best player wins few more rounds than others, but more points.
-fn is_clear_win(strength: &Strength, players: usize) -> bool {
+fn is_clear_win(strength: &Strength, clear: f64) -> bool {
     match (strength.lead, strength.match_score) {
         (Some(lead), _) => lead.mean > 0.0 && lead.interval[0] >= 0.5 * lead.mean,
-        (None, score) => score.is_some_and(|score| score >= clear_win(players)),
+        (None, score) => score.is_some_and(|score| score >= clear),
     }
 }
 
@@ -239,7 +238,7 @@ mod tests {
     #[test]
     fn the_opponent_grows_with_the_player() {
         let first = Rung::first(LADDER).expect("known");
-        let next = |records: &[EpochRecord]| next_rung(first, 2, records, &|_| false, &|_| true);
+        let next = |records: &[EpochRecord]| next_rung(first, 0.75, records, &|_| false, &|_| true);
         assert_eq!(next(&[EpochRecord::default()]), first);
         let mut records = vec![record(1, 0, Opponent::Random, 0.74)];
         assert_eq!(next(&records), first);
@@ -261,7 +260,7 @@ mod tests {
     fn an_opponent_that_is_too_slow_is_passed_over() {
         let first = Rung::first(LADDER).expect("known");
         let slow = |opponent| opponent == Opponent::Rollouts(800);
-        let beaten = |opponent| next_rung(first, 2, &[record(7, 1, opponent, 0.9)], &slow, &|_| true);
+        let beaten = |opponent| next_rung(first, 0.75, &[record(7, 1, opponent, 0.9)], &slow, &|_| true);
         assert_eq!(beaten(Opponent::Random).opponent, Opponent::Rollouts(100));
         assert_eq!(beaten(Opponent::Rollouts(100)), Rung { number: 2, opponent: Opponent::Epoch(7) });
         assert_eq!(beaten(Opponent::Epoch(3)), Rung { number: 2, opponent: Opponent::Epoch(7) });
@@ -272,7 +271,7 @@ mod tests {
         let first = Rung::first(LADDER).expect("known");
         let has = |rung: Rung| rung.opponent != Opponent::Epoch(7);
         let next = |before: Rung| {
-            next_rung(first, 2, &[record(7, before.number, before.opponent, 0.9)], &|_| false, &has)
+            next_rung(first, 0.75, &[record(7, before.number, before.opponent, 0.9)], &|_| false, &has)
         };
         let last_named = Rung { number: 2, opponent: Opponent::Rollouts(800) };
         assert_eq!(next(last_named), last_named, "its network of epoch 7 is not there");
@@ -282,7 +281,7 @@ mod tests {
     #[test]
     fn matches_against_a_fixed_opponent_leave_the_ladder_where_it_is() {
         let first = Rung::first(LADDER).expect("known");
-        let next = |records: &[EpochRecord]| next_rung(first, 2, records, &|_| false, &|_| true);
+        let next = |records: &[EpochRecord]| next_rung(first, 0.75, records, &|_| false, &|_| true);
         let fixed = record(3, 0, Opponent::Rollouts(100), 0.9);
         assert_eq!(next(std::slice::from_ref(&fixed)), first);
         let second = Rung { number: 1, opponent: Opponent::Rollouts(100) };
@@ -298,7 +297,7 @@ mod tests {
             let strength = record(3, 0, Opponent::Random, score).strength;
             let strength = strength.map(|strength| Strength { lead, ..strength });
             let record = EpochRecord { epoch: 3, strength, ..EpochRecord::default() };
-            next_rung(Rung::first(LADDER).expect("known"), 4, &[record], &|_| false, &|_| true).opponent
+            next_rung(Rung::first(LADDER).expect("known"), 0.625, &[record], &|_| false, &|_| true).opponent
         };
         assert_eq!(won_by(0.45, 0.3), Opponent::Rollouts(100));
         assert_eq!(won_by(0.55, 0.7), Opponent::Random);

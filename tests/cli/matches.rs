@@ -138,6 +138,9 @@ fn several_players_are_measured_by_their_lead_and_have_no_elo() {
         report.contains("Lead in points") && !report.contains("Match score"),
         "a chart of the lead alone"
     );
+    let other_game = ["eval", &run, "--ladder", "--every", "1", "--set", "game.cards=3"];
+    let (_, line) = refusal(&mut vecaz(&other_game));
+    assert!(line.contains("a ladder with these settings of the game: the file of a ladder is its"), "{line}");
     let text = stdout(vecaz(&["play", &run, "--sims", "3"]).write_stdin("quit\n")).replace("\n  ", " ");
     assert!(text.contains(", 3 simulations in each of 16 deals a move by "), "{text}");
 }

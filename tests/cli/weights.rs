@@ -229,8 +229,10 @@ fn weights_of_decisions_on_whole_turns_are_used_so() {
     assert_eq!(result(&of_run), result(&of_file));
     assert_ne!(result(&of_run), result(&by_tree), "64 simulations of a tree are stronger than one turn");
     assert_eq!((&of_run["simulations"], &by_tree["simulations"]), (&Value::Null, &json!(64)));
-    let (code, line) = refusal(&mut vecaz(&["eval", folder, "--against", "random", "--sims", "9"]));
-    assert!(code == 2 && line.contains("--sims: got 9, expected none: this network compares"), "{line}");
+    for opponent in ["random", &exported] {
+        let (code, line) = refusal(&mut vecaz(&["eval", folder, "--against", opponent, "--sims", "9"]));
+        assert!(code == 2 && line.contains("--sims: got 9, expected none: this network compares"), "{line}");
+    }
 }
 
 /// A checkpoint that was moved stays whole: what is exported of it goes elsewhere, and nothing is written over the weights that are read.

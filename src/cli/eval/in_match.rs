@@ -373,6 +373,9 @@ fn opponent_named(
 ) -> Result<(Contestant, Option<String>)> {
     let game = source.game.as_ref();
     args.opponent.check_opponent(opponent)?;
+    if is_program(opponent) || is_plain(opponent) {
+        source.expect_tree("--sims", args.sims)?;
+    }
     if is_program(opponent) {
         let threads = threads.min(games);
         let contestant = match opponent.strip_prefix("exec:") {
@@ -398,6 +401,9 @@ fn opponent_named(
         return Err(Error::mismatch(format_args!("game of {opponent}"), other.game.name(), game.name()));
     }
     let other = other.for_rules_of(game, registry)?;
+    if !other.searches_a_tree() {
+        source.expect_tree("--sims", args.sims)?;
+    }
     check_search(other.game.as_ref(), other.settings(args.sims, threads), 2 * ROWS)?;
     Ok((searcher(args, &other, threads)?, Some(other.label)))
 }

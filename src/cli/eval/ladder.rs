@@ -1,7 +1,7 @@
 //! The matches of `vecaz eval --ladder`, between the networks of one run.
 
 use super::super::JsonTarget;
-use super::{EvalArgs, check_sims, publish, searcher};
+use super::{EvalArgs, publish, searcher};
 use crate::error::{Error, Result};
 use crate::eval::arena::ROWS;
 use crate::eval::ladder::{
@@ -17,7 +17,7 @@ use crate::report::progress::Progress;
 use crate::run::folder::{expect_run, is_run};
 use crate::run::memory::check_search;
 use crate::run::strength::StrengthMeter;
-use crate::source::{RunNetworks, Source};
+use crate::source::{RunNetworks, Source, viewed_config};
 use crate::stop::Stop;
 use crate::words::count;
 use std::time::{Duration, Instant};
@@ -54,12 +54,12 @@ pub fn execute(
         return Err(Error::format(&args.run, what));
     }
     let run = Source::open(Some(&args.run), registry, &args.set)?;
-    if run.game.valuation().is_some() {
+    if run.game.options() != registry.game_of(&viewed_config(&args.run)?)?.options() {
         let why = "the file of a ladder is its run's, whose games are without them";
         return Err(Error::unsupported("a ladder with these settings of the game", why));
     }
     check_players(run.game.as_ref())?;
-    check_sims(args, &run)?;
+    run.expect_tree("--sims", args.sims)?;
     check_search(run.game.as_ref(), run.settings(args.sims, threads), 2 * ROWS)?;
     let mut matches = Matches::new(args, run, (&networks, &chosen), threads)?;
     if let Some(limit) = limit {

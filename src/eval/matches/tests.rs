@@ -1,11 +1,12 @@
 //! Parts, groups, openings, tests and repetitions of matches.
 
 use super::*;
+use crate::batch::ErasedGame;
 use crate::batch::rollouts::Decision;
 use crate::config::{Algorithm, Config};
 use crate::engine::Settings;
 use crate::eval::sprt::{Hypothesis, Sprt};
-use crate::game::Sizes;
+use crate::game::{Game, History, ObsShape, Sizes};
 use crate::net::{HashNet, IoShape};
 use crate::registry::any_game;
 
@@ -146,6 +147,75 @@ fn players_with_one_aim_have_returns_and_no_results() {
     assert!(mean.count == 40 && -1.0 < mean.mean && mean.mean < 1.0, "{mean:?}");
 }
 
+/// A game of one ply with two seats, of which the second is empty.
+#[derive(Clone)]
+struct Alone;
+
+impl Game for Alone {
+    /// The plies played.
+    type State = u64;
+    const NAME: &'static str = "alone";
+
+    fn from_options(_: &toml::Table) -> Result<Self> {
+        Ok(Self)
+    }
+
+    fn options(&self) -> toml::Table {
+        toml::Table::new()
+    }
+
+    fn aim(&self, _: u8) -> String {
+        "plays a ply".into()
+    }
+
+    fn sizes(&self) -> Sizes {
+        let obs = ObsShape { channels: 1, height: 1, width: 1 };
+        Sizes { num_actions: 1, max_legal: 1, max_plies: 1, obs, zero_sum: false, ..Sizes::default() }
+    }
+
+    fn init(&self) -> u64 {
+        0
+    }
+
+    fn turn(&self, state: &u64) -> Turn {
+        if *state == 0 { Turn::Player(0) } else { Turn::Over }
+    }
+
+    fn legal(&self, _: &u64, _: History<'_>, out: &mut [u16]) -> usize {
+        out[0] = 0;
+        1
+    }
+
+    fn step(&self, state: &mut u64, _: u16, _: History<'_>) {
+        *state += 1;
+    }
+
+    fn observe(&self, state: &u64, _: u8, out: &mut [f32]) {
+        out[0] = *state as f32;
+    }
+
+    fn returns(&self, _: &u64, out: &mut [f32]) {
+        out.copy_from_slice(&[-0.5, 0.0]);
+    }
+
+    fn num_seated(&self, _: &u64, _: usize) -> usize {
+        1
+    }
+
+    fn action_name(&self, _: &u64, _: u16) -> String {
+        "play".into()
+    }
+}
+
+/// Whoever plays alone beats nobody.
+#[test]
+fn a_game_without_another_player_is_no_win() {
+    let game: Arc<dyn AnyGame> = Arc::new(ErasedGame::new(Alone));
+    let plan = MatchPlan { games: 2, ..MatchPlan::default() };
+    let found = play_match(&game, &mut random(&game), &mut random(&game), plan, &mut |_| ()).expect("played");
+    assert_eq!((counts(found.result), found.returns), ([0, 2, 0], vec![-0.5; 2]));
+}
+
 /// Luck is estimated beside a match, and changes nothing else. A roll that both sides get is luck for one of them.
 #[test]
 fn luck_does_not_change_a_match() {
@@ -169,6 +239,8 @@ fn luck_does_not_change_a_match() {
     let Some(WithoutLuck::Points(mean)) = with.without_luck() else { panic!("{with:?}") };
     assert!((mean.mean - Mean::of(&points).mean).abs() < 1e-5, "{mean:?}");
     assert!(mean.half_width.is_some_and(|half| half > 0.0) && mean.count == 20, "{mean:?}");
+    let halves = MatchOutcome { returns: vec![0.5; 20], scores: vec![0.5; 20], ..with.clone() };
+    assert_eq!(halves.without_luck(), None, "a return of 0.5 is a whole win");
     let drawn = MatchOutcome { returns: vec![1.0; 20], scores: vec![1.0; 20], ..with };
     let Some(WithoutLuck::Score(score)) = drawn.without_luck() else { panic!("{drawn:?}") };
     let expected = 0.5 + 0.5 * (1.0 - drawn.luck.iter().sum::<f64>() / 20.0);
