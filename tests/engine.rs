@@ -193,6 +193,11 @@ fn a_deadline_gives_what_was_found() {
         assert_eq!(found.end, EndCause::Time);
         assert!(late < Duration::from_millis(250), "{late:?} after {ms} ms on a busy machine");
     }
+    let over = Stop::default().at(Some(Instant::now()));
+    for limit in [Limit::stop(&over), Limit::time(Duration::from_secs(600)).or_stop(&over)] {
+        let found = engine.analyse(&limit).expect("a position");
+        assert_eq!((found.end, found.simulations), (EndCause::Time, 0), "the time limit of the stop");
+    }
 }
 
 /// Pondering: the tree of the opponent's position serves the reply, and the tree passes through dice.

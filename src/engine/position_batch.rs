@@ -33,7 +33,7 @@ impl PositionBatch {
         positions: usize,
     ) -> Result<Self> {
         let params = settings.batch_params();
-        let (d, threads) = (settings.determinisations, settings.num_threads());
+        let (d, threads) = (settings.deals(&game.sizes()), settings.num_threads());
         Ok(Self {
             searchers: Searchers::new(game, network, params, settings.placement, positions * d, threads)?,
             simulations: params.simulations,
@@ -89,6 +89,8 @@ pub fn determinised(play: &Playthrough, key: RowKey, d: usize) -> Vec<SearchRequ
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
+    use crate::net::{HashNet, IoShape};
     use crate::registry::any_game;
     use std::sync::Arc;
 
@@ -114,5 +116,28 @@ mod tests {
         states.sort_unstable();
         states.dedup();
         assert_eq!(states.len(), 8, "all draws are different deals");
+    }
+
+    /// Without hidden information there is one deal, and never none.
+    #[test]
+    fn every_position_has_a_result_whatever_number_of_deals_is_set() {
+        let found = |play: &Playthrough, game: &Arc<dyn AnyGame>, determinisations: usize| {
+            let sizes = game.sizes();
+            let (obs_len, num_actions, num_players) = (sizes.obs.len(), sizes.num_actions, sizes.num_players);
+            let network = HashNet(IoShape { obs_len, num_actions, num_players });
+            let settings =
+                Settings { determinisations, threads: 1, ..Settings::new(&Config::default(), &sizes) };
+            let mut batch = PositionBatch::new(game.as_ref(), &network, settings, 5).expect("it fits");
+            batch.search(&[play; 5], &[RowKey::default(); 5]).expect("searched")
+        };
+        let open = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+        let start = Playthrough::new(open.clone());
+        let hidden =
+            any_game("blob", &"players = 3\ncards = 2\ndealer = 2".parse().expect("TOML")).expect("valid");
+        let hand = dealt(&hidden, "2♠ K♥ Q♥ 3♦ 9♣ 10♥");
+        for (play, game, deals) in [(&start, &open, 0), (&start, &open, 5), (&hand, &hidden, 0)] {
+            let (results, of_one) = (found(play, game, deals), found(play, game, 1));
+            assert_eq!((results.len(), &results), (5, &of_one), "{deals} deals of {}", game.name());
+        }
     }
 }

@@ -50,6 +50,11 @@ impl Settings {
         SearchParams { leaves: self.leaves.max(1), ..self.params }
     }
 
+    /// D in a game of these sizes: 1 where nothing is hidden.
+    pub(super) fn deals(&self, sizes: &Sizes) -> usize {
+        if sizes.hidden_information { self.determinisations.max(1) } else { 1 }
+    }
+
     /// The number of threads.
     pub(super) fn num_threads(&self) -> usize {
         match self.threads {

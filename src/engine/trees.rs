@@ -45,7 +45,7 @@ impl Trees {
     pub fn new(game: &Arc<dyn AnyGame>, network: &dyn Network, settings: Settings) -> Result<Self> {
         let sizes = game.sizes();
         let threads = settings.num_threads();
-        let count = if sizes.hidden_information { settings.determinisations.max(1) } else { 1 };
+        let count = settings.deals(&sizes);
         let shards = if settings.placement.devices.is_cpu() { threads.min(count) } else { 1 };
         let reuse = if sizes.hidden_information { Reuse::Drop } else { Reuse::Keep };
         let mut params = settings.params;
