@@ -4,7 +4,7 @@ use super::law::{Law, holds};
 use super::points::images_of_points;
 use super::trail::Trail;
 use super::walk::{some_symmetries, walk};
-use crate::game::{Game, ObsShape, Sizes, Target, TargetShape, Turn};
+use crate::game::{Game, MAX_TARGET_LEN, ObsShape, Sizes, Target, TargetShape, Turn};
 
 /// Names of what every sample has, and of its heads.
 const RESERVED: [&str; 4] = ["policy", "value", "values", "outcome"];
@@ -68,7 +68,11 @@ fn check_names(targets: &[Target]) -> Law {
              since the names in net.auxiliary are separated by commas"
         );
         holds!(targets[..i].iter().all(|other| other.name != *name), "two targets are called {name}");
-        holds!(*shape != TargetShape::Vector(0), "the target {name} has no elements");
+        let fits = match *shape {
+            TargetShape::Points => true,
+            TargetShape::Vector(len) => (1..=MAX_TARGET_LEN).contains(&len),
+        };
+        holds!(fits, "the target {name} is {shape:?}, expected 1 to {MAX_TARGET_LEN} numbers");
     }
     Ok(())
 }

@@ -41,7 +41,9 @@ pub use result::{result_text, winners, without_minus_zero};
 pub(crate) use rules::device_constants;
 pub use rules::{Game, History, MAX_PLAYERS, Turn};
 pub use settings::{options_by_section, parse_options, to_options};
-pub use sizes::{ObsShape, PointActions, PointOrder, Sizes, Target, TargetKind, TargetShape, ownership};
+pub use sizes::{
+    MAX_TARGET_LEN, ObsShape, PointActions, PointOrder, Sizes, Target, TargetKind, TargetShape, ownership,
+};
 pub use solver::{ExactSolver, PositionSolver};
 pub use source::{CudaSource, NamedText};
 pub(crate) use source::{configs, embedded_cuda_source};

@@ -166,13 +166,16 @@ pub fn ownership() -> Target {
     Target::new("ownership", TargetShape::Points, TargetKind::Sign)
 }
 
+/// The largest length of a target that is a vector.
+pub const MAX_TARGET_LEN: usize = 65_536;
+
 /// The shape of a [`Target`] for one position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetShape {
     /// A number for each point of the board. `[height, width]` of [`Sizes::obs`]
     Points,
-    /// A vector of this length.
+    /// A vector of this length, 1 to [`MAX_TARGET_LEN`].
     Vector(usize),
 }
 

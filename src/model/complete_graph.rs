@@ -35,11 +35,12 @@ impl CompleteGraph {
         let vertices = (3..=MAX_VERTICES).find(|n| n * (n - 1) / 2 == obs.height);
         match vertices {
             Some(vertices) if obs.width == 1 && num_actions == obs.height => Ok(Self::new(vertices)),
-            _ => Err(Error::config(
-                "net.arch",
-                "edge",
-                "resnet or mlp, since the actions of this game are not the edges of a complete graph",
-            )),
+            _ => {
+                let graph = format!("a complete graph of 3 to {MAX_VERTICES} vertices");
+                let expected =
+                    format!("resnet or mlp, since the actions of this game are not the edges of {graph}");
+                Err(Error::config("net.arch", "edge", expected))
+            }
         }
     }
 
@@ -80,5 +81,7 @@ mod tests {
                 "{height}x{width}"
             );
         }
+        let error = CompleteGraph::of_observation(shape(276, 1), 276).expect_err("K_24").to_string();
+        assert!(error.ends_with("not the edges of a complete graph of 3 to 23 vertices"), "{error}");
     }
 }

@@ -4,11 +4,8 @@ use super::{IoShape, Model};
 use crate::config::keys::Section;
 use crate::config::{Arch, NetConfig, PolicyHead, ValueHead};
 use crate::error::{Error, Result};
-use crate::game::{ObsShape, PointActions, Sizes, Target, TargetShape};
+use crate::game::{MAX_TARGET_LEN, ObsShape, PointActions, Sizes, Target, TargetShape};
 use serde::{Deserialize, Serialize};
-
-/// The largest length of a target that is a vector.
-const MAX_TARGET_LEN: usize = 65_536;
 
 /// The value head of files that name none.
 fn scalar() -> ValueHead {

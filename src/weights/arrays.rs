@@ -62,7 +62,7 @@ fn dtype(format: NumberFormat) -> Dtype {
 }
 
 /// Maximum size of a file of weights, in bytes.
-const MAX_BYTES: u64 = 1 << 32;
+pub(super) const MAX_BYTES: u64 = 1 << 32;
 
 /// Reads a file that [`save_arrays`] wrote.
 ///

@@ -1,6 +1,6 @@
 //! The file of one network: weights, the game that it is for, self-check vectors.
 
-use super::arrays::{load_arrays, parse_arrays, serialize_in};
+use super::arrays::{MAX_BYTES, load_arrays, parse_arrays, serialize_in};
 use super::describe;
 use super::evaluated::EvaluatedPositions;
 use super::number_format::NumberFormat;
@@ -18,6 +18,8 @@ use std::path::Path;
 
 /// The version of the file's layout.
 const VERSION: u32 = 1;
+/// Maximum size of the weights in a file, in bytes; the rest is for the header and the self-check.
+const MAX_WEIGHTS: u64 = MAX_BYTES / 16 * 15;
 /// Number of observations of the self-check.
 const CHECKS: usize = 8;
 /// Maximum difference, absolute or relative, between outputs and the self-check.
@@ -109,11 +111,14 @@ impl FileTemplate {
     /// The template of networks of the sizes `net` on `game`. Names of actions and the self-check's observations come from random games.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if `net` does not fit the game, [`Error::Unsupported`] for a game whose deals end it.
+    /// [`Error::Mismatch`] if `net` does not fit the game, [`Error::Config`] and [`Error::Unsupported`] for sizes that [`NetFile::load`] does not
+    /// read, [`Error::Unsupported`] for a game whose deals end it.
     pub fn new(game: &dyn ErasedRules, net: &NetSpec) -> Result<Self> {
         expect_sizes(game, net)?;
-        size_out_of_range(net)
-            .map_or(Ok(()), |why| Err(Error::unsupported(format!("networks for {}", game.name()), why)))?;
+        net.check_layers()?;
+        let refused = |why: String| Err(Error::unsupported(format!("networks for {}", game.name()), why));
+        size_out_of_range(net).map_or(Ok(()), refused)?;
+        weights_too_large(net)?.map_or(Ok(()), refused)?;
         let header = NetworkHeader {
             version: VERSION,
             game: game.name().to_string(),
@@ -344,7 +349,6 @@ impl SelfCheck {
     }
 }
 
-/// The tensor of the self-check's observations.
 /// The network that computes and checks self-check vectors: the fused one in f32, which has the same bits on every machine.
 ///
 /// # Errors
@@ -353,6 +357,7 @@ pub(super) fn checking_network(spec: &NetSpec, weights: &Weights) -> Result<CpuN
     CpuNet::new(spec, weights, Precision::F32)
 }
 
+/// The tensor of the self-check's observations.
 pub(super) const OBS: &str = "selfcheck.obs";
 const LOGITS: &str = "selfcheck.logits";
 const VALUES: &str = "selfcheck.values";
@@ -409,6 +414,14 @@ fn expect_equal<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: 
 fn check_sizes(path: &Path, net: &NetSpec) -> Result<()> {
     net.check_layers().map_err(|e| Error::format(path, e.to_string()))?;
     size_out_of_range(net).map_or(Ok(()), |why| Err(Error::format(path, why)))
+}
+
+/// The size of the weights of `net`, in words, where a file of them would be too large to be read again.
+fn weights_too_large(net: &NetSpec) -> Result<Option<String>> {
+    let model = net.model()?;
+    let bytes = 4 * (model.num_parameters() + model.num_statistics()) as u64;
+    let why = || format!("their weights have {bytes} bytes, expected at most {MAX_WEIGHTS}");
+    Ok((bytes > MAX_WEIGHTS).then(why))
 }
 
 /// The first of the game's sizes that is outside of the range of network files, in words.

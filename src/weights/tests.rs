@@ -3,6 +3,7 @@ use super::*;
 use crate::batch::ErasedRules;
 use crate::config::{Arch, IsaChoice, NetConfig, Precision};
 use crate::error::Error;
+use crate::game::{Target, TargetKind, TargetShape};
 use crate::isa::Isa;
 use crate::model::{Array, NetSpec, Weights};
 use crate::net::cpu::{self, CpuNet};
@@ -149,6 +150,30 @@ fn absurd_sizes_are_refused_before_anything_is_made_of_them() {
         let error = NetFile::load(&path).expect_err("absurd").to_string();
         assert!(error.contains(what), "{error}");
     }
+}
+
+/// A run would train for hours and write files that no command reads.
+#[test]
+fn networks_whose_files_could_not_be_read_are_refused_before_there_is_one() {
+    let game = game("tic_tac_toe");
+    let spec = |config: NetConfig| NetSpec::new(&NetConfig { arch: Arch::Mlp, ..config }, &game.sizes());
+    let refused = |net: &NetSpec| FileTemplate::new(&*game, net).expect_err("refused").to_string();
+    let plain = spec(NetConfig::default());
+    for (len, is_read) in [(0, false), (65_536, true), (65_537, false)] {
+        let target = Target::new("stones", TargetShape::Vector(len), TargetKind::Amount);
+        let net = NetSpec { auxiliary: vec![target], ..plain.clone() };
+        match is_read {
+            true => assert!(FileTemplate::new(&*game, &net).is_ok(), "{len}"),
+            false => {
+                let expected = "net.auxiliary: got stones, expected targets of 1 to 65536 numbers";
+                assert!(refused(&net).contains(expected), "{}", refused(&net));
+            }
+        }
+    }
+    let large = spec(NetConfig { channels: 4096, blocks: 32, ..NetConfig::default() });
+    let error = refused(&large);
+    assert!(error.starts_with("networks for tic_tac_toe: their weights have 4"), "{error}");
+    assert!(FileTemplate::new(&*game, &NetSpec { blocks: 29, ..large }).is_ok());
 }
 
 #[test]

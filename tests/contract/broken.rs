@@ -45,6 +45,8 @@ enum Defect {
     ObservationPanics,
     /// A target has the name of the values.
     TargetNameIsReserved,
+    /// A target has more numbers than a network may learn.
+    TargetIsTooLong,
     /// `write_target` leaves out the last entry.
     TargetIsNotWritten,
     /// `write_target` writes numbers of stones.
@@ -188,11 +190,13 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
     }
 
     fn targets(&self) -> Vec<Target> {
-        let of = |name: &str| vec![Target::new(name, TargetShape::Vector(2), TargetKind::Amount)];
+        let of = |name: &str, len| vec![Target::new(name, TargetShape::Vector(len), TargetKind::Amount)];
         if self.has(Defect::TargetNameIsReserved) {
-            of("values")
+            of("values", 2)
+        } else if self.has(Defect::TargetIsTooLong) {
+            of("stones", 65_537)
         } else if self.has(Defect::TargetIsNotWritten) || self.has(Defect::TargetOutOfRange) {
-            of("stones")
+            of("stones", 2)
         } else {
             Vec::new()
         }
@@ -296,6 +300,11 @@ fn a_broken_law_is_named_with_the_actions_that_lead_to_it() {
             "`is_valid`, and observing or transforming it panics (more stones than at the start): State",
         ),
         (found!(TargetNameIsReserved), "targets_are_complete", "a target is called values"),
+        (
+            found!(TargetIsTooLong),
+            "targets_are_complete",
+            "the target stones is Vector(65537), expected 1 to 65536 numbers",
+        ),
         (found!(TargetIsNotWritten), "targets_are_complete", "after 0 plies: entry 1 is not written"),
         (found!(TargetOutOfRange), "targets_are_complete", "after 0 plies: entry 1 is 17, expected"),
         (found!(EqualNames), "names_are_read_back", "the name \"take 1\""),
