@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::eval::arena::ROWS;
 use crate::eval::opponent::LADDER;
 use crate::net::NetSpec;
-use crate::net::cpu_train::MAX_PARTITIONS;
+use crate::net::cpu_train::{CpuTrainNet, MAX_PARTITIONS};
 use crate::pass::PassBuffers;
 use crate::play::Sample;
 use crate::replay::{Replay, TargetList};
@@ -84,8 +84,9 @@ impl MemoryPlan {
         // The partitions of a batch each sum the gradient of one layer at a time.
         let largest = model.params.iter().map(|param| param.range.len()).max().unwrap_or_default();
         let weights = NUMBERS_PER_PARAMETER * parameters + MAX_PARTITIONS * largest;
-        // The activations of a forward and their gradients.
-        let activations = 2 * config.train.batch * model.activations();
+        // The activations of a forward and their gradients; the fused passes pad the rows of narrow layers.
+        let fused = CpuTrainNet::floats_per_board(&model).unwrap_or_default();
+        let activations = config.train.batch * fused.max(2 * model.activations());
         let on_host = u64::from(config.network_devices().is_cpu());
         let of_game: usize = targets.of_game.iter().map(|target| target.len).sum();
         let numbers = sizes.obs.len() + 2 * sizes.num_actions + sizes.num_players + of_game;
@@ -310,6 +311,18 @@ mod tests {
         (config.net.arch, config.net.channels, config.net.blocks) = (Arch::Mlp, 2048, 4);
         let training = MemoryPlan::new(&config, game.as_ref()).expect("a network").training / MIB;
         assert!((3007..4500).contains(&training), "{training} MiB");
+    }
+
+    /// Eight channels take sixteen columns: of the stem, the block's layers, the convolutions of both heads, the input of the heads, and three
+    /// arrays of gradients as wide as both heads.
+    #[test]
+    fn the_padding_of_narrow_networks_is_planned() {
+        let game = any_game("go", &"size = 19".parse().expect("TOML")).expect("registered");
+        let mut config = Config::default();
+        (config.net.channels, config.net.blocks, config.train.batch) = (8, 1, 4096);
+        let training = MemoryPlan::new(&config, game.as_ref()).expect("a network").training;
+        let columns = 3 * 16 + 32 + 32 + 3 * 32;
+        assert!(training >= 4 * 4096 * 361 * columns, "{} MiB", training / MIB);
     }
 
     /// A run of 2,000 games of Go 19x19 has grown from 129 to 738 MiB before the first game was over.

@@ -131,6 +131,24 @@ fn by_candle(spec: &NetSpec, obs: &[f32], d: &Outputs) -> (Outputs, Vec<f32>) {
     (outputs.into_iter().map(vec).collect(), flat)
 }
 
+/// The plan of a run's memory has all arrays of a pass.
+#[test]
+fn the_floats_of_a_board_are_those_of_the_arrays() {
+    const BOARDS: usize = 3;
+    for spec in specs() {
+        let mut net = CpuTrainNet::new(&spec, Operands::F32).expect("a network");
+        let per_board = CpuTrainNet::floats_per_board(net.model()).expect("a tower");
+        let (parameters, _) = net.model().flatten(&weights(&spec)).expect("weights");
+        let outputs = net.forward(&parameters, &numbers(BOARDS * spec.obs.len(), 1));
+        let (arrays, flow) = (&net.arrays, &net.arrays.flow);
+        let of_heads = arrays.heads.iter().flat_map(|head| [&head.hidden, &head.out]).chain(&outputs);
+        let others = [&arrays.obs, &arrays.tail, &arrays.pooled, &flow.dz, &flow.next, &flow.stream];
+        let with_gradients = of_heads.flat_map(|array| [array; 2]);
+        let all = others.into_iter().chain(&arrays.activations).chain(with_gradients);
+        assert_eq!(all.map(Vec::len).sum::<usize>(), BOARDS * per_board, "{spec:?}");
+    }
+}
+
 fn norm(x: impl Iterator<Item = f64>) -> f64 {
     x.map(|x| x * x).sum::<f64>().sqrt()
 }

@@ -3,6 +3,7 @@
 //! The layers are those of a [`TrainTower`]. One parallel pass over the partitions of the batch does a layer and the moments that the
 //! next normalisation needs.
 
+use super::gemm::padded;
 use super::head::{self, HeadArrays, HeadLayers};
 use super::layer::{CpuBatchNorm, Linear, Moments};
 use super::message::LayerMessage;
@@ -14,7 +15,7 @@ use super::view::{View, ViewMut};
 use crate::config::IsaChoice;
 use crate::error::{Error, Result};
 use crate::isa::Isa;
-use crate::model::{CompleteGraph, Model, NetSpec, Residual, Tower, TrainLinear, TrainTower};
+use crate::model::{CompleteGraph, Model, NetSpec, PointLogits, Residual, Tower, TrainLinear, TrainTower};
 use crate::net::edge_messages;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -115,6 +116,28 @@ impl CpuTrainNet {
             arrays: TowerArrays::default(),
             model,
         })
+    }
+
+    /// Floats that a forward and backward pass of `model` keeps for each board: its arrays, the heads' outputs, and the gradients of both; None
+    /// where the model is not a [`Tower`].
+    pub fn floats_per_board(model: &Model) -> Option<usize> {
+        let tower = TrainTower::new(model, &Tower::of(model).ok()?);
+        let columns = |linear: &TrainLinear| -> usize {
+            linear.weights.iter().map(|&weight| padded(model.params[weight].shape[0])).sum()
+        };
+        let linears = tower.layers.iter().map(|layer| &layer.linear).chain([&tower.stem]);
+        let outputs: Vec<usize> = linears.map(columns).collect();
+        let widest = outputs.iter().max().copied().unwrap_or(0);
+        let tail: usize = tower.tail.iter().map(|&norm| padded(model.outputs(norm))).sum();
+        let pooled = if tower.edges.is_some() { tail } else { 0 };
+        let heads = tower.heads.iter().map(|head| {
+            let out = columns(&head.out) * head.points.map_or(1, PointLogits::points);
+            head.hidden.as_ref().map_or(0, columns) + out
+        });
+        let learnt: usize = model.heads.iter().map(|head| model.head_outputs(head)).sum();
+        // Three arrays of gradients are as wide as the widest layer.
+        let in_tower = tower.stream.positions() * (outputs.iter().sum::<usize>() + 3 * widest + tail);
+        Some(model.obs().len() + in_tower + pooled + 2 * (heads.sum::<usize>() + learnt))
     }
 
     /// The network's layers and parameters.
