@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::files::read_text;
 use redis::{ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
+use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -116,14 +117,25 @@ impl FromStr for Address {
 /// The password: the first line of `file`, or the variable [`PASSWORD`] without a file. None where there is neither.
 ///
 /// # Errors
-/// [`Error::Io`] for a file that cannot be read, [`Error::Format`] for one without a password.
+/// [`Error::Io`] for a file that cannot be read, [`Error::Format`] for one without a password; [`Error::ConfigText`] for a variable that is
+/// not UTF-8.
 pub fn password(file: Option<&Path>) -> Result<Option<String>> {
-    let Some(path) = file else { return Ok(std::env::var(PASSWORD).ok().filter(|text| !text.is_empty())) };
+    let Some(path) = file else { return of_variable(std::env::var_os(PASSWORD)) };
     let text = read_text(path, MAX_PASSWORD_BYTES).map_err(|e| Error::io("reading", path, e))?;
     match text.lines().next() {
         Some(line) if !line.is_empty() => Ok(Some(line.to_string())),
         _ => Err(Error::format(path, "has an empty first line, expected the server's password there")),
     }
+}
+
+/// The password in the variable [`PASSWORD`]; None where it is empty.
+fn of_variable(value: Option<OsString>) -> Result<Option<String>> {
+    let text = value.map(OsString::into_string).transpose();
+    let text = text.map_err(|_| Error::ConfigText {
+        origin: PASSWORD.into(),
+        what: "the password is not UTF-8, expected it in UTF-8".into(),
+    });
+    Ok(text?.filter(|text| !text.is_empty()))
 }
 
 #[cfg(test)]
@@ -169,6 +181,18 @@ mod tests {
         for (text, expected) in [("", None), ("\nsecret", None), ("secret\nmore", Some("secret"))] {
             std::fs::write(file.path(), text).expect("written");
             assert_eq!(password(Some(file.path())).ok().flatten().as_deref(), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_variable_has_a_password_in_utf_8_or_none() {
+        let of = |value: Option<&str>| of_variable(value.map(OsString::from)).expect("UTF-8");
+        assert_eq!([None, Some(""), Some("secret")].map(of), [None, None, Some("secret".to_string())]);
+        #[cfg(unix)]
+        {
+            use std::os::unix::ffi::OsStringExt;
+            let error = of_variable(Some(OsString::from_vec(vec![b's', 0xe4]))).expect_err("Latin-1");
+            assert!(error.to_string().starts_with("config VECAZ_REDIS_PASSWORD: "), "{error}");
         }
     }
 

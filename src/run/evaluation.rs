@@ -11,24 +11,33 @@ use std::ops::Range;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Maximum number of parts of an evaluation; each has at least [`MIN_ITEMS`], except the last.
+/// Maximum number of parts of an evaluation, unless their results would exceed [`MAX_PART_BYTES`]; each has at least [`MIN_ITEMS`], except the
+/// last.
 const MAX_PARTS: usize = 32;
 /// Minimum number of items of a part: fewer items make small batches of the network.
 const MIN_ITEMS: usize = 8;
+/// Maximum number of bytes of the results of a part of several items, which a worker sends at once.
+pub const MAX_PART_BYTES: usize = 64 << 20;
 /// Time limit for results of workers while this process has measured no part itself.
 const FIRST_TIMEOUT: Duration = Duration::from_millis(500);
 /// Polling interval for results.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The items of each part of an evaluation of `items` items.
-pub fn parts(items: usize) -> Vec<Range<usize>> {
-    let size = items.div_ceil(MAX_PARTS).max(MIN_ITEMS);
+/// The items of each part of the evaluation of `meter`.
+pub fn parts(meter: &StrengthMeter) -> Vec<Range<usize>> {
+    parts_of(meter.items(), meter.max_bytes(1))
+}
+
+/// The parts of `items` items, of which each has a result of at most `item_bytes` bytes.
+fn parts_of(items: usize, item_bytes: usize) -> Vec<Range<usize>> {
+    let max_items = (MAX_PART_BYTES / item_bytes).max(1);
+    let size = items.div_ceil(MAX_PARTS).max(MIN_ITEMS).min(max_items);
     (0..items).step_by(size).map(|first| first..items.min(first + size)).collect()
 }
 
 /// The evaluation of `meter` in parts.
 pub fn offer(meter: &StrengthMeter) -> EvaluationOffer {
-    let parts = parts(meter.items());
+    let parts = parts(meter);
     let max_items = parts.first().map_or(0, ExactSizeIterator::len);
     EvaluationOffer { parts: parts.len(), max_bytes: meter.max_bytes(max_items), setup: meter.match_setup() }
 }
@@ -64,7 +73,7 @@ pub fn with_workers(
     stop: &Stop,
     progress: &mut Progress,
 ) -> Result<Strength> {
-    let parts = parts(meter.items());
+    let parts = parts(meter);
     let mut measured: Vec<Option<EvalResult>> = vec![None; parts.len()];
     let (mut timeout, mut waited_since) = (FIRST_TIMEOUT, None::<Instant>);
     progress.start("evaluation", meter.items() as u64, meter.unit());
@@ -103,13 +112,24 @@ mod tests {
     #[test]
     fn parts_cover_all_items_once() {
         for items in [1, 7, 8, 9, 255, 256, 257, 1000, 1_000_000] {
-            let parts = parts(items);
+            let parts = parts_of(items, 24);
             assert!(parts.len() <= MAX_PARTS, "{items}");
             assert_eq!(
                 parts.iter().flat_map(Clone::clone).collect::<Vec<_>>(),
                 (0..items).collect::<Vec<_>>()
             );
             assert!(parts.iter().rev().skip(1).all(|part| part.len() >= MIN_ITEMS), "{items}");
+        }
+    }
+
+    /// Games of 1,000 plies: the results of a 32nd of a million of them may have 94 MB.
+    #[test]
+    fn the_results_of_a_part_may_be_sent_at_once() {
+        for (items, item_bytes) in [(1_000_000, 3024), (64, MAX_PART_BYTES / 5), (3, usize::MAX)] {
+            let parts = parts_of(items, item_bytes);
+            let is_sent = |part: &Range<usize>| part.len() == 1 || part.len() * item_bytes <= MAX_PART_BYTES;
+            assert!(parts.iter().all(is_sent), "{items} of {item_bytes} bytes");
+            assert_eq!(parts.into_iter().flatten().count(), items);
         }
     }
 }

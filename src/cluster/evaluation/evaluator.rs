@@ -177,8 +177,9 @@ impl Evaluations {
         if let Some(setup) = offer.setup {
             meter.set_match(setup, None);
         }
-        if parts(meter.items()).len() != offer.tasks {
-            let what = format!("{} tasks, expected {}", offer.tasks, parts(meter.items()).len());
+        let tasks = parts(&meter).len();
+        if tasks != offer.tasks {
+            let what = format!("{} tasks, expected {tasks}", offer.tasks);
             return Err(Error::unsupported("this evaluation", what));
         }
         let name = PathBuf::from(format!("weights of version {}", offer.version));
@@ -192,7 +193,7 @@ impl Evaluations {
         let Some(Current { meter, network, .. }) = &self.current else {
             return Err(Error::unsupported("this evaluation", "no network, expected that of `is_ready`"));
         };
-        let numbers = parts(meter.items()).swap_remove(claim.task); // below the number of tasks
+        let numbers = parts(meter).swap_remove(claim.task); // below the number of tasks
         let bounds = limits(self.worker.game.as_ref(), meter.max_bytes(numbers.len()))?;
         let measured = meter.measure(network.as_ref(), numbers, &self.stop, &mut |_| ())?;
         let chunk = seal(&mut self.sealer, offer, claim.task, &measured)?;

@@ -2,9 +2,12 @@
 
 use super::offer::Offer;
 use crate::backend::AnyGame;
-use crate::cluster::chunk::{Chunk, ChunkLimits, ChunkReader, Contents, Sealer};
+use crate::cluster::chunk::{Chunk, ChunkLimits, ChunkReader, Contents, MAX_ITEM_BYTES, Sealer};
 use crate::error::{Error, Result};
+use crate::run::evaluation::MAX_PART_BYTES;
 use crate::run::strength::EvalResult;
+
+const _: () = assert!(MAX_PART_BYTES <= MAX_ITEM_BYTES);
 
 /// The bounds of the chunk of a task whose result has up to `max_bytes` bytes.
 ///
