@@ -2,7 +2,7 @@
 
 use super::threads::start_threads;
 use super::{Base, ConfigArgs, JsonTarget};
-use crate::config::{Config, Layers, MAX_GAMES};
+use crate::config::{Config, Devices, Layers, MAX_GAMES};
 use crate::error::{Error, Result};
 use crate::registry::Registry;
 use crate::report::layout::{Column, Table, sentence_width, width, wrap};
@@ -67,7 +67,8 @@ pub struct BenchScalingArgs {
     /// Minimum seconds of measurement per row
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     pub seconds: f64,
-    /// Device of games, trees and network: cpu, cuda, cuda:N, or several GPUs as cuda:0,cuda:1 [default: that of the configuration]
+    /// Device of games, trees and network: cpu, cuda, cuda:N, or several GPUs as cuda:0,cuda:1 [default: that of the configuration, with
+    /// --run cpu]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
     /// The seed of all random numbers
@@ -227,25 +228,23 @@ fn configure(
         ("run.device", args.device.clone()),
         ("run.seed", Some(args.seed.to_string())),
     ];
-    match subject {
-        // The device of a network that is not used must not be checked.
-        Subject::Listed(NetChoice::Uniform) => flags.push(("net.device", Some("cpu".into()))),
-        Subject::Listed(NetChoice::Resnet { blocks, channels }) => {
-            flags.push(("net.blocks", Some(blocks.to_string())));
-            flags.push(("net.channels", Some(channels.to_string())));
-        }
-        Subject::Run(_) => {}
+    if let Subject::Listed(NetChoice::Resnet { blocks, channels }) = subject {
+        flags.push(("net.blocks", Some(blocks.to_string())));
+        flags.push(("net.channels", Some(channels.to_string())));
     }
     if !(args.seconds > 0.0 && args.seconds <= 86_400.0) {
         return Err(Error::config("--seconds", args.seconds, "more than 0, at most 86400"));
     }
-    match subject {
-        Subject::Listed(_) => args.config.resolve(registry, Base::BuiltIn, &flags),
-        Subject::Run(source) => {
-            let saved = Layers::default().config(&source.config)?;
-            args.config.resolve(registry, Base::Saved(saved), &flags)
-        }
+    let base = match subject {
+        Subject::Listed(_) => Base::BuiltIn,
+        Subject::Run(source) => Base::Saved(Layers::default().config(&source.config)?),
+    };
+    let mut config = args.config.resolve(registry, base, &flags)?;
+    if let Subject::Listed(NetChoice::Uniform) = subject {
+        // There is no network that could use another device, in a number format that only this device may have.
+        config.net.device = Some(Devices::default());
     }
+    Ok(config)
 }
 
 /// The columns of the table, which shows as many as fit.
@@ -373,6 +372,19 @@ mod tests {
     fn invalid_lists_are_refused() {
         for line in ["b --games 0", "b --games 1,x", "b --net 2y3", "b --net 0x32", "b --leaves 0"] {
             assert!(Line::try_parse_from(line.split(' ')).is_err(), "{line}");
+        }
+    }
+
+    #[cfg(feature = "cuda")]
+    #[test]
+    fn number_formats_of_a_gpu_are_no_obstacle_to_a_search_without_a_network() {
+        let line = "b --device cuda --set net.precision=f16 --set train.precision=f16";
+        let args = Line::try_parse_from(line.split(' ')).expect("valid").args;
+        for (net, is_cpu) in args.net.iter().zip([true, false]) {
+            let config = configure(&args, &Registry::built_in(), Subject::Listed(*net), 1, 0, 16);
+            let config = config.expect("valid");
+            let devices = [config.network_devices(), config.run.device];
+            assert_eq!(devices.map(|devices| devices.is_cpu()), [is_cpu, false], "{net}");
         }
     }
 

@@ -15,7 +15,7 @@ use crate::run::epoch_size::{first_update, samples_of, sized};
 use crate::run::factory::DefaultFactory;
 use crate::run::memory::MemoryPlan;
 use crate::run::{Run, games_name};
-use crate::source::Source;
+use crate::source::saved_layers;
 use crate::stop::Stop;
 use crate::words::count;
 use clap::Args;
@@ -85,12 +85,12 @@ pub fn execute(args: PlanArgs, registry: &Registry, stop: &Stop) -> Result<()> {
     let (config, measured) = match &args.run {
         Some(dir) => {
             let records = read_records(dir)?;
-            let source = Source::open(Some(dir), registry, &[])?;
-            start_threads(source.config.run.threads)?;
+            let config = saved_layers(dir)?.resolve()?;
+            start_threads(config.run.threads)?;
             let rates = RunSpeed::of(&records).ok_or_else(|| Error::format(dir, "it has no epochs yet"))?;
             let how = format!("the last {:.0} s of {}", rates.seconds, dir.display());
             let epoch_bytes = epoch_bytes(dir, &records);
-            (source.config, Measured { rates, epoch_bytes, how, left_out: String::new() })
+            (config, Measured { rates, epoch_bytes, how, left_out: String::new() })
         }
         None => {
             let config = args.config.resolve(registry, Base::BuiltIn, &[])?;

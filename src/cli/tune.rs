@@ -59,7 +59,7 @@ pub struct TuneArgs {
     /// The game and its settings.
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// Measure the network of this run's folder or weights file, with the run's configuration
+    /// Measure the network of this run's folder or weights file, with the run's configuration on the CPU (--set run.device=cuda: on a GPU)
     #[arg(long, value_name = "RUN", conflicts_with = "game")]
     pub run: Option<PathBuf>,
     /// Time limit in minutes

@@ -5,6 +5,7 @@ use crate::cluster::address::{Address, password};
 use crate::cluster::server::Server;
 use crate::cluster::status::WorkerStatus;
 use crate::cluster::worker::{Waited, WorkEnd, Worker};
+use crate::config::{Devices, MAX_GAMES};
 use crate::error::{Error, Result};
 use crate::machine;
 use crate::registry::Registry;
@@ -43,11 +44,11 @@ pub struct WorkArgs {
     #[arg(long, value_name = "T", default_value_t = 0, value_parser = value_parser!(u64).range(..=4096))]
     pub threads: u64,
     /// Games played at once [default: the run's selfplay.games]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=MAX_GAMES as u64))]
     pub games: Option<u64>,
     /// Device of games, trees and network: cpu, cuda, cuda:N, or several GPUs as cuda:0,cuda:1
     #[arg(long, value_name = "DEVICE")]
-    pub device: Option<String>,
+    pub device: Option<Devices>,
     /// The worker's name in the learner's messages [default: the machine's and the process's number]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
@@ -74,7 +75,7 @@ pub fn execute(args: WorkArgs, registry: &Registry, verbosity: Verbosity, stop: 
     let set = [
         ("run.threads", Some(args.threads.to_string())),
         ("selfplay.games", args.games.map(|games| games.to_string())),
-        ("run.device", args.device),
+        ("run.device", args.device.map(|devices| devices.to_string())),
         // The learner's limit does not apply to this machine.
         ("run.memory_mib", Some("0".into())),
     ];
@@ -134,4 +135,31 @@ pub fn execute(args: WorkArgs, registry: &Registry, verbosity: Verbosity, stop: 
 /// The machine's name and the process's number.
 fn default_name() -> String {
     format!("{}-{}", machine::name().as_deref().unwrap_or("worker"), std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: WorkArgs,
+    }
+
+    fn parse(more: &str) -> Result<WorkArgs, clap::Error> {
+        let line = format!("work redis://host/run {more}");
+        Line::try_parse_from(line.split_whitespace()).map(|line| line.args)
+    }
+
+    /// A worker that waits for its run for hours would otherwise refuse them only then.
+    #[test]
+    fn wrong_values_are_refused_before_the_wait_for_the_run() {
+        for more in ["--games 0", "--games 1048577", "--device gpu", "--device cpu,cuda", "--threads 4097"] {
+            assert!(parse(more).is_err(), "{more}");
+        }
+        let args = parse("--games 1048576 --device cuda,cuda:1").expect("valid");
+        assert_eq!((args.games, args.device.map(|devices| devices.all().len())), (Some(1 << 20), Some(2)));
+    }
 }

@@ -88,12 +88,17 @@ impl Layers {
             |what: &str| Error::ConfigText { origin: format!("{SET} {key}={value}"), what: what.into() };
         let parse = |value: &str| format!("v={value}").parse::<toml::Table>();
         let as_text = || parse(&toml::Value::String(value.trim().to_string()).to_string());
+        let is_text = |table: &toml::Table| table.get("v").is_some_and(toml::Value::is_str);
         let parsed = match parse(value) {
-            Ok(table) if key != "game.name" || table.get("v").is_some_and(toml::Value::is_str) => Ok(table),
+            // More than one key: the value has a line break.
+            Ok(table) if table.len() == 1 && (key != "game.name" || is_text(&table)) => Ok(table),
             _ => as_text(),
         };
         let parsed = parsed.map_err(|e| bad(e.message()))?;
         let mut value = parsed.into_iter().next().map(|(_, v)| v).ok_or_else(|| bad("empty value"))?;
+        for name in value.as_table().into_iter().flat_map(|table| table.keys()) {
+            self.origins.remove(&format!("{key}.{name}"));
+        }
         for part in key.rsplit('.') {
             if part.is_empty() {
                 return Err(bad("expected section.key=value"));
@@ -396,6 +401,14 @@ mod tests {
             message.contains("config key net.blocks: got 0"),
             "the file's value is overridden: {message}"
         );
+        let later = Layers::default()
+            .text("[net]\nblocks = 3", "my.toml")
+            .and_then(|layers| layers.set("net={blocks=0}"));
+        let message = later.and_then(Layers::resolve).expect_err("0 blocks").to_string();
+        assert!(
+            message.contains("config key net.blocks: got 0"),
+            "the file's section is overridden: {message}"
+        );
     }
 
     #[test]
@@ -417,6 +430,15 @@ mod tests {
             sections.iter().flat_map(|(.., keys)| keys).find(|key| key.name == "leaves").expect("a key");
         assert_eq!((leaves.default.as_str(), leaves.value.as_str()), ("1", "7"));
         assert_eq!(leaves.values, "a whole number from 1 to 4096");
+    }
+
+    #[test]
+    fn a_line_break_in_a_value_begins_no_other_key() {
+        for value in ["run.seed=5\na=9", "run.seed=5\nw=9", "run.seed=5\n[a]"] {
+            assert!(error(value).contains("expected a whole number"), "{value}");
+        }
+        let layers = Layers::default().set("run.seed=5\r\n").and_then(Layers::resolve);
+        assert_eq!(layers.expect("valid").run.seed, 5);
     }
 
     #[test]

@@ -69,6 +69,24 @@ fn a_plan_follows_from_a_short_run_or_from_a_run_that_is_there() {
     }
 }
 
+/// Trees on a GPU, and the training of a network there, take no memory of the host.
+#[cfg(feature = "cuda")]
+#[test]
+fn a_plan_of_a_run_on_a_gpu_has_its_memory() {
+    let copy = sibling_path("on_a_gpu");
+    verify::copy(Path::new(&run()), &copy);
+    let (file, copy) = (copy.join("config.toml"), copy.display().to_string());
+    let text = std::fs::read_to_string(&file).expect("read");
+    let on_gpu = text.replace("device = \"cpu\"", "device = \"cuda\"");
+    assert_ne!(on_gpu, text);
+    std::fs::write(&file, on_gpu).expect("written");
+    stdout(&mut vecaz(&["verify", &copy, "--accept"]));
+    let text = stdout(&mut vecaz(&["plan", "--run", &copy])).replace("\n  ", " ");
+    for part in ["trees 0 MiB", "training 0 MiB"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
 #[test]
 fn a_plan_names_what_it_does_not_count() {
     let plan = |settings: &[&str]| {
