@@ -153,10 +153,7 @@ impl Source {
         }
         check_machine(&config)?;
         let game = registry.game_of(&config).map_err(|e| layers.locate(e))?;
-        let is_set = |assignment: &String| {
-            assignment.split('=').next().is_some_and(|key| key.trim() == "search.leaves")
-        };
-        let leaves = assignments.iter().any(is_set).then_some(config.search.leaves);
+        let leaves = assigned_leaves(assignments, &config);
         Self { config, leaves, ..self }.for_game(&game)
     }
 
@@ -246,6 +243,12 @@ impl Engine {
         let settings = source.settings(None, 0);
         Self::new(source.game.clone(), source.network()?.as_ref(), settings)
     }
+}
+
+/// L of `config`, if one of the `assignments` of a command has set it there: that of a run is for self-play.
+pub fn assigned_leaves(assignments: &[String], config: &Config) -> Option<u32> {
+    let is_set = |text: &String| text.split('=').next().is_some_and(|key| key.trim() == "search.leaves");
+    assignments.iter().any(is_set).then_some(config.search.leaves)
 }
 
 /// Refuses tree searches and lookahead for a game whose values follow from predictions: its values are defined after whole turns alone, and

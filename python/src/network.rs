@@ -92,14 +92,21 @@ impl PyNetwork {
     /// Another evaluator on the same weights, for a search in `game`.
     ///
     /// # Errors
-    /// `ValueError` for a network of other rules, or of other positions than those in which a player decides; those of [`Resource::hold`].
+    /// `ValueError` for a network of other rules or another size, or of other positions than those in which a player decides; those of
+    /// [`Resource::hold`].
     pub fn fork_for(&self, game: &dyn AnyGame) -> PyResult<Box<dyn Network>> {
         if self.file.header.evaluates == EvaluatedPositions::Afterstates {
             let expected =
                 "one of positions in which a player decides: this one knows those after a whole turn";
             return Err(wrong("evaluate", &self.label, expected));
         }
-        self.file.spec_for(game).map_err(exception)?;
+        // An edge network serves games of other sizes, but this evaluator was made for one.
+        if self.file.spec_for(game).map_err(exception)?.io() != self.shape {
+            let found = format!("{} for another size of {}", self.label, self.game);
+            let expected =
+                "one for the environments' size, which `settings` set, as in settings={\"game.n\": 8}";
+            return Err(wrong("evaluate", found, expected));
+        }
         Ok(self.network.hold()?.fork())
     }
 }

@@ -1,7 +1,7 @@
 //! `vecaz.train`: a run, as `vecaz run` makes it, with a call for every epoch.
 
 use crate::detach::detached;
-use crate::errors::{Raised, exception};
+use crate::errors::{Raised, exception, wrong};
 use crate::interrupt::interruptible_in;
 use crate::options::{assignments, registry};
 use crate::threads::{num_threads, pool};
@@ -34,6 +34,11 @@ pub fn train(
     verbose: bool,
     on_epoch: Option<Py<PyAny>>,
 ) -> PyResult<Outcome> {
+    if let Some(function) = on_epoch.as_ref().map(|function| function.bind(py))
+        && !function.is_callable()
+    {
+        return Err(wrong("on_epoch", function.get_type().name()?, "a function or None"));
+    }
     let (registry, stop) = (registry()?, Stop::default());
     let mut set = assignments(keys.as_ref())?;
     set.extend(assignments(settings.as_ref())?);

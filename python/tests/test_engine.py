@@ -73,6 +73,19 @@ def test_a_function_is_a_network():
     assert max(found.moves, key=lambda move: move.prior).action == 8
 
 
+@pytest.mark.parametrize("leaves", [1, 3])
+def test_the_leaves_of_a_pass_are_those_that_are_set(leaves):
+    batches = []
+
+    def evaluate(obs):
+        batches.append(len(obs))
+        return np.zeros((len(obs), 25), np.float32), np.zeros(len(obs), np.float32)
+
+    engine = vecaz.Engine("hex", evaluate=evaluate, size=5, settings={"search.leaves": leaves})
+    engine.analyse(simulations=60)
+    assert max(batches) == leaves
+
+
 def test_an_exception_of_the_function_comes_out():
     class Mine(Exception):
         pass

@@ -42,6 +42,19 @@ def test_a_run_calls_after_every_epoch_and_leaves_a_player(tmp_path):
     assert found.visits.sum(axis=1).tolist() == [20, 20]
 
 
+def test_a_network_of_any_size_searches_the_one_that_it_was_opened_for(tmp_path):
+    """An edge network of the clique game serves other numbers of vertices than that of its run, but one object only one of them."""
+    settings = {**SMALL, "game.name": "clique", "run": {"epochs": 1}}
+    run = vecaz.train(settings, out=tmp_path / "run").path
+    envs = vecaz.make("clique", num_envs=2, n=5)
+    # The trees of this search are kept for the next one.
+    vecaz.search(envs, None, simulations=8)
+    with pytest.raises(ValueError, match="evaluate: found .* for another size of clique, expected one for the environments' size"):
+        vecaz.search(envs, vecaz.Network(run), simulations=8)
+    found = vecaz.search(envs, vecaz.Network(run, settings={"game.n": 5}), simulations=8)
+    assert found.visits.sum(axis=1).tolist() == [8, 8]
+
+
 def test_a_stopped_run_continues_and_ends_with_the_same_bytes(tmp_path):
     assert not vecaz.train(SMALL, lambda metrics: metrics["epoch"] < 1, out=tmp_path / "stopped").finished
     assert vecaz.load_metrics(tmp_path / "stopped")["epoch"] == [1]
@@ -116,6 +129,7 @@ def test_files_and_names_are_configurations(tmp_path, monkeypatch):
         (lambda: vecaz.train({"selfplay.games": None}), ValueError, "selfplay.games: found NoneType, expected a bool"),
         (lambda: vecaz.train("none"), ValueError, "none.*the path of a TOML file, or one of"),
         (lambda: vecaz.train("none.toml"), FileNotFoundError, "none.toml"),
+        (lambda: vecaz.train(SMALL, 5), ValueError, "on_epoch: found int, expected a function or None"),
         (lambda: vecaz.train(resume="none"), FileNotFoundError, "none"),
         (lambda: vecaz.train(resume="a", out="b"), ValueError, "out: found a folder, expected none with resume"),
         (lambda: vecaz.load_metrics("none"), FileNotFoundError, "none"),

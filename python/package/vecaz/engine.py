@@ -69,7 +69,7 @@ class Engine(_vecaz.Engine):
             of 0, unless there is `evaluate`. None for the network of Connect Four that vecaz brings along.
         evaluate: a function in place of the network: observations `[M, F]` float32 -> `(logits [M, A], values [M, P])`, or values `[M]` of
             the player to move in games for one or for two opponents. It is called in a thread of the search, which then has no other.
-        settings: configuration keys, such as `{"search.algorithm": "puct"}`.
+        settings: configuration keys, such as `{"eval.algorithm": "puct"}`; with `"search.leaves"` a pass has at most so many leaves.
         threads: 0 for all cores.
         memory_mib: the limit of memory for trees.
         seed: of all random numbers.
