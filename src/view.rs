@@ -189,8 +189,10 @@ fn slots_text(slots: &Slots, last: &[Spot]) -> String {
             at += 1;
         }
     }
-    // The bar does not cross the free line.
-    canvas.lines[HEIGHT + 1].clear();
+    // The bar does not cross the free line, which a board without points in the second row does not have.
+    if let Some(line) = canvas.lines.get_mut(HEIGHT + 1) {
+        line.clear();
+    }
     let off_board = |label: &str| {
         let all = slots.rows.iter().flatten().filter(|slot| slot.label == label);
         let mut counts: Vec<(Option<u8>, String)> = all
@@ -270,7 +272,7 @@ fn cards_text(cards: &Cards) -> String {
 mod tests {
     use super::text;
     use crate::batch::Playthrough;
-    use crate::game::view::{Board, Grid, GridStyle, Piece, Shape, Spot, View, Viewer};
+    use crate::game::view::{Board, Grid, GridStyle, Piece, Shape, Slot, SlotRole, Slots, Spot, View, Viewer};
     use crate::registry::any_game;
 
     /// The position after `actions`, drawn for `viewer`.
@@ -354,6 +356,18 @@ mod tests {
   O  .  .  .  X  . |  X  .  .  .  .  O\n  O  .  .  .  X  . |  X (X) .  .  .  O\n 12 11 10  9  8  7 |  6  5  4  3  2  1
 bar: X 0, O 0; off: X 0, O 0\nX (player 0) to play 1\n"
         );
+    }
+
+    /// Heaps in one row: a slot beside each other one is off the board.
+    #[test]
+    fn slots_may_stand_in_one_row() {
+        let slot = |label: &str, role, count| Slot { label: label.into(), role, piece: Some(0), count };
+        let heaps = ["a", "b"].map(|label| slot(label, SlotRole::Point, 2));
+        let off = [0, 1].map(|_| slot("off", SlotRole::Tray, 3));
+        let stone = Piece { owner: None, mark: 'o', shape: Shape::Disc, name: "stone".into() };
+        let slots = Slots { rows: [heaps.into(), off.into()], pieces: vec![stone] };
+        let drawing = text(&View::new(Board::Slots(slots), &[]));
+        assert_eq!(drawing, "  a  b\n  o  o\n  o  o\n  .  .\n  .  .\n  .  .\noff: o 3, o 3\n");
     }
 
     #[test]

@@ -120,7 +120,7 @@ impl Table {
         self.thinking.as_ref()
     }
 
-    /// What the last search for a move did.
+    /// What the last search for a move did, until moves are dropped.
     pub fn searched(&self) -> Option<&Searched> {
         self.searched.as_ref()
     }
@@ -311,6 +311,8 @@ impl Table {
 
     fn set(&mut self, play: Playthrough) {
         self.play = play;
+        // The move that it chose is no longer the last one.
+        self.searched = None;
         self.moved();
     }
 

@@ -50,6 +50,9 @@ export async function checkLinks(page) {
   await page.waitForSelector("#toast:not([hidden]) >> text=nowhere");
   await page.goto(`${ADDRESS}/#/table/%`);
   await page.waitForSelector(".empty >> text=Start a new game");
+  // A screen that there is not, though objects of JavaScript have something of the name.
+  await page.goto(`${ADDRESS}/#/constructor`);
+  await page.waitForSelector(".game-list input");
 }
 
 /** A seat whose network does not fit the options any more gets one that does. */
@@ -123,6 +126,48 @@ export async function checkPoints(page) {
     curve: "M0.0 24.5L400.0 24.5",
     title: "loses 1.5 points",
     bar: ["First +1.50 points", "0.75"],
+  });
+}
+
+/** What boards of any game may have: equal cards in a hand, other kinds of pieces in every position, fewer players than seats; and large values. */
+export async function checkBoards(page) {
+  await page.goto(`${ADDRESS}/#/play`);
+  const shown = await page.evaluate(async () => {
+    const [{ Board }, { TableScreen }, { marksOf }, { lineChart }] = await Promise.all(
+      ["/board.js", "/table.js", "/analysis.js", "/chart.js"].map((file) => import(file)),
+    );
+    const board = new Board({ onAction: () => {} });
+    const draw = (shape) => {
+      const lists = { marks: [], line: [], dice: [], notes: [], last: [], actions: [] };
+      const options = { playable: false, flipped: false, seat: 0, playerName: String };
+      board.update({ board: shape, colours: ["blue", "red"], ...lists }, options);
+      return board.root;
+    };
+    const nine = { number: 9, name: "9♠" };
+    const seat = { values: [], hand: [nine, nine], hidden: 0 };
+    const cards = { kind: "cards", caption: "", columns: [], seats: [seat], trick: [] };
+    const hands = [1, 2, 3].map(() => draw(cards).querySelectorAll(".own-hand .card").length);
+    const pieces = (name) => [{ owner: null, mark: "?", shape: "name", name }];
+    const grid = { kind: "grid", style: "squares", columns: ["a"], rows: ["1"], cells: [0] };
+    const tiles = ["2", "4"].map((name) => draw({ ...grid, pieces: pieces(name) }).querySelector(".letter").textContent);
+    const history = [0, 1, 2, 0, 1, 2].map((player) => ({ kind: "player", player, name: "9♠", spot: { card: 9 } }));
+    const table = {
+      live: { players: [{}, {}, {}, {}, {}], history },
+      shown: { ply: 6, view: { board: { ...cards, seats: [seat, seat, seat] } } },
+    };
+    const trick = TableScreen.prototype.lastTrick.call(table).map(({ player }) => player);
+    const move = (value) => ({ action: 0, spot: "button", visits: 1, prior: 1, value });
+    const values = [0.25, -0.25, 10.25].map((value) => marksOf({ moves: [move(value)] }, "value")[0].text);
+    const points = Array.from({ length: 200_000 }, (_, epoch) => [epoch, 1]);
+    const chart = lineChart({ title: "", series: [{ name: "", points, index: 0 }], xName: "" });
+    return { hands, tiles, trick, values, series: chart.querySelectorAll(".series").length };
+  });
+  assert.deepEqual(shown, {
+    hands: [2, 2, 2],
+    tiles: ["2", "4"],
+    trick: [0, 1, 2],
+    values: ["+.25", "−.25", "+10.25"],
+    series: 1,
   });
 }
 

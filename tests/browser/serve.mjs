@@ -17,6 +17,7 @@ import {
   waitForTurn,
 } from "./page.mjs";
 import {
+  checkBoards,
   checkLinks,
   checkNetworks,
   checkPace,
@@ -234,6 +235,7 @@ await step("damaged links say so", () => checkLinks(page));
 await step("networks fit the options", () => checkNetworks(page));
 await step("a number of players that is none is passed over", () => checkPlayers(page));
 await step("values in points are drawn as such", () => checkPoints(page));
+await step("boards of any game are drawn as they are", () => checkBoards(page));
 await step("hidden pages listen to nothing, and failed engines do not think", () => checkStreams(page));
 await step("states that bring no ply take no choice away", () => checkPace(page));
 await step("the replay goes on to a new epoch", () => checkReplay(page));

@@ -31,6 +31,7 @@ fn moves_are_taken_back_and_other_lines_tried() {
     server.post(&format!("{at}/play"), &json!({ "name": "3" }));
     let state = server.wait(&at, is_mine);
     assert_eq!((&state["plies"], &state["viewer"]), (&json!(2), &json!(0)));
+    assert!(state["searched"].is_object(), "{state}");
     // Late or double requests are refused.
     let (status, sentence) = server.refused("POST", &format!("{at}/play"), &json!({ "action": 3, "ply": 0 }));
     assert!(status == 409 && sentence.contains("at ply 2"), "{sentence}");
@@ -39,7 +40,7 @@ fn moves_are_taken_back_and_other_lines_tried() {
     let (status, _) = server.refused("POST", &format!("{at}/play"), &json!({ "action": 3, "seat": 1 }));
     assert_eq!(status, 409);
     let back = server.post(&format!("{at}/undo"), &json!({}));
-    assert_eq!((&back["plies"], &back["history"]), (&json!(0), &json!([])));
+    assert_eq!((&back["plies"], &back["history"], &back["searched"]), (&json!(0), &json!([]), &Value::Null));
     assert_eq!(server.refused("POST", &format!("{at}/undo"), &json!({})).0, 409);
     let set = server.post(&format!("{at}/position"), &json!({ "actions": "3 3, 2", "paused": true }));
     assert_eq!((&set["plies"], &set["paused"], &set["thinking"]), (&json!(3), &json!(true), &Value::Null));

@@ -39,7 +39,7 @@ export function marksOf(analysis, figure) {
     const text = {
       visits: percentShort(figures.visits),
       prior: percentShort(figures.prior),
-      value: signed(move.value).replace("0.", "."),
+      value: signed(move.value).replace(/^(\D?)0\./, "$1."),
       none: "",
     }[figure];
     return {

@@ -284,8 +284,8 @@ export class GridSurface {
   drawPieces(view) {
     const { cells, pieces } = view.board;
     cells.forEach((piece, place) => {
-      const wanted =
-        piece === null ? null : `${piece}/${view.colours[pieces[piece].owner] ?? ""}/${pieces[piece].shape}`;
+      // By all that is drawn: a game may list other kinds of pieces in every position.
+      const wanted = piece === null ? null : JSON.stringify([pieces[piece], view.colours[pieces[piece].owner]]);
       const old = this.pieces.get(place);
       if ((old?.wanted ?? null) === wanted) return;
       old?.element.remove();

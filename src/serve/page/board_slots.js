@@ -74,7 +74,7 @@ export class SlotsSurface {
     const [column] = this.seat(place);
     const { ground, hit } = this.layers;
     const middle = row === 0 ? height + MIDDLE / 2 : y - MIDDLE / 2;
-    const base = Math.min(row === 0 ? 0 : middle, row === 0 ? 0 : middle);
+    const base = row === 0 ? 0 : middle;
     ground.append(svg("rect", { class: `slot-${slot.role}`, x, y: base, width, height: height + MIDDLE / 2 }));
     if (slot.role === "point") {
       const tip = row === 0 ? height - 30 : y + 30;

@@ -44,10 +44,12 @@ export function lineChart({ title, series, xName, xStep = 0, percent = false }) 
   });
   figure.append(chart);
   if (points.length === 0) return figure;
-  const bounds = (axis) => [
-    Math.min(...points.map((point) => point[axis])),
-    Math.max(...points.map((point) => point[axis])),
-  ];
+  // A call takes no hundred thousand arguments.
+  const bounds = (axis) =>
+    points.reduce(
+      ([low, high], point) => [Math.min(low, point[axis]), Math.max(high, point[axis])],
+      [Infinity, -Infinity],
+    );
   const [x0, x1] = bounds(0);
   let [y0, y1] = bounds(1);
   const pad = (y1 - y0 || Math.abs(y1) || 1) * 0.06;

@@ -36,16 +36,16 @@ export function setText(node, text) {
 
 /**
  * Makes the children of `parent` those of `items`: elements whose key is still there are kept and updated, so that focus, hover and
- * scrolling stay as they are.
+ * scrolling stay as they are. Items may share a key, as equal cards of a hand do.
  */
 export function reconcile(parent, items, keyOf, create, update = () => {}) {
-  const old = new Map([...parent.children].map((child) => [child.dataset.key, child]));
+  const old = new Map();
+  for (const child of parent.children) old.set(child.dataset.key, [...(old.get(child.dataset.key) ?? []), child]);
   let next = parent.firstElementChild;
   for (const [index, item] of items.entries()) {
     const key = String(keyOf(item, index));
-    let child = old.get(key);
-    if (child) old.delete(key);
-    else {
+    let child = old.get(key)?.shift();
+    if (!child) {
       child = create(item, index);
       child.dataset.key = key;
     }
@@ -53,7 +53,7 @@ export function reconcile(parent, items, keyOf, create, update = () => {}) {
     if (child === next) next = next.nextElementSibling;
     else parent.insertBefore(child, next);
   }
-  for (const child of old.values()) child.remove();
+  for (const child of [...old.values()].flat()) child.remove();
 }
 
 /** True if the reader wants little motion. */

@@ -10,7 +10,7 @@ import { PlayScreen } from "./start.js";
 import { TableScreen } from "./table.js";
 import { WatchScreen } from "./watch.js";
 
-const SCREENS = { play: PlayScreen, setup: SetUpScreen, table: TableScreen, watch: WatchScreen };
+const SCREENS = { __proto__: null, play: PlayScreen, setup: SetUpScreen, table: TableScreen, watch: WatchScreen };
 let current = null;
 /** Why a link led to the first screen, to be shown there. */
 let refusal = null;

@@ -288,7 +288,8 @@ export class TableScreen {
     const { live, shown } = this;
     if (shown.view.board.kind !== "cards" || shown.view.board.trick.length > 0) return [];
     const cards = live.history.slice(0, shown.ply).filter(({ spot }) => spot && "card" in Object(spot));
-    const plays = cards.filter(({ kind }) => kind === "player").slice(-live.players.length);
+    // A table may have fewer players than the game has seats.
+    const plays = cards.filter(({ kind }) => kind === "player").slice(-shown.view.board.seats.length);
     return plays.map(({ player, name, spot }) => ({ player, name, number: spot.card }));
   }
 
