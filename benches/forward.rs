@@ -118,11 +118,6 @@ fn boards(obs_len: usize, rows: usize, seed: u64) -> Vec<f32> {
     (0..rows * obs_len).map(|_| stream.below(2) as f32).collect()
 }
 
-fn commit() -> String {
-    let output = std::process::Command::new("git").args(["rev-parse", "--short", "HEAD"]).output();
-    output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string()).unwrap_or_default()
-}
-
 /// Prints a line for each number of threads and rows. The fraction of the peak is the median over rounds.
 fn report(name: &str, net: &CpuNet) {
     let bare = net.measure_peak(FLAT_OUT) as f64;
@@ -146,7 +141,7 @@ fn main() -> vecaz::Result<()> {
     let mut typed = std::env::args().skip(1).filter(|arg| !arg.starts_with("--"));
     let wanted = typed.next().unwrap_or_default();
     let isa = typed.try_fold(Layers::default(), |layers, key| layers.set(&key))?.resolve()?.net.isa;
-    println!("commit {}", commit());
+    println!("commit {}", env!("VECAZ_COMMIT"));
     for precision in [Precision::F32, Precision::Bf16, Precision::Int8] {
         let cases =
             [("2x32", connect_four(2, 32)), ("6x64", connect_four(6, 64)), ("edge 3x64", clique(3, 64))];

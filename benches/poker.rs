@@ -132,13 +132,11 @@ impl Measured {
             search.determinisations,
             self.threads,
             self.config.run.seed,
-            commit()
+            env!("VECAZ_COMMIT")
         );
         println!("{:<44} {:>11} {:>13} {:>12}", "", "policy head", "search, drawn", "search, best");
-        let sizes = self.game.sizes();
-        let (obs_len, num_actions, num_players) = (sizes.obs.len(), sizes.num_actions, sizes.num_players);
         let uniform = self.tree.strategy(|info| vec![1.0 / info.legal.len() as f64; info.legal.len()]);
-        let without = UniformNet(IoShape { obs_len, num_actions, num_players });
+        let without = UniformNet(IoShape::of(&self.game.sizes()));
         self.print("without a network: uniform play", Some(&uniform), &without)?;
         let folder = tempfile::tempdir().expect("a folder for the run");
         let dir = folder.path().join("run");
@@ -167,12 +165,6 @@ impl Measured {
         found.dedup_by_key(|record| record.epoch);
         Ok(found)
     }
-}
-
-/// The short name of the present commit.
-fn commit() -> String {
-    let output = std::process::Command::new("git").args(["rev-parse", "--short", "HEAD"]).output();
-    output.map_or("unknown".into(), |output| String::from_utf8_lossy(&output.stdout).trim().to_string())
 }
 
 fn main() -> Result<()> {

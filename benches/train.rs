@@ -69,20 +69,13 @@ fn measure(name: &str, net: &NetConfig, obs: ObsShape, actions: usize, rows: usi
     Ok(())
 }
 
-/// The commit that is measured, if git reports it.
-fn commit() -> String {
-    let output = std::process::Command::new("git").args(["rev-parse", "--short", "HEAD"]).output();
-    let text = output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string()).unwrap_or_default();
-    if text.is_empty() { "unknown".into() } else { text }
-}
-
 fn main() -> vecaz::Result<()> {
     println!(
         "cpu, instructions {}, for bf16 {}, threads {}, seed {SEED}, commit {}",
         vecaz::isa::Isa::detect(),
         IsaChoice::Native.of_bf16_training(),
         rayon::current_num_threads(),
-        commit()
+        env!("VECAZ_COMMIT")
     );
     let resnet = |blocks, channels| NetConfig { blocks, channels, ..NetConfig::default() };
     let board = |channels, height, width| ObsShape { channels, height, width };
