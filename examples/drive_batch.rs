@@ -15,12 +15,10 @@ use vecaz::searcher::{SearchRequest, Searchers};
 fn main() -> vecaz::Result<()> {
     let hex = Hex { size: 7, ..Hex::default() };
     let (rules, sizes) = (erase(hex.clone()), hex.sizes());
-    let shape =
-        IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
-    let params = SearchParams::new(&SearchConfig { simulations: 50, ..Default::default() }, &sizes);
     // Any `Network` goes here: that of a run, or your own.
-    let mut searchers =
-        Searchers::new(rules.as_ref(), &UniformNet(shape), params, Placement::default(), 16, 2)?;
+    let network = UniformNet(IoShape::of(&sizes));
+    let params = SearchParams::new(&SearchConfig { simulations: 50, ..Default::default() }, &sizes);
+    let mut searchers = Searchers::new(rules.as_ref(), &network, params, Placement::default(), 16, 2)?;
     let mut games = GameBatch::new(hex, 16);
     for ply in 0..10 {
         let request = |(slot, state)| SearchRequest {

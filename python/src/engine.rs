@@ -21,7 +21,7 @@ use vecaz::game::Turn;
 use vecaz::game::view::Viewer;
 use vecaz::net::{IoShape, Network, UniformNet};
 use vecaz::registry::{AnyGame, Registry};
-use vecaz::source::{Source, built_in_layers};
+use vecaz::source::{Source, assigned_leaves, built_in_layers};
 use vecaz::stop::Stop;
 use vecaz::weights::EvaluatedPositions;
 
@@ -104,13 +104,10 @@ impl Parts {
         let over = |base| set.iter().try_fold(base, |layers: Layers, assignment| layers.set(assignment));
         let config = over(layers)?.with_format_of_device(&over(Layers::default())?).resolve()?;
         let sizes = game.sizes();
-        let shape = IoShape {
-            obs_len: sizes.obs.len(),
-            num_actions: sizes.num_actions,
-            num_players: sizes.num_players,
-        };
-        let settings = Settings { threads, ..Settings::new(&config, &sizes) };
-        Ok(Self { game, network: Box::new(UniformNet(shape)), settings, label: "a uniform network".into() })
+        let leaves = assigned_leaves(set, &config).unwrap_or(0);
+        let settings = Settings { threads, leaves, ..Settings::new(&config, &sizes) };
+        let network = Box::new(UniformNet(IoShape::of(&sizes)));
+        Ok(Self { game, network, settings, label: "a uniform network".into() })
     }
 }
 

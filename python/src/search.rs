@@ -91,11 +91,6 @@ pub struct SearchOutput(
     Py<PyArray1<bool>>,
 );
 
-fn io_shape(game: &dyn AnyGame) -> IoShape {
-    let sizes = game.sizes();
-    IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players }
-}
-
 /// Takes the trees of the last search if they fit, or makes new ones, and begins the search. An error later on leaves none.
 fn begin(
     py: Python<'_>,
@@ -133,7 +128,7 @@ pub fn by_network(
     arguments: &SearchArguments,
     network: Option<Box<dyn Network>>,
 ) -> PyResult<SearchOutput> {
-    let network = network.unwrap_or_else(|| Box::new(UniformNet(io_shape(game.as_ref()))));
+    let network = network.unwrap_or_else(|| Box::new(UniformNet(IoShape::of(&game.sizes()))));
     let mut trees = begin(py, game, state, arguments, network.as_ref(), 1)?;
     let (pool, stop) = (state.pool.clone(), Stop::default());
     trees.stop_by(&stop);
@@ -151,7 +146,7 @@ pub fn by_function(
     state: &mut State,
     arguments: &SearchArguments,
 ) -> PyResult<SearchOutput> {
-    let (py, shape, pool) = (function.py(), io_shape(game.as_ref()), state.pool.clone());
+    let (py, shape, pool) = (function.py(), IoShape::of(&game.sizes()), state.pool.clone());
     let players = Players::of(&game.sizes());
     if !function.is_callable() {
         return Err(wrong("evaluate", function.get_type().name()?, "a function, a vecaz.Network or None"));
