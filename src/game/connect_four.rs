@@ -352,6 +352,7 @@ impl Game for ConnectFour {
 mod tests {
     use super::*;
     use crate::device_struct::DeviceType;
+    use crate::game::tests::legal;
     use crate::game::{PositionSolver, check_device_header};
     use crate::rng::{Key, Purpose};
     use crate::stop::Stop;
@@ -392,9 +393,8 @@ mod tests {
                             assert_eq!(threats & bit != 0, completes, "{s:?}, {cell}");
                         }
                     }
-                    let mut legal = [0; 12];
-                    let n = game.legal(&s, History::default(), &mut legal);
-                    game.step(&mut s, legal[rng.below(n)], History::default());
+                    let actions = legal(&game, &s);
+                    game.step(&mut s, actions[rng.below(actions.len())], History::default());
                 }
             }
             assert!(seen > 0 || connect == 12);

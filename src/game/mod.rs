@@ -50,3 +50,6 @@ pub(crate) use source::{configs, embedded_cuda_source};
 pub use tally::{TallyCell, TallyTable};
 pub use valuation::Valuation;
 pub use whole_turns::{Duplicates, MAX_TURN_POSITIONS, TurnPly, WholeTurn, WholeTurns};
+
+#[cfg(test)]
+mod tests;

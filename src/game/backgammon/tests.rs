@@ -1,6 +1,7 @@
 use super::*;
 use crate::device_struct::DeviceType;
 use crate::game::check_device_header;
+use crate::game::tests::{assert_refused, legal};
 use crate::view::draw;
 
 #[test]
@@ -23,12 +24,6 @@ fn board(own: &[(usize, i8)], other: &[(usize, i8)]) -> [i8; BOARD_LEN] {
 
 fn game(options: &str) -> Backgammon {
     Backgammon::from_options(&options.parse().expect("TOML")).expect("options")
-}
-
-fn legal(g: &Backgammon, s: &State) -> Vec<u16> {
-    let mut out = [0; 30];
-    let n = g.legal(s, History::default(), &mut out);
-    out[..n].to_vec()
 }
 
 fn names(g: &Backgammon, s: &State) -> Vec<String> {
@@ -232,15 +227,11 @@ fn names_are_read_back() {
 
 #[test]
 fn wrong_settings_and_positions_are_refused_in_a_sentence() {
-    let error = |options: &str| match Backgammon::from_options(&options.parse().expect("TOML")) {
-        Ok(_) => panic!("{options} was accepted"),
-        Err(e) => e.to_string(),
-    };
-    assert!(
-        error("ply_limit = 5").contains("game.ply_limit: got 5, expected a whole number from 100 to 65535")
-    );
-    assert!(error("short_game = 3").contains("game.short_game: got 3"));
-    assert!(error("cubes = true").contains("cubes"));
+    assert_refused::<Backgammon>(&[
+        ("ply_limit = 5", "game.ply_limit: got 5, expected a whole number from 100 to 65535"),
+        ("short_game = 3", "game.short_game: got 3"),
+        ("cubes = true", "cubes"),
+    ]);
     let mut short = START;
     short[2] -= 1;
     assert!(State::to_roll(short, 0).is_err_and(|e| e.to_string().contains("14 and 15 checkers")));

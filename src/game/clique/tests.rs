@@ -1,6 +1,7 @@
 use super::*;
 use crate::device_struct::DeviceType;
 use crate::game::check_device_header;
+use crate::game::tests::{assert_refused, play};
 use crate::rng::{Key, Purpose};
 use crate::view::draw;
 
@@ -12,16 +13,6 @@ fn generated_header_is_up_to_date() {
 
 fn game(n: usize, k: usize, mode: CliqueRule) -> Clique {
     Clique { n, k, mode, ..Clique::default() }
-}
-
-/// Plays the named edges one after another.
-fn play(g: &Clique, edges: &str) -> State {
-    edges.split_whitespace().fold(g.init(), |mut s, edge| {
-        let action =
-            g.parse_action(&s, History::default(), edge).unwrap_or_else(|| panic!("{edge} is not legal"));
-        g.step(&mut s, action, History::default());
-        s
-    })
 }
 
 fn result(g: &Clique, s: &State) -> Option<f32> {
@@ -240,18 +231,13 @@ fn observation_has_one_column_per_edge() {
 
 #[test]
 fn wrong_sizes_are_refused_in_a_sentence() {
-    let error = |options: &str| match Clique::from_options(&options.parse().expect("TOML")) {
-        Ok(_) => panic!("{options} was accepted"),
-        Err(e) => e.to_string(),
-    };
-    assert_eq!(error("n = 18"), "config key game.n: got 18, expected a whole number from 3 to 17");
-    assert_eq!(
-        error("n = 5\nk = 6"),
-        "config key game.k: got 6, expected a whole number from 3 to 5 (at most n)"
-    );
-    assert_eq!(error("k = 2"), "config key game.k: got 2, expected a whole number from 3 to 17");
-    assert!(error("mode = 'misere'").contains("avoid_clique"));
-    assert!(error("n = -1").contains("game.n: got -1"));
+    assert_refused::<Clique>(&[
+        ("n = 18", "config key game.n: got 18, expected a whole number from 3 to 17"),
+        ("n = 5\nk = 6", "config key game.k: got 6, expected a whole number from 3 to 5 (at most n)"),
+        ("k = 2", "config key game.k: got 2, expected a whole number from 3 to 17"),
+        ("mode = 'misere'", "avoid_clique"),
+        ("n = -1", "game.n: got -1"),
+    ]);
 }
 
 /// The planes of edges that are missing in cliques, against a list of all sets of k vertices, on boards that no rule has filled.

@@ -1,6 +1,7 @@
 //! Published problems: wins by consecutive fours. The tests try all moves by the rules to check that every reply is forced.
 
 use super::*;
+use crate::game::tests::legal;
 use crate::view::draw;
 
 /// A position, black `x` and white `o`, and the published solution, columns from the left and rows from below.
@@ -106,12 +107,6 @@ fn moves(problem: &Problem) -> Vec<u16> {
     problem.solution.split_whitespace().map(cell).collect()
 }
 
-fn legal(game: &Gomoku, s: &State) -> Vec<u16> {
-    let mut out = [0; 225];
-    let n = game.legal(s, History::default(), &mut out);
-    out[..n].to_vec()
-}
-
 fn after(game: &Gomoku, s: &State, cell: u16) -> State {
     let mut next = *s;
     game.step(&mut next, cell, History::default());
@@ -206,9 +201,7 @@ fn swap2_plays_on_by_the_rule_of_rows() {
         for name in opening.split_whitespace() {
             let action = game.parse_action(&s, History::default(), name).expect(name);
             assert_eq!(s.outcome, 0, "{opening}");
-            let mut legal = [0; 225];
-            let n = game.legal(&s, History::default(), &mut legal);
-            assert!(legal[..n].contains(&action), "{opening} {name}");
+            assert!(legal(&game, &s).contains(&action), "{opening} {name}");
             game.step(&mut s, action, History::default());
         }
         assert_eq!(s.outcome, outcome, "{rule:?} {opening} {}", draw(&game, &s));

@@ -3,6 +3,7 @@
 use super::*;
 use crate::device_struct::DeviceType;
 use crate::game::check_device_header;
+use crate::game::tests::{assert_refused, legal, play};
 use crate::rng::{Key, Purpose};
 use crate::view::draw;
 
@@ -14,21 +15,6 @@ fn generated_header_is_up_to_date() {
 
 fn gomoku(size: u32, rule: Rule) -> Gomoku {
     Gomoku { size, rule, ..Gomoku::default() }
-}
-
-fn legal(game: &Gomoku, s: &State) -> Vec<u16> {
-    let mut out = [0; 361];
-    let n = game.legal(s, History::default(), &mut out);
-    out[..n].to_vec()
-}
-
-fn play(game: &Gomoku, names: &str) -> State {
-    let mut s = game.init();
-    for name in names.split_whitespace() {
-        let action = game.parse_action(&s, History::default(), name).expect(name);
-        game.step(&mut s, action, History::default());
-    }
-    s
 }
 
 /// Every row, column and diagonal of the board as text, read for rows of five.
@@ -180,15 +166,11 @@ fn swap2_stones_belong_to_the_player_of_their_colour() {
 
 #[test]
 fn bad_options_name_the_key() {
-    for (options, part) in [
+    assert_refused::<Gomoku>(&[
         ("size = 4", "game.size: got 4, expected a whole number from 5 to 19"),
         ("rule = 'renju'", "game.rule: got \"renju\", expected freestyle or exact"),
         ("opening = 'swap'", "game.opening: got \"swap\", expected none or swap2"),
-    ] {
-        let table = options.parse().expect("TOML");
-        let message = Gomoku::from_options(&table).expect_err(options).to_string();
-        assert!(message.contains(part), "{message}");
-    }
+    ]);
 }
 
 /// Empty cells of five cells in a line, without a stone of `other` and with `count` of `own`, cell by cell.

@@ -3,27 +3,13 @@
 use super::*;
 use crate::device_struct::DeviceType;
 use crate::game::check_device_header;
+use crate::game::tests::{assert_refused, legal, play};
 use crate::rng::{Key, Purpose};
 use std::collections::HashMap;
 
 #[test]
 fn generated_header_is_up_to_date() {
     check_device_header::<Hex>(board::CELLS_PREAMBLE, &[device_constants(), State::definition()]);
-}
-
-fn legal(game: &Hex, s: &State) -> Vec<u16> {
-    let mut out = [0; 361];
-    let n = game.legal(s, History::default(), &mut out);
-    out[..n].to_vec()
-}
-
-fn play(game: &Hex, names: &str) -> State {
-    let mut s = game.init();
-    for name in names.split_whitespace() {
-        let action = game.parse_action(&s, History::default(), name).expect(name);
-        game.step(&mut s, action, History::default());
-    }
-    s
 }
 
 #[test]
@@ -148,15 +134,11 @@ fn the_first_player_wins_but_not_under_the_pie_rule() {
 
 #[test]
 fn bad_options_name_the_key() {
-    for (options, part) in [
+    assert_refused::<Hex>(&[
         ("size = 2", "game.size: got 2, expected a whole number from 3 to 19"),
         ("size = 20", "game.size: got 20, expected a whole number from 3 to 19"),
         ("swap = 'pie'", "game.swap: got \"pie\", expected true or false"),
-    ] {
-        let table = options.parse().expect("TOML");
-        let message = Hex::from_options(&table).expect_err(options).to_string();
-        assert!(message.contains(part), "{message}");
-    }
+    ]);
 }
 
 /// The cells around one, in a circle: each is a neighbour of the next.

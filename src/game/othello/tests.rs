@@ -3,6 +3,7 @@
 use super::*;
 use crate::device_struct::DeviceType;
 use crate::game::check_device_header;
+use crate::game::tests::{assert_refused, legal, play, play_on};
 use crate::rng::{Key, Purpose};
 
 #[test]
@@ -12,19 +13,6 @@ fn generated_header_is_up_to_date() {
 
 fn othello(size: u32, end: End) -> Othello {
     Othello { size, end, ..Othello::default() }
-}
-
-fn legal(game: &Othello, s: &State) -> Vec<u16> {
-    let mut out = [0; 60];
-    let n = game.legal(s, History::default(), &mut out);
-    out[..n].to_vec()
-}
-
-fn play(game: &Othello, s: &mut State, names: &str) {
-    for name in names.split_whitespace() {
-        let action = game.parse_action(s, History::default(), name).expect(name);
-        game.step(s, action, History::default());
-    }
 }
 
 fn perft(game: &Othello, s: &State, depth: u32) -> u64 {
@@ -132,8 +120,7 @@ fn random_games_agree_with_rules_that_walk_the_board() {
 #[test]
 fn the_shortest_game_ends_with_no_white_disc() {
     let game = othello(8, End::NoMove);
-    let mut s = game.init();
-    play(&game, &mut s, "e6 f4 e3 f6 g5 d6 e7 f5 c5");
+    let s = play(&game, "e6 f4 e3 f6 g5 d6 e7 f5 c5");
     assert_eq!(game.turn(&s), Turn::Over);
     assert_eq!(game.scores(&s), [13.0, 0.0]);
 }
@@ -146,10 +133,10 @@ fn the_end_without_moves_is_at_once_or_after_two_passes() {
         let game = othello(8, end);
         let moves = game.moves(discs[0], discs[1]);
         let mut s = State { discs, moves, to_play: 0, passed: 0, over: 0 };
-        play(&game, &mut s, "C1");
+        play_on(&game, &mut s, "C1");
         for pass in passes.split_whitespace() {
             assert_eq!((legal(&game, &s), game.turn(&s) == Turn::Over), (vec![64], false));
-            play(&game, &mut s, pass);
+            play_on(&game, &mut s, pass);
         }
         assert_eq!(game.turn(&s), Turn::Over);
         assert_eq!(game.scores(&s), [3.0, 1.0]);
@@ -158,16 +145,12 @@ fn the_end_without_moves_is_at_once_or_after_two_passes() {
 
 #[test]
 fn bad_options_name_the_key() {
-    for (options, part) in [
+    assert_refused::<Othello>(&[
         ("size = 7", "game.size: got 7, expected 6 or 8"),
         ("end = 'never'", "game.end: got \"never\", expected no_move or two_passes"),
         ("side = 8", "game.side: no such key; the nearest is game.size"),
         ("size = -8", "game.size: got -8, expected 6 or 8"),
-    ] {
-        let table = options.parse().expect("TOML");
-        let message = Othello::from_options(&table).expect_err(options).to_string();
-        assert!(message.contains(part), "{message}");
-    }
+    ]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The cube and matches: equity against gnubg's, and rules.
 
 use super::*;
+use crate::game::tests::legal;
 use crate::game::{Game, History, Turn};
 use crate::rng::{Key, Purpose};
 use serde::Deserialize;
@@ -104,13 +105,6 @@ fn positions_are_worth_what_gnubg_says() {
 
 fn game(match_points: u32) -> Backgammon {
     Backgammon { cube: true, match_points, ..Backgammon::default() }
-}
-
-fn legal(game: &Backgammon, s: &State) -> Vec<u16> {
-    let mut out = vec![0; game.sizes().num_edges()];
-    let count = game.legal(s, History::default(), &mut out);
-    out.truncate(count);
-    out
 }
 
 /// Plays the actions with these names.

@@ -1,7 +1,8 @@
 use super::*;
 use crate::game::blob::tests::{observation, random_states};
 use crate::game::blob::{Blob, Phase};
-use crate::game::{Game, History, Turn};
+use crate::game::tests::legal;
+use crate::game::{Game, Turn};
 use crate::rng::{Key, Purpose};
 use std::collections::BTreeMap;
 
@@ -202,12 +203,7 @@ fn assert_consistent(game: &Blob, s: &State, drawn: &State, observer: usize) {
     }
     assert_eq!(observation(game, s, observer), observation(game, drawn, observer));
     if game.turn(s) == Turn::Player(observer as u8) {
-        let legal = |s: &State| {
-            let mut out = [0; NUM_CARDS];
-            let n = game.legal(s, History::default(), &mut out);
-            out[..n].to_vec()
-        };
-        assert_eq!(legal(s), legal(drawn));
+        assert_eq!(legal(game, s), legal(game, drawn));
     }
 }
 
