@@ -9,7 +9,7 @@ use crate::backend::plan::BackendPlan;
 use crate::config::{Config, FirstGame};
 use crate::device::kernel_times::{COPY_IN, COPY_OUT, KernelTime};
 use crate::error::Result;
-use crate::game::{History, Sizes, Turn};
+use crate::game::{History, Turn};
 use crate::net::{IoShape, NetSpec, Network, UniformNet};
 use crate::pass::PassMetrics;
 use crate::play::FinishedGame;
@@ -147,11 +147,10 @@ fn start_selfplay(
 impl BenchNetwork<'_> {
     /// The network, its name in the row, and the name of its executor.
     fn make(self, config: &Config, game: &dyn AnyGame) -> Result<(Box<dyn Network>, String, String)> {
-        let Sizes { obs, num_actions, num_players, .. } = game.sizes();
         match self {
             Self::Uniform => {
-                let shape = IoShape { obs_len: obs.len(), num_actions, num_players };
-                Ok((Box::new(UniformNet(shape)), "uniform".into(), "none".into()))
+                let network = UniformNet(IoShape::of(&game.sizes()));
+                Ok((Box::new(network), "uniform".into(), "none".into()))
             }
             Self::Configured => {
                 let spec = NetSpec::new(&config.net, &game.sizes());

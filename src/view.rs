@@ -272,7 +272,9 @@ fn cards_text(cards: &Cards) -> String {
 mod tests {
     use super::text;
     use crate::batch::Playthrough;
-    use crate::game::view::{Board, Grid, GridStyle, Piece, Shape, Slot, SlotRole, Slots, Spot, View, Viewer};
+    use crate::game::view::{
+        Board, Grid, GridStyle, Piece, Shape, Slot, SlotRole, Slots, Spot, View, Viewer,
+    };
     use crate::registry::any_game;
 
     /// The position after `actions`, drawn for `viewer`.

@@ -21,12 +21,7 @@ fn game(name: &str, options: &str) -> Arc<dyn AnyGame> {
 }
 
 fn network(game: &dyn AnyGame) -> HashNet {
-    let sizes = game.sizes();
-    HashNet(IoShape {
-        obs_len: sizes.obs.len(),
-        num_actions: sizes.num_actions,
-        num_players: sizes.num_players,
-    })
+    HashNet(IoShape::of(&game.sizes()))
 }
 
 /// A network that tells positions little apart, as a trained one does: several turns are nearly equal.

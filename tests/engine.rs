@@ -23,9 +23,7 @@ use vecaz::stop::Stop;
 /// A game by name, with a network of pseudo-random outputs.
 fn setup(name: &str, options: &str) -> (Arc<dyn AnyGame>, HashNet) {
     let game = any_game(name, &options.parse().expect("TOML")).expect("registered");
-    let sizes = game.sizes();
-    let shape =
-        IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
+    let shape = IoShape::of(&game.sizes());
     (game, HashNet(shape))
 }
 

@@ -4,12 +4,12 @@
 mod support;
 
 use std::fmt::Write;
-use support::{io_shape, plan, search};
+use support::{plan, search};
 use vecaz::backend::AnyGame;
 use vecaz::batch::Playthrough;
 use vecaz::config::{Algorithm, SearchConfig};
 use vecaz::isa::Isa;
-use vecaz::net::UniformNet;
+use vecaz::net::{IoShape, UniformNet};
 use vecaz::registry::any_game;
 use vecaz::search::root::Exploration;
 use vecaz::searcher::SearchRequest;
@@ -47,7 +47,7 @@ fn tree(actions: &[u16], config: &SearchConfig) -> String {
     actions.iter().for_each(|&a| play.step(a).expect("legal"));
     let sizes = game.sizes();
     let mut backend = game.cpu_backend(plan(config, &sizes, 3), Isa::detect()).expect("detected");
-    let mut network = UniformNet(io_shape(&sizes));
+    let mut network = UniformNet(IoShape::of(&sizes));
     let positions = [SearchRequest { state: play.state().to_vec(), ..SearchRequest::default() }];
     search(backend.as_mut(), &mut network, &positions, config.simulations, Exploration::Plain);
     let mut snapshot = backend.snapshot(0, usize::MAX).expect("on the CPU");

@@ -35,8 +35,6 @@ fn parts(name: &str, options: &str) -> Parts {
     let registry = Registry::built_in();
     let game = registry.game(name, &options.parse().expect("TOML")).expect("registered");
     let sizes = game.sizes();
-    let shape =
-        IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
     let mut settings = Settings { threads: 1, leaves: 1, ..Settings::new(&Config::default(), &sizes) };
     settings.params.algorithm = Algorithm::Puct;
     let pace = Pace {
@@ -46,7 +44,7 @@ fn parts(name: &str, options: &str) -> Parts {
         overhead: Duration::from_millis(100),
         ponder: Ponder::Never,
     };
-    Parts { game, registry, network: Box::new(HashNet(shape)), settings, pace }
+    Parts { game, registry, network: Box::new(HashNet(IoShape::of(&sizes))), settings, pace }
 }
 
 /// Output that is kept.

@@ -11,7 +11,7 @@ mod selection;
 
 use oracle::ReferenceBackend;
 use selection::{GUMBEL, SELECTIONS, Selection};
-use support::{io_shape, plan, search};
+use support::{plan, search};
 use typed_games::{GameVisitor, dispatch};
 use vecaz::backend::plan::BackendPlan;
 use vecaz::backend::{AnyGame, Backend, RootCache};
@@ -19,7 +19,7 @@ use vecaz::batch::Playthrough;
 use vecaz::config::{Algorithm, Config, Layers, SearchConfig};
 use vecaz::game::{Game, Turn};
 use vecaz::isa::Isa;
-use vecaz::net::HashNet;
+use vecaz::net::{HashNet, IoShape};
 use vecaz::play::FinishedGame;
 use vecaz::registry::{Registry, any_game};
 use vecaz::rng::{Key, Purpose};
@@ -99,7 +99,7 @@ fn run(
         Engine::Batched(isa) => game.cpu_backend(plan, isa).expect("available"),
         Engine::Reference => reference_backend(game.as_ref(), plan),
     };
-    let mut network = HashNet(io_shape(&sizes));
+    let mut network = HashNet(IoShape::of(&sizes));
     search(backend.as_mut(), &mut network, &positions, config.simulations, exploration)
 }
 
@@ -204,7 +204,7 @@ fn selfplay(make: MakeBackend) -> Vec<FinishedGame> {
     let text = "[game]\nname = \"connect_four\"\n[search]\nsimulations = 24\nreuse = false\n[selfplay]\ngames = 5\npasses_per_poll = 300\nplayout_cap_prob = 0.3";
     let config: Config = Layers::default().text(text, "test").and_then(Layers::resolve).expect("valid");
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
-    let network = HashNet(io_shape(&game.sizes()));
+    let network = HashNet(IoShape::of(&game.sizes()));
     let make = |plan| Ok(make(game.as_ref(), plan));
     let mut selfplay = SelfPlay::with_backends(&game, &config, &network, Vec::new(), 2, &make).expect("fits");
     selfplay.set_network(&network, RootCache::default()).expect("a network");

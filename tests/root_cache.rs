@@ -26,11 +26,7 @@ fn setup(text: &str) -> (Config, Arc<dyn AnyGame>) {
 }
 
 fn network(sizes: &Sizes) -> HashNet {
-    HashNet(IoShape {
-        obs_len: sizes.obs.len(),
-        num_actions: sizes.num_actions,
-        num_players: sizes.num_players,
-    })
+    HashNet(IoShape::of(sizes))
 }
 
 fn plan_for(config: &Config, game: &dyn AnyGame, games: f64) -> CachePlan {

@@ -14,8 +14,7 @@ use vecaz::searcher::{SearchRequest, Searcher};
 fn searcher(game: &str, config: &SearchConfig, rows: usize, hash: Option<()>) -> (Searcher, Playthrough) {
     let game = any_game(game, &toml::Table::new()).expect("registered");
     let sizes = game.sizes();
-    let shape =
-        IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
+    let shape = IoShape::of(&sizes);
     let network: Box<dyn Network> =
         if hash.is_some() { Box::new(HashNet(shape)) } else { Box::new(UniformNet(shape)) };
     let params = SearchParams::new(config, &sizes);

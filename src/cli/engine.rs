@@ -1,13 +1,14 @@
 //! `vecaz engine`: a network as an engine for other programs, by the protocols of their games.
 
+use super::opponents::seconds;
 use super::threads::start_threads;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::protocol::choice::ProtocolName;
 use crate::protocol::dialogue::{Pace, Parts, Ponder, converse};
 use crate::registry::Registry;
 use crate::run::memory::engine_mib;
 use crate::source::Source;
-use clap::{Args, ValueEnum, value_parser};
+use clap::{Args, value_parser};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -24,33 +25,6 @@ program, and without --sims and --seconds, a move has the run's eval.simulations
 /// Maximum MiB of trees.
 const MEMORY_MIB: usize = 2048;
 
-/// The protocols of the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ProtocolArg {
-    /// Go Text Protocol 2: Go, Hex, Gomoku
-    Gtp,
-    /// Universal Chess Interface
-    Uci,
-    /// Gomocup's managers, Piskvork: Gomoku
-    Gomocup,
-    /// NBoard: Othello
-    Nboard,
-    /// Lines of JSON with the fields of KataGo's analysis engine: every game
-    Json,
-}
-
-impl From<ProtocolArg> for ProtocolName {
-    fn from(argument: ProtocolArg) -> Self {
-        match argument {
-            ProtocolArg::Gtp => Self::Gtp,
-            ProtocolArg::Uci => Self::Uci,
-            ProtocolArg::Gomocup => Self::Gomocup,
-            ProtocolArg::Nboard => Self::NBoard,
-            ProtocolArg::Json => Self::Json,
-        }
-    }
-}
-
 /// The arguments of `vecaz engine`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -61,7 +35,7 @@ pub struct EngineArgs {
     pub run: Option<PathBuf>,
     /// The protocol [default: gtp for Go and Hex, uci for chess, gomocup for Gomoku, nboard for Othello, json for other games]
     #[arg(long, value_name = "NAME")]
-    pub protocol: Option<ProtocolArg>,
+    pub protocol: Option<ProtocolName>,
     /// Maximum number of simulations per move
     #[arg(long, value_name = "S", value_parser = value_parser!(u32).range(1..))]
     pub sims: Option<u32>,
@@ -88,10 +62,10 @@ pub struct EngineArgs {
 /// Speaks a protocol on stdin and stdout until the client quits or closes them.
 ///
 /// # Errors
-/// Those of reading the run; [`Error::Config`] for an invalid time; [`Error::Unsupported`] for a protocol that does not have the
-/// network's game; [`Error::Io`] if stdout cannot be written.
+/// Those of reading the run; [`crate::Error::Config`] for an invalid time; [`crate::Error::Unsupported`] for a protocol that does not have
+/// the network's game; [`crate::Error::Io`] if stdout cannot be written.
 pub fn execute(args: EngineArgs, registry: &Registry) -> Result<()> {
-    let time = args.seconds.map(seconds).transpose()?;
+    let time = args.seconds.map(|time| seconds("--seconds", time)).transpose()?;
     let threads = start_threads(args.threads as usize)?;
     let source = Source::open(args.run.as_deref(), registry, &args.set)?;
     source.expect_tree("--sims", args.sims)?;
@@ -105,7 +79,7 @@ pub fn execute(args: EngineArgs, registry: &Registry) -> Result<()> {
         overhead: Duration::from_millis(args.overhead),
         ponder: if args.ponder { Ponder::Always } else { Ponder::Never },
     };
-    let name = args.protocol.map_or_else(|| ProtocolName::of_game(source.game.name()), ProtocolName::from);
+    let name = args.protocol.unwrap_or_else(|| ProtocolName::of_game(source.game.name()));
     tracing::info!("{} by {name:?} with {}", source.game.name(), source.label);
     let parts = Parts {
         game: source.game.clone(),
@@ -115,10 +89,4 @@ pub fn execute(args: EngineArgs, registry: &Registry) -> Result<()> {
         pace,
     };
     converse(parts, std::io::stdin(), Box::new(std::io::stdout()), |dialogue| name.make(dialogue))
-}
-
-/// The time of `--seconds`.
-fn seconds(seconds: f64) -> Result<Duration> {
-    let time = Duration::try_from_secs_f64(seconds).ok().filter(|_| seconds > 0.0 && seconds <= 86_400.0);
-    time.ok_or_else(|| Error::config("--seconds", seconds, "more than 0, at most 86400"))
 }

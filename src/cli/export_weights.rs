@@ -8,7 +8,7 @@ use crate::run::folder::is_run;
 use crate::source::{NetworkFile, network_file};
 use crate::weights::{FileFormat, NumberFormat, export};
 use crate::words::count;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -24,46 +24,6 @@ An ONNX file (operator set 13) has one input, obs [batch, ...], and an output fo
 loss), and those of net.auxiliary. BatchNorm is folded into the weights. The game, the actions and the self-check are in the metadata; docs/networks.md
 has examples in Rust, Python and JavaScript. With f16 it computes in f16; with bf16 its matrices are stored in bf16 and it computes in f32.";
 
-/// The formats of the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FormatArg {
-    /// Named tensors: PyTorch, candle, vecaz
-    Safetensors,
-    /// A graph: onnxruntime, TensorRT, tract
-    Onnx,
-}
-
-impl FormatArg {
-    /// The format, and the ending of its files.
-    fn format(self) -> (FileFormat, &'static str) {
-        match self {
-            Self::Safetensors => (FileFormat::Safetensors, "safetensors"),
-            Self::Onnx => (FileFormat::Onnx, "onnx"),
-        }
-    }
-}
-
-/// The formats of numbers of the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PrecisionArg {
-    /// 32 bits
-    F32,
-    /// 16 bits with the range of f32
-    Bf16,
-    /// 16 bits, up to 65504
-    F16,
-}
-
-impl From<PrecisionArg> for NumberFormat {
-    fn from(argument: PrecisionArg) -> Self {
-        match argument {
-            PrecisionArg::F32 => Self::F32,
-            PrecisionArg::Bf16 => Self::Bf16,
-            PrecisionArg::F16 => Self::F16,
-        }
-    }
-}
-
 /// The arguments of `vecaz export-weights`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -73,10 +33,10 @@ pub struct ExportWeightsArgs {
     pub run: PathBuf,
     /// The format of the file
     #[arg(long, value_name = "NAME", default_value = "safetensors")]
-    pub format: FormatArg,
+    pub format: FileFormat,
     /// The numbers in which the weights are stored
     #[arg(long, value_name = "NUMBERS", default_value = "f32")]
-    pub precision: PrecisionArg,
+    pub precision: NumberFormat,
     /// The file to write [default: RUN/weights.safetensors or RUN/weights.onnx; of a checkpoint NAME.exported.safetensors or .onnx in the
     /// current folder, of a file the same in its folder]
     #[arg(long, value_name = "FILE")]
@@ -89,12 +49,11 @@ pub struct ExportWeightsArgs {
 /// Those of reading the network and of [`export`]; [`crate::Error::Unsupported`] if `args.out` is a file of a run or the weights file
 /// itself; [`crate::Error::Io`] if the file cannot be written.
 pub fn execute(args: ExportWeightsArgs) -> Result<()> {
-    let (format, ending) = args.format.format();
-    format.check()?;
+    args.format.check()?;
     let NetworkFile { file, label, path } = network_file(&args.run)?;
-    let out = args.out.clone().unwrap_or_else(|| default_target(&args.run, ending));
+    let out = args.out.clone().unwrap_or_else(|| default_target(&args.run, args.format.ending()));
     check_target(&out, &[&args.run, &path])?;
-    let file = export(file, &out, format, args.precision.into())?;
+    let file = export(file, &out, args.format, args.precision)?;
     let (game, tensors) = (&file.header.game, file.weights.len());
     print(&format!("{}: {game}, {} of {label}\n", out.display(), count(tensors, "tensor")))
 }

@@ -116,7 +116,7 @@ pub fn by_protocol(
 }
 
 /// A time of more than 0 and at most a day.
-fn seconds(key: &str, seconds: f64) -> Result<Duration> {
+pub fn seconds(key: &str, seconds: f64) -> Result<Duration> {
     let time = Duration::try_from_secs_f64(seconds).ok().filter(|_| seconds > 0.0 && seconds <= 86_400.0);
     time.ok_or_else(|| Error::config(key, seconds, "more than 0, at most 86400"))
 }

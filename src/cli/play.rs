@@ -247,19 +247,12 @@ impl Session {
 
     /// Returns to the user's previous decision.
     fn undo(&mut self) -> Result<()> {
-        let actions = self.play().actions().to_vec();
-        let mut plays = vec![Playthrough::new(self.source.game.clone())];
-        for &action in &actions {
-            let mut next = plays[plays.len() - 1].clone();
-            next.step(action)?;
-            plays.push(next);
-        }
-        plays.pop();
         let mine = Turn::Player(self.args.seat);
-        if let Some(before) = plays.into_iter().rev().find(|play| play.turn() == mine) {
-            self.engine.set_position(&before)?;
+        let mut earlier = (0..self.play().actions().len()).rev().map(|plies| self.play().after(plies));
+        match earlier.find(|play| play.turn() == mine) {
+            Some(before) => self.engine.set_position(&before),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Plays the move that the user typed.

@@ -15,9 +15,8 @@
 //!
 //! let game = any_game("connect_four", &Default::default())?;
 //! let sizes = game.sizes();
-//! let shape = IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
 //! let settings = Settings { threads: 2, ..Settings::new(&Config::default(), &sizes) };
-//! let mut engine = Engine::new(game, &UniformNet(shape), settings)?;
+//! let mut engine = Engine::new(game, &UniformNet(IoShape::of(&sizes)), settings)?;
 //! let limit = Limit { time: Some(Duration::from_secs(1)), ..Limit::simulations(200) };
 //! while !engine.playthrough().legal().is_empty() {
 //!     let found = engine.analyse(&limit)?;

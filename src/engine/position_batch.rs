@@ -123,8 +123,7 @@ mod tests {
     fn every_position_has_a_result_whatever_number_of_deals_is_set() {
         let found = |play: &Playthrough, game: &Arc<dyn AnyGame>, determinisations: usize| {
             let sizes = game.sizes();
-            let (obs_len, num_actions, num_players) = (sizes.obs.len(), sizes.num_actions, sizes.num_players);
-            let network = HashNet(IoShape { obs_len, num_actions, num_players });
+            let network = HashNet(IoShape::of(&sizes));
             let settings =
                 Settings { determinisations, threads: 1, ..Settings::new(&Config::default(), &sizes) };
             let mut batch = PositionBatch::new(game.as_ref(), &network, settings, 5).expect("it fits");

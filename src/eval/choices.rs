@@ -118,9 +118,8 @@ mod tests {
         let known = parse_lines(text, Path::new("positions"), &game).expect("valid");
         let positions: Vec<SolvedPosition> = known.into_iter().cycle().take(2 * ROWS + 5).collect();
         let sizes = game.sizes();
-        let (obs_len, num_actions, num_players) = (sizes.obs.len(), sizes.num_actions, sizes.num_players);
         let widest = Arc::new(AtomicUsize::new(0));
-        let network = Widest(HashNet(IoShape { obs_len, num_actions, num_players }), widest.clone());
+        let network = Widest(HashNet(IoShape::of(&sizes)), widest.clone());
         let mut settings = Settings { threads: 1, ..Settings::new(&Config::default(), &sizes) };
         settings.params.simulations = 4;
         let chosen = |numbers: Range<usize>| {

@@ -129,12 +129,7 @@ mod tests {
         let sizes = game.sizes();
         let mut settings = Settings::new(&Config::default(), &sizes);
         settings.params.algorithm = algorithm;
-        let shape = IoShape {
-            obs_len: sizes.obs.len(),
-            num_actions: sizes.num_actions,
-            num_players: sizes.num_players,
-        };
-        LuckEstimate::new(game.as_ref(), &HashNet(shape), settings).expect("made")
+        LuckEstimate::new(game.as_ref(), &HashNet(IoShape::of(&sizes)), settings).expect("made")
     }
 
     /// Whatever the values, the outcomes of a ply have no luck on average, and what one player gains the other loses.

@@ -3,6 +3,7 @@
 use super::head::Head;
 use super::kind::{ActivationShape, LayerKind};
 use super::param::Param;
+use crate::game::Sizes;
 use serde::Serialize;
 use std::ops::Range;
 
@@ -15,6 +16,13 @@ pub struct IoShape {
     pub num_actions: usize,
     /// P: values.
     pub num_players: usize,
+}
+
+impl IoShape {
+    /// The input and output of a network for games of these sizes.
+    pub fn of(sizes: &Sizes) -> Self {
+        Self { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players }
+    }
 }
 
 /// One layer: its kind, its inputs and its parameters.

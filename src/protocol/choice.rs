@@ -7,19 +7,21 @@ use super::json::Json;
 use super::nboard::NBoard;
 use super::uci::Uci;
 use crate::error::Result;
+use clap::ValueEnum;
 
-/// A protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A protocol. The command line takes it by its name, and shows what stands above each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ProtocolName {
-    /// The Go Text Protocol, for Go, Hex and Gomoku.
+    /// Go Text Protocol 2: Go, Hex, Gomoku
     Gtp,
-    /// The Universal Chess Interface.
+    /// Universal Chess Interface
     Uci,
-    /// The protocol of Gomocup and Piskvork, for Gomoku.
+    /// Gomocup's managers, Piskvork: Gomoku
     Gomocup,
-    /// The protocol of NBoard, for Othello.
+    /// NBoard: Othello
+    #[value(name = "nboard")]
     NBoard,
-    /// Lines of JSON, for every game.
+    /// Lines of JSON with the fields of KataGo's analysis engine: every game
     Json,
 }
 

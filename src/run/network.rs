@@ -5,7 +5,6 @@ use crate::backend::AnyGame;
 use crate::config::{Config, DeviceName, Executor, NetConfig, Precision};
 use crate::device::check_devices;
 use crate::error::{Error, Result};
-use crate::game::Sizes;
 use crate::model::{Model, Tower};
 use crate::net::candle::{CandleDevice, candle_device};
 use crate::net::cpu::{CpuNet, check_precision, choose_isa};
@@ -86,8 +85,7 @@ pub fn make_network(
     }
     let (spec, weights) = target_network(spec, weights, &valuation)?;
     let (network, path) = own_network(config, game, &spec, &weights)?;
-    let Sizes { obs, num_actions, num_players, .. } = game.sizes();
-    let shape = IoShape { obs_len: obs.len(), num_actions, num_players };
+    let shape = IoShape::of(&game.sizes());
     Ok((Box::new(ValuedNetwork::new(network, valuation, shape)), path))
 }
 

@@ -311,8 +311,7 @@ impl Catalogue {
     ) -> Served<Prepared> {
         let (id, state, sizes) = (info.id.clone(), info.state, game.sizes());
         if info.game.is_none() {
-            let (obs_len, num_actions, num_players) = (sizes.obs.len(), sizes.num_actions, sizes.num_players);
-            let network = Box::new(UniformNet(IoShape { obs_len, num_actions, num_players }));
+            let network = Box::new(UniformNet(IoShape::of(&sizes)));
             let mut config = built_in_layers(&self.registry, game.name())?.on_cpu().resolve()?;
             EvaluatedPositions::Decisions.fit(&mut config);
             let settings = Settings { threads: self.threads, ..Settings::new(&config, &sizes) };

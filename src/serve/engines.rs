@@ -204,13 +204,8 @@ mod tests {
     fn engine() -> Engine {
         let game = tic_tac_toe();
         let sizes = game.sizes();
-        let shape = IoShape {
-            obs_len: sizes.obs.len(),
-            num_actions: sizes.num_actions,
-            num_players: sizes.num_players,
-        };
         let settings = Settings { threads: 1, memory_mib: 64, ..Settings::new(&Config::default(), &sizes) };
-        Engine::new(game, &UniformNet(shape), settings).expect("an engine")
+        Engine::new(game, &UniformNet(IoShape::of(&sizes)), settings).expect("an engine")
     }
 
     /// An idle engine is not used again if the state of its run was another when it took its network.

@@ -6,18 +6,27 @@ use super::number_format::NumberFormat;
 use super::onnx;
 use crate::error::{Error, Result};
 use crate::files::write_atomic;
+use clap::ValueEnum;
 use std::path::Path;
 
-/// The format of an exported file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The format of an exported file. The command line takes it by its name, and shows what stands above each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FileFormat {
-    /// The tensors, with a description of the layers.
+    /// Named tensors: PyTorch, candle, vecaz
     Safetensors,
-    /// A graph of operations, BatchNorm folded into the weights before it.
+    /// A graph: onnxruntime, TensorRT, tract
     Onnx,
 }
 
 impl FileFormat {
+    /// The ending of its files.
+    pub fn ending(self) -> &'static str {
+        match self {
+            Self::Safetensors => "safetensors",
+            Self::Onnx => "onnx",
+        }
+    }
+
     /// Refuses a format that this build does not have.
     ///
     /// # Errors

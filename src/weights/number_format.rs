@@ -1,18 +1,19 @@
 //! The formats of the numbers in files of weights.
 
 use crate::error::{Error, Result};
+use clap::ValueEnum;
 use half::{bf16, f16};
 use std::fmt;
 
-/// The format of a file's weights.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The format of a file's weights. The command line takes it by its name, and shows what stands above each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum NumberFormat {
-    /// 32 bits.
+    /// 32 bits
     #[default]
     F32,
-    /// 16 bits: the range of f32 with 8 significant bits.
+    /// 16 bits with the range of f32
     Bf16,
-    /// 16 bits: up to 65,504, with 11 significant bits.
+    /// 16 bits, up to 65504
     F16,
 }
 

@@ -25,7 +25,7 @@ fn process(arguments: &[&str]) -> Process {
     process
 }
 
-fn wait_for(mut done: impl FnMut() -> bool) {
+pub(super) fn wait_until(mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
         assert!(start.elapsed() < Duration::from_secs(60), "nothing happened for a minute");
@@ -74,7 +74,7 @@ fn a_match_that_is_interrupted_prints_the_games_that_are_over() {
     for (json, in_json) in [(target.as_str(), false), ("-", true)] {
         let _ = std::fs::remove_file(&marker);
         let child = process(&args).arg(json).spawn().expect("runs");
-        wait_for(|| marker.exists());
+        wait_until(|| marker.exists());
         let output = interrupt(child);
         let [stdout, stderr] =
             [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("UTF-8"));

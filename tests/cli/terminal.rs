@@ -1,10 +1,11 @@
 //! A terminal: what is drawn on each kind, and what happens when it is closed. `script` of util-linux makes the terminals.
 
+use super::long_work::wait_until;
 use super::*;
 use std::io::Read;
 use std::process::{Child, Command as Process};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Runs the line of a shell on a new terminal, with only these variables of its own. `$VECAZ` is the program.
 fn start(line: &str, variables: &[(&str, &str)]) -> Child {
@@ -67,14 +68,6 @@ fn bars_have_the_colours_and_the_characters_that_the_variables_name() {
     for dumb in [&[("TERM", "dumb")][..], &[]] {
         let lines = shown(40, "", dumb);
         assert!(!lines.contains('\u{1b}') && lines.contains("against random: "), "{lines:?}");
-    }
-}
-
-fn wait_until(mut done: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !done() {
-        assert!(start.elapsed() < Duration::from_secs(60), "nothing happened for a minute");
-        sleep(Duration::from_millis(5));
     }
 }
 

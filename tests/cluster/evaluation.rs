@@ -36,12 +36,7 @@ impl Setting {
     }
 
     fn measure(&self, items: Range<usize>) -> EvalResult {
-        let sizes = self.game.sizes();
-        let shape = IoShape {
-            obs_len: sizes.obs.len(),
-            num_actions: sizes.num_actions,
-            num_players: sizes.num_players,
-        };
+        let shape = IoShape::of(&self.game.sizes());
         self.meter.measure(&UniformNet(shape), items, &Stop::default(), &mut |_| ()).expect("measured")
     }
 

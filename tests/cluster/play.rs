@@ -57,15 +57,9 @@ impl Setting {
 
     /// The first games of a process, searched with a uniform network.
     pub fn play(&self, incarnation: Incarnation, count: usize) -> Vec<FinishedGame> {
-        let sizes = self.game.sizes();
-        let shape = IoShape {
-            obs_len: sizes.obs.len(),
-            num_actions: sizes.num_actions,
-            num_players: sizes.num_players,
-        };
         let slots =
             new_slots(incarnation.first_slot(), self.config.selfplay.games, self.game.as_ref(), &self.plan);
-        let network = UniformNet(shape);
+        let network = UniformNet(IoShape::of(&self.game.sizes()));
         let mut selfplay = SelfPlay::new(&self.game, &self.config, &network, slots, 1).expect("fits");
         selfplay.set_network(&network, RootCache::default()).expect("a network");
         let mut games = Vec::new();

@@ -43,12 +43,7 @@ fn settings() -> Vec<Setting> {
 
 /// Self-play in these slots, searched with a uniform network.
 fn selfplay(setting: &Setting, slots: Vec<GameSlot>) -> SelfPlay {
-    let sizes = setting.game.sizes();
-    let network = UniformNet(IoShape {
-        obs_len: sizes.obs.len(),
-        num_actions: sizes.num_actions,
-        num_players: sizes.num_players,
-    });
+    let network = UniformNet(IoShape::of(&setting.game.sizes()));
     let selfplay = SelfPlayConfig { games: slots.len(), ..setting.config.selfplay.clone() };
     let config = Config { selfplay, ..setting.config.clone() };
     let mut selfplay = SelfPlay::new(&setting.game, &config, &network, slots, 1).expect("fits");

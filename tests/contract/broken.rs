@@ -263,7 +263,7 @@ macro_rules! found {
 
 #[test]
 fn a_broken_law_is_named_with_the_actions_that_lead_to_it() {
-    let found: [(Box<BrokenLaw>, &str, &str); 31] = [
+    let found: [(Box<BrokenLaw>, &str, &str); 32] = [
         (found!(NoSymmetry), "sizes_are_consistent", "num_symmetries is 0"),
         (found!(MaxLegalTooSmall), "play_is_legal_and_ends", "3 actions are legal, more than max_legal = 2"),
         (found!(NeverOver), "play_is_legal_and_ends", "not over after max_plies = 17"),

@@ -1,13 +1,13 @@
 //! Nim, a game outside the registry: a minimal complete game by the steps of docs/games.md. It shows that the trait suffices, for search
 //! too.
 
-use crate::support::{io_shape, plan, search};
+use crate::support::{plan, search};
 use vecaz::config::SearchConfig;
 use vecaz::config::keys::section;
 use vecaz::game::view::{View, Viewer};
 use vecaz::game::{Game, History, ObsShape, Sizes, Turn, options_by_section};
 use vecaz::isa::Isa;
-use vecaz::net::UniformNet;
+use vecaz::net::{IoShape, UniformNet};
 use vecaz::registry::erase;
 use vecaz::search::root::Exploration;
 use vecaz::searcher::SearchRequest;
@@ -113,7 +113,7 @@ fn search_finds_the_winning_move_of_a_game_outside_the_registry() {
     let position =
         SearchRequest { state: bytemuck::bytes_of(&game.init()).to_vec(), ..SearchRequest::default() };
     let mut backend = erase(game).cpu_backend(plan(&config, &sizes, 1), Isa::detect()).expect("detected");
-    let mut network = UniformNet(io_shape(&sizes));
+    let mut network = UniformNet(IoShape::of(&sizes));
     let roots = search(backend.as_mut(), &mut network, &[position], config.simulations, Exploration::Plain);
     assert_eq!(roots[0].actions[roots[0].best], 0, "take 1: {:?}", roots[0]);
 }

@@ -1,7 +1,6 @@
 //! Games that may end in their deal, as blackjack does: those that do have no decision, and the next game of the slot is played instead.
 
 use super::ends;
-use super::support::io_shape;
 use super::tree_game::{TreeGame, TreeNode};
 use std::sync::Arc;
 use vecaz::backend::{AnyGame, RootCache};
@@ -9,7 +8,7 @@ use vecaz::batch::{AutoReset, Envs};
 use vecaz::config::{Config, FirstGame, NetConfig, Precision};
 use vecaz::game::Game;
 use vecaz::model::NetSpec;
-use vecaz::net::UniformNet;
+use vecaz::net::{IoShape, UniformNet};
 use vecaz::play::{GameRecord, PlayPlan};
 use vecaz::registry::erase;
 use vecaz::rng::{Key, Purpose};
@@ -30,7 +29,7 @@ fn dealt(ending: f32) -> TreeGame {
 
 fn self_play(game: &TreeGame, config: &Config) -> vecaz::Result<SelfPlay> {
     let erased: Arc<dyn AnyGame> = erase(game.clone());
-    SelfPlay::new(&erased, config, &UniformNet(io_shape(&game.sizes())), Vec::new(), 1)
+    SelfPlay::new(&erased, config, &UniformNet(IoShape::of(&game.sizes())), Vec::new(), 1)
 }
 
 fn config(first_game: FirstGame) -> Config {
@@ -46,7 +45,7 @@ fn config(first_game: FirstGame) -> Config {
 #[test]
 fn self_play_passes_over_games_that_their_deals_end() {
     let game = dealt(0.5);
-    let network = UniformNet(io_shape(&game.sizes()));
+    let network = UniformNet(IoShape::of(&game.sizes()));
     for first_game in [FirstGame::Start, FirstGame::Within] {
         let config = config(first_game);
         let mut selfplay = self_play(&game, &config).expect("decisions");

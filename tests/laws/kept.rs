@@ -1,7 +1,7 @@
 //! Trees that are kept from ply to ply stay trees, and their proofs stay true.
 
 use super::random::{minimax, random_game};
-use super::support::{finish, io_shape, plan};
+use super::support::{finish, plan};
 use super::tree_game::TreeNode;
 use super::{SELECTIONS, config};
 use vecaz::backend::cpu::CpuBackend;
@@ -12,7 +12,7 @@ use vecaz::config::SearchConfig;
 use vecaz::game::backgammon::Backgammon;
 use vecaz::game::connect_four::ConnectFour;
 use vecaz::game::{Game, Turn};
-use vecaz::net::HashNet;
+use vecaz::net::{HashNet, IoShape};
 use vecaz::registry::any_game;
 use vecaz::rng::{Key, Purpose};
 use vecaz::search::root::{Exploration, RootSummary, RowKey};
@@ -73,7 +73,7 @@ fn play_on<G: Game>(game: G, config: &SearchConfig, spare: usize) {
     let grown = if spare >= ply.nodes { Grown::Whole } else { Grown::Trimmed };
     let plan = BackendPlan { rows: 3, nodes: ply.nodes + spare, reuse: Reuse::Keep, ..ply };
     let mut backend = CpuBackend::new(game.clone(), plan);
-    let mut network = HashNet(io_shape(&sizes));
+    let mut network = HashNet(IoShape::of(&sizes));
     let mut play = Playthrough::new(any_game(G::NAME, &game.options()).expect("registered"));
     let mut inherited = 0;
     let deal = |play: &mut Playthrough, ply: u64| {
@@ -129,7 +129,7 @@ fn trimmed_trees_prove_nothing_false() {
             let ply = plan(&config, &game.sizes(), 2);
             let plan = BackendPlan { nodes: ply.nodes + 5, reuse: Reuse::Keep, ..ply };
             let mut backend = CpuBackend::new(game.clone(), plan);
-            let mut network = HashNet(io_shape(&game.sizes()));
+            let mut network = HashNet(IoShape::of(&game.sizes()));
             let mut state = game.init();
             backend.set_root(1, bytemuck::bytes_of(&state), &[]).expect("on the CPU");
             for ply in 0.. {

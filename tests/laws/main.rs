@@ -18,12 +18,12 @@ mod tree_game;
 use oracle::ReferenceBackend;
 use proptest::prelude::*;
 use selections::{GUMBEL, GUMBEL_AND_PUCT, PUCT, SELECTIONS, Selection};
-use support::{io_shape, plan, search};
+use support::{plan, search};
 use tree_game::{TreeGame, TreeNode};
 use vecaz::backend::cpu::CpuBackend;
 use vecaz::config::SearchConfig;
 use vecaz::game::Game;
-use vecaz::net::{Network, UniformNet};
+use vecaz::net::{IoShape, Network, UniformNet};
 use vecaz::search::root::{Exploration, RootSummary};
 use vecaz::searcher::SearchRequest;
 
@@ -47,7 +47,7 @@ fn solve(game: &TreeGame, config: &SearchConfig, network: &mut dyn Network) -> R
 }
 
 fn uniform(game: &TreeGame) -> UniformNet {
-    UniformNet(io_shape(&game.sizes()))
+    UniformNet(IoShape::of(&game.sizes()))
 }
 
 fn ends(value: f32) -> TreeNode {

@@ -1,7 +1,7 @@
 //! Random trees: chance with one outcome equals no chance, edge visits add up, proven values are exact.
 
 use super::kept::{Grown, check_tree};
-use super::support::{io_shape, plan, search};
+use super::support::{plan, search};
 use super::tree_game::{TreeGame, TreeNode};
 use super::{SELECTIONS, config, selection, solve};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use vecaz::backend::TreeRows;
 use vecaz::backend::cpu::CpuBackend;
 use vecaz::config::SearchConfig;
 use vecaz::game::Game;
-use vecaz::net::HashNet;
+use vecaz::net::{HashNet, IoShape};
 use vecaz::rng::{Key, Purpose, RngStream};
 use vecaz::search::root::Exploration;
 use vecaz::searcher::SearchRequest;
@@ -81,7 +81,7 @@ proptest! {
     fn a_chance_node_of_one_outcome_is_none(seed in 0u64..1000, selection in selection(), leaves in 1u32..6, players in 2usize..5) {
         let game = random_game(seed, players, 4);
         let config = SearchConfig { solver: false, leaves, ..config(selection, 70) };
-        let mut network = HashNet(io_shape(&game.sizes()));
+        let mut network = HashNet(IoShape::of(&game.sizes()));
         let plain = solve(&game, &config, &mut network);
         let dealt = solve(&with_certain_chance(&game), &config, &mut network);
         prop_assert_eq!(plain, dealt);
@@ -93,7 +93,7 @@ proptest! {
         let config = SearchConfig { solver: false, leaves, ..config(selection, simulations) };
         let plan = plan(&config, &game.sizes(), 2);
         let mut backend = CpuBackend::new(game.clone(), plan);
-        let mut network = HashNet(io_shape(&game.sizes()));
+        let mut network = HashNet(IoShape::of(&game.sizes()));
         let positions = [0, 0].map(|s: u64| SearchRequest { state: s.to_ne_bytes().to_vec(), ..SearchRequest::default() });
         let out = search(&mut backend, &mut network, &positions, simulations, Exploration::Noisy);
         prop_assert_eq!(out[1].visits.iter().sum::<i32>(), simulations as i32);
@@ -110,7 +110,7 @@ fn what_the_solver_proves_is_the_exact_value() {
             let game = random_game(seed, 2, 4);
             let TreeNode::Moves(mover, next) = &game.nodes[0] else { panic!("the root is a decision") };
             let config = SearchConfig { leaves: 1 + seed as u32 % 7, ..config(selection, 600) };
-            let found = solve(&game, &config, &mut HashNet(io_shape(&game.sizes())));
+            let found = solve(&game, &config, &mut HashNet(IoShape::of(&game.sizes())));
             if !found.proven {
                 continue;
             }

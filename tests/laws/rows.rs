@@ -1,6 +1,6 @@
 //! Rows are independent of their index, of each other, and of threads.
 
-use super::support::{io_shape, plan, search};
+use super::support::{plan, search};
 use super::{SELECTIONS, config, selection};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -39,7 +39,7 @@ fn openings<G: Game>(game: &G, num: u64) -> Vec<SearchRequest> {
 fn permute_rows<G: Game>(game: G, config: &SearchConfig, order: &[usize]) {
     let sizes = game.sizes();
     let plan = plan(config, &sizes, order.len());
-    let mut network = HashNet(io_shape(&sizes));
+    let mut network = HashNet(IoShape::of(&sizes));
     let mut run = |positions: &[SearchRequest]| {
         let mut backend = CpuBackend::new(game.clone(), plan);
         search(&mut backend, &mut network, positions, config.simulations, Exploration::Noisy)
@@ -73,7 +73,7 @@ fn equal_determinisations_equal_one() {
     for selection in SELECTIONS {
         let config = config(selection, 75);
         let mut backend = CpuBackend::new(game.clone(), plan(&config, &game.sizes(), 4));
-        let mut network = HashNet(io_shape(&game.sizes()));
+        let mut network = HashNet(IoShape::of(&game.sizes()));
         let one = openings(&game, 1).remove(0);
         let parts = search(&mut backend, &mut network, &vec![one; 4], 75, Exploration::Noisy);
         let mut sum = RootSummary::default();
@@ -107,7 +107,7 @@ fn play_polls(
 ) -> Vec<Poll> {
     let config: Config = Layers::default().text(text, "test").and_then(Layers::resolve).expect("valid");
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
-    let network = make(io_shape(&game.sizes()));
+    let network = make(IoShape::of(&game.sizes()));
     let mut selfplay = SelfPlay::new(&game, &config, network.as_ref(), Vec::new(), threads).expect("fits");
     selfplay.set_network(network.as_ref(), RootCache::default()).expect("a network");
     let mut poll = || {

@@ -1,6 +1,5 @@
 //! Hand-computed values on trees small enough to read.
 
-use super::support::io_shape;
 use super::tree_game::{TreeGame, TreeNode};
 use super::{SELECTIONS, config, ends, solve, uniform};
 use vecaz::config::SearchConfig;
@@ -155,7 +154,7 @@ fn edges_of_prior_zero_are_taken_once_all_others_are_lost() {
     ];
     let game = TreeGame { players: 2, nodes };
     for selection in SELECTIONS {
-        let mut network = Overconfident(io_shape(&game.sizes()));
+        let mut network = Overconfident(IoShape::of(&game.sizes()));
         let found = solve(&game, &config(selection, 40), &mut network);
         assert!(found.proven && found.value == [0.25, -0.25] && found.best == 1, "{selection:?} {found:?}");
     }

@@ -194,8 +194,7 @@ fn hidden_hands_have_no_estimate_of_luck() {
     let game = erase(Kuhn {});
     let sizes = game.sizes();
     assert!(sizes.is_zero_sum_pair() && sizes.num_chance > 0);
-    let shape =
-        IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
+    let shape = IoShape::of(&sizes);
     let settings = Settings::new(&Config::default(), &sizes);
     assert!(LuckEstimate::new(game.as_ref(), &HashNet(shape), settings).unwrap().is_none());
 }

@@ -4,16 +4,11 @@ use vecaz::backend::plan::{BackendPlan, Reuse};
 use vecaz::backend::{Backend, PlyPlan};
 use vecaz::config::SearchConfig;
 use vecaz::game::Sizes;
-use vecaz::net::{IoShape, Network};
+use vecaz::net::Network;
 use vecaz::pass::{PassBuffers, PassMetrics, simulate_many};
 use vecaz::search::SearchParams;
 use vecaz::search::root::{Exploration, RootSummary};
 use vecaz::searcher::SearchRequest;
-
-/// The input and output of a network for games of these sizes.
-pub fn io_shape(sizes: &Sizes) -> IoShape {
-    IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players }
-}
 
 /// `rows` rows for searches by `config`.
 pub fn plan(config: &SearchConfig, sizes: &Sizes, rows: usize) -> BackendPlan {

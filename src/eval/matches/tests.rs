@@ -14,10 +14,6 @@ fn random(game: &Arc<dyn AnyGame>) -> Contestant {
     Contestant::named(game.as_ref(), "random", "opponent", 2).expect("known")
 }
 
-fn shape_of(sizes: &Sizes) -> IoShape {
-    IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players }
-}
-
 fn counts(result: MatchResult) -> [u64; 3] {
     [result.wins, result.draws, result.losses]
 }
@@ -221,7 +217,7 @@ fn a_game_without_another_player_is_no_win() {
 fn luck_does_not_change_a_match() {
     let game = any_game("backgammon", &toml::toml! { short_game = true }).expect("registered");
     let sizes = game.sizes();
-    let network = HashNet(shape_of(&sizes));
+    let network = HashNet(IoShape::of(&sizes));
     let mut settings = Settings::new(&Config::default(), &sizes);
     settings.params.algorithm = Algorithm::Afterstate;
     let play = |luck: Option<&mut LuckEstimate>| {
@@ -252,7 +248,7 @@ fn luck_does_not_change_a_match() {
 fn repeated_games_count_once() {
     let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
     let sizes = game.sizes();
-    let shape = shape_of(&sizes);
+    let shape = IoShape::of(&sizes);
     let player = || {
         let settings = Settings { threads: 1, ..Settings::new(&Config::default(), &sizes) };
         Contestant::search(game.as_ref(), &HashNet(shape), settings).expect("it fits")

@@ -179,8 +179,7 @@ mod tests {
         let registry = Registry::built_in();
         let game = registry.game("chess", &toml::Table::new()).expect("registered");
         let sizes = game.sizes();
-        let (obs_len, num_actions) = (sizes.obs.len(), sizes.num_actions);
-        let network = Box::new(HashNet(IoShape { obs_len, num_actions, num_players: sizes.num_players }));
+        let network = Box::new(HashNet(IoShape::of(&sizes)));
         let settings = Settings { threads: 1, leaves: 1, ..Settings::new(&Config::default(), &sizes) };
         let overhead = Duration::from_millis(100);
         let pace = Pace {
