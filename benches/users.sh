@@ -47,10 +47,9 @@ for name in ${*:-$known}; do
         seconds=$hex_seconds measure hex "${hex[@]}" --games "$hex_games"
         ;;
     blob)
-        for preset in light medium heavy; do
-            config=blob_$preset
-            [[ $preset == medium ]] && config=blob
-            measure "blob_$preset" --config "$config" --games 256 --net 2x256
+        for preset in "light 2 20" "medium 3 30" "heavy 5 50"; do
+            read -r name deals sims <<< "$preset"
+            measure "blob_$name" --config blob --games 256 --net 2x256 --sims "$sims" --set search.determinisations="$deals"
         done
         ;;
     gomoku) measure gomoku --game gomoku --games 256 --sims 200 --net 2x32 ;;

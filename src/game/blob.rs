@@ -146,8 +146,7 @@ impl Blob {
 impl Game for Blob {
     type State = State;
     const NAME: &'static str = "blob";
-    const CONFIGS: &'static [super::NamedText] =
-        super::configs!("blob", "blob_light", "blob_heavy", "blob_tables");
+    const CONFIGS: &'static [super::NamedText] = super::configs!("blob", "blob_tables");
     const CUDA_SOURCE: Option<super::CudaSource> = super::embedded_cuda_source!("blob");
     const VARIANTS: &'static [&'static str] = &[
         "players = 3\ncards = 2\nfull = true",

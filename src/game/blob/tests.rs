@@ -1,6 +1,5 @@
 use super::*;
 use crate::batch::{GameBatch, Playthrough};
-use crate::config::Layers;
 use crate::device_struct::DeviceType;
 use crate::game::check_device_header;
 use crate::game::view::Viewer;
@@ -449,20 +448,5 @@ fn random_games_end_in_time_with_sums_of_zero() {
             assert!(returns.iter().sum::<f32>().abs() < 1e-6, "{returns:?}");
             assert!(returns.iter().all(|r| (-1.0..=1.0).contains(r)));
         }
-    }
-}
-
-#[test]
-fn the_presets_are_what_they_say() {
-    for (file, determinisations, simulations) in
-        [("blob_light", 2, 20), ("blob", 3, 30), ("blob_heavy", 5, 50)]
-    {
-        let path = format!("{}/configs/{file}.toml", env!("CARGO_MANIFEST_DIR"));
-        let config = Layers::default().file(path.as_ref()).and_then(Layers::resolve).expect(file);
-        assert_eq!(config.search.determinisations, determinisations);
-        assert_eq!(config.search.simulations, simulations);
-        assert_eq!((config.eval_determinisations(), config.eval.simulations), (16, 60));
-        let sizes = any_game(config.game_name(), &config.game_options()).expect(file).sizes();
-        assert_eq!((sizes.num_players, sizes.max_plies, sizes.obs.len()), (4, 44, 567));
     }
 }
