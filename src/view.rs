@@ -240,7 +240,7 @@ fn graph_text(graph: &Graph, last: &[Spot]) -> String {
 /// A table of the players with the hands that are known, and the trick.
 fn cards_text(cards: &Cards) -> String {
     let width = |column: usize| {
-        let values = cards.seats.iter().map(|seat| seat.values[column].chars().count());
+        let values = cards.seats.iter().filter_map(|seat| Some(seat.values.get(column)?.chars().count()));
         values.chain([cards.columns[column].chars().count()]).max().unwrap_or(0)
     };
     let mut text = format!("{}\nplayer", cards.caption);
@@ -250,7 +250,7 @@ fn cards_text(cards: &Cards) -> String {
     text += "  hand\n";
     for (player, seat) in cards.seats.iter().enumerate() {
         let _ = write!(text, "{player:6}");
-        for (column, value) in seat.values.iter().enumerate() {
+        for (column, value) in seat.values.iter().enumerate().take(cards.columns.len()) {
             let _ = write!(text, "  {value:>width$}", width = width(column));
         }
         let known = seat.hand.iter().map(|card| card.name.clone());

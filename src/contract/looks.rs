@@ -26,6 +26,10 @@ pub(super) fn views_describe_the_position<G: Game>(game: &G, trail: &Trail) -> L
         holds!(view.line.is_empty() || position.is_over(), "{:?} decides a game that is not over", view.line);
         let (colours, players) = (view.colours.len(), game.sizes().num_players);
         holds!(colours >= players, "{colours} colours for {players} players");
+        if let Board::Cards(cards) = &view.board {
+            let ragged = cards.seats.iter().find(|seat| seat.values.len() != cards.columns.len());
+            holds!(ragged.is_none(), "the columns {:?} and the values of {ragged:?}", cards.columns);
+        }
         let text = crate::view::text(&view);
         holds!(!text.trim().is_empty(), "the drawing is empty");
         let wide = text.lines().find(|line| line.chars().count() > 80);
