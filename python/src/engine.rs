@@ -21,6 +21,7 @@ use vecaz::game::Turn;
 use vecaz::game::view::Viewer;
 use vecaz::net::{IoShape, Network, UniformNet};
 use vecaz::registry::{AnyGame, Registry};
+use vecaz::run::memory::engine_mib;
 use vecaz::source::{Source, assigned_leaves, built_in_layers};
 use vecaz::stop::Stop;
 use vecaz::weights::EvaluatedPositions;
@@ -165,7 +166,7 @@ impl PyEngine {
                 raised.clone(),
             ));
         }
-        let settings = Settings { memory_mib, seed, ..settings };
+        let settings = Settings { memory_mib: engine_mib(memory_mib), seed, ..settings };
         let rules = game.clone();
         let engine =
             detached(py, move || Engine::new(rules, network.as_ref(), settings)).map_err(exception)?;
