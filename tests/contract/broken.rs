@@ -5,7 +5,7 @@ use crate::nim::{Nim, State};
 use vecaz::Result;
 use vecaz::contract::{self, BrokenLaw};
 use vecaz::game::set_up::SetUp;
-use vecaz::game::view::{Board, Colour, Grid, GridStyle, Piece, Shape, View, Viewer};
+use vecaz::game::view::{Board, Cards, Colour, Grid, GridStyle, Piece, Seat, Shape, View, Viewer};
 use vecaz::game::{Game, History, Sizes, TallyCell, Target, TargetKind, TargetShape, Turn};
 
 /// The defect of a [`Broken`] game.
@@ -71,6 +71,8 @@ enum Defect {
     NamesAreCommands,
     /// The drawing is too wide for a terminal.
     ViewIsWide,
+    /// A table of cards lacks a seat's value of its one column.
+    SeatLacksAValue,
     /// All stones are back in a position that is set up.
     StonesComeBack,
     /// A position that is set up is none that `is_valid` knows.
@@ -213,6 +215,12 @@ impl<const DEFECT: usize> Game for Broken<DEFECT> {
         if self.has(Defect::ViewIsWide) {
             return View::text("o".repeat(81));
         }
+        if self.has(Defect::SeatLacksAValue) {
+            let seats = vec![Seat { values: Vec::new(), hand: Vec::new(), hidden: 0 }];
+            let cards =
+                Cards { caption: "table".into(), columns: vec!["bid".into()], seats, trick: Vec::new() };
+            return View::new(Board::Cards(cards), &Colour::ALL);
+        }
         if !self.has(Defect::StonesComeBack) && !self.has(Defect::SetUpIsInvalid) {
             return self.0.view(state, viewer);
         }
@@ -263,7 +271,7 @@ macro_rules! found {
 
 #[test]
 fn a_broken_law_is_named_with_the_actions_that_lead_to_it() {
-    let found: [(Box<BrokenLaw>, &str, &str); 32] = [
+    let found: [(Box<BrokenLaw>, &str, &str); 33] = [
         (found!(NoSymmetry), "sizes_are_consistent", "num_symmetries is 0"),
         (found!(MaxLegalTooSmall), "play_is_legal_and_ends", "3 actions are legal, more than max_legal = 2"),
         (found!(NeverOver), "play_is_legal_and_ends", "not over after max_plies = 17"),
@@ -318,6 +326,11 @@ fn a_broken_law_is_named_with_the_actions_that_lead_to_it() {
         (found!(NamesHaveNineWords), "names_are_read_back", "of action 0 has 9 words, expected at most 8"),
         (found!(NamesAreCommands), "names_are_read_back", "is a command of `vecaz play`"),
         (found!(ViewIsWide), "views_describe_the_position", "a line of more than 80 columns"),
+        (
+            found!(SeatLacksAValue),
+            "views_describe_the_position",
+            "the columns [\"bid\"] and the values of Some(Seat",
+        ),
         (
             found!(StonesComeBack),
             "placed_pieces_give_the_position",
