@@ -80,7 +80,6 @@ impl Subject {
                 simulations,
                 openings: Openings { max_plies: 0, none: 1.0 },
                 games: ROWS as f64,
-                ply_simulations: f64::from(simulations),
                 keep: nodes,
                 max_nodes: nodes,
                 params,

@@ -32,7 +32,6 @@ RENAMED_KEYS = {
     "search.noise_alpha": "search.dirichlet_alpha",
     "search.considered": "search.max_num_considered_actions",
     "selfplay.stride": "selfplay.passes_per_poll",
-    "selfplay.fast_fraction": "selfplay.playout_cap_prob",
     "train.reuse": "train.replay_ratio",
     "train.order": "train.mode",
 }
@@ -62,7 +61,6 @@ SETTINGS = {
     "connect_four puct no caches": f"{CONNECT_FOUR} {PUCT} search.cache_entries=0 search.reuse=false search.solver=false",
     "connect_four puct no reduction": f"{CONNECT_FOUR} {PUCT} search.fpu_reduction=0.0 search.dirichlet_alpha=0.3",
     "connect_four overlapped": f"{CONNECT_FOUR} train.mode=overlapped run.epochs=3",
-    "connect_four playout caps": f"{CONNECT_FOUR} selfplay.playout_cap_prob=0.5 selfplay.fast_simulations=4",
     "connect_four constant rate": f"{CONNECT_FOUR} train.lr=0.01 train.lr_final=1.0",
     "connect_four cosine": f"{CONNECT_FOUR} train.clip_norm=0.1 train.lr_updates=10 train.symmetries=false selfplay.opening_plies=6",
     "connect_four one thread": f"{CONNECT_FOUR} run.threads=1 search.inherit_cap=0.5 search.min_simulations=2",

@@ -37,8 +37,6 @@ pub enum Purpose: u64 {
     Determinise = 6,
     /// Random opening plies of a self-play game.
     Opening = 7,
-    /// The plies that get the full simulation budget (playout caps).
-    Budget = 8,
     /// Initial weights of a network.
     Weights = 9,
     /// The samples of a training batch.

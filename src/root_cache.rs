@@ -50,13 +50,11 @@ pub struct CachePlan {
     pub openings: Openings,
     /// Games that are expected to begin with these trees.
     pub games: f64,
-    /// Mean simulations of a ply.
-    pub ply_simulations: f64,
     /// Maximum number of nodes that are cloned into a game.
     pub keep: usize,
     /// Maximum number of nodes of all trees, while they are built and when they are stored.
     pub max_nodes: usize,
-    /// Parameters of the search.
+    /// Parameters of the search, with the simulations of a ply.
     pub params: SearchParams,
     /// Devices that build the trees.
     pub placement: Placement,
@@ -104,17 +102,12 @@ impl CachePlan {
         if disabled_reason(config, sizes).is_some() {
             return None;
         }
-        let (search, selfplay) = (&config.search, &config.selfplay);
-        let fast = f64::from(selfplay.playout_cap_prob);
-        let ply_simulations =
-            (1.0 - fast) * f64::from(search.simulations) + fast * f64::from(config.fast_simulations());
         let simulations = max_simulations(config, &plan.params);
         let ply_nodes = BackendPlan::nodes_for(plan.params.simulations, sizes) - 1;
         Some(Self {
             simulations,
             openings: Openings::new(&PlayPlan::new(config, sizes)),
             games,
-            ply_simulations,
             keep: plan.nodes.saturating_sub(ply_nodes).max(1),
             max_nodes: max_nodes(config, plan, sizes),
             params: plan.params,
@@ -128,7 +121,7 @@ impl CachePlan {
         let sizes = game.sizes();
         let mut nodes = 0;
         let planned = starts(game, self.openings, MIN_GAMES / self.games).into_iter().map(|start| {
-            let first_plies = self.games * start.share * self.ply_simulations;
+            let first_plies = self.games * start.share * f64::from(self.params.simulations);
             let simulations = ((SHARE_OF_FIRST_PLIES * first_plies) as u32).clamp(1, self.simulations);
             let leaves = (simulations / SIMULATIONS_PER_LEAF).clamp(1, MAX_LEAVES);
             PlannedTree { start, simulations, leaves }

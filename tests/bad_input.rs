@@ -136,10 +136,6 @@ fn what_decisions_on_whole_turns_lack_is_refused() {
     let with = |more: &[&'static str]| [&afterstate, more].concat();
     let mut cases = vec![
         (
-            with(&["--set", "selfplay.playout_cap_prob=0.25"]),
-            "selfplay.playout_cap_prob (--set): got 0.25, expected 0 with search.algorithm = \"afterstate\"",
-        ),
-        (
             with(&["--set", "train.td_lambda=1.5"]),
             "train.td_lambda (--set): got 1.5, expected a number from 0 to 1",
         ),

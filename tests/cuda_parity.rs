@@ -126,9 +126,8 @@ fn shape_of(game: &dyn AnyGame) -> IoShape {
 }
 
 fn compare(game: &str, search: &str, slots: usize, network: fn(IoShape) -> Box<dyn Network>) {
-    let text = format!(
-        "[game]\n{game}\n[search]\n{search}\n[selfplay]\ngames = {slots}\npasses_per_poll = 150\nplayout_cap_prob = 0.3\nfast_simulations = 5"
-    );
+    let text =
+        format!("[game]\n{game}\n[search]\n{search}\n[selfplay]\ngames = {slots}\npasses_per_poll = 150");
     let network = |game: &dyn AnyGame| network(shape_of(game));
     let (games, playing, _) = selfplay(&text, DeviceName::Cpu, &network);
     let right = (games, playing);

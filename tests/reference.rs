@@ -201,7 +201,7 @@ fn they_agree_where_the_tree_is_full() {
 type MakeBackend = fn(&dyn AnyGame, BackendPlan) -> Box<dyn Backend>;
 
 fn selfplay(make: MakeBackend) -> Vec<FinishedGame> {
-    let text = "[game]\nname = \"connect_four\"\n[search]\nsimulations = 24\nreuse = false\n[selfplay]\ngames = 5\npasses_per_poll = 300\nplayout_cap_prob = 0.3";
+    let text = "[game]\nname = \"connect_four\"\n[search]\nsimulations = 24\nreuse = false\n[selfplay]\ngames = 5\npasses_per_poll = 300";
     let config: Config = Layers::default().text(text, "test").and_then(Layers::resolve).expect("valid");
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
     let network = HashNet(IoShape::of(&game.sizes()));

@@ -51,8 +51,6 @@ samples_per_epoch = 400
 passes_per_poll = 4
 opening_plies = 3
 temperature_plies = 9
-playout_cap_prob = 0.25
-fast_simulations = 4
 [replay]
 capacity = 3001
 [train]

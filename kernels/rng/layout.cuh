@@ -17,7 +17,6 @@ enum class Purpose : u64 {
     SearchChance = 5, // Chance outcomes sampled inside a search.
     Determinise = 6, // Determinisations: the hidden information assumed by a search.
     Opening = 7, // Random opening plies of a self-play game.
-    Budget = 8, // The plies that get the full simulation budget (playout caps).
     Weights = 9, // Initial weights of a network.
     Batch = 10, // The samples of a training batch.
     Symmetry = 11, // The symmetry applied to a sample.

@@ -277,17 +277,15 @@ static_assert(sizeof(SlotRow) == 32, "must equal the Rust struct");
 struct PlayNumbers {
     u64 seed; // The run's seed.
     u32 simulations; // Simulations of a ply.
-    u32 fast_simulations; // Simulations of a ply with the smaller budget (playout cap randomisation).
     u32 schedule; // Where the schedule of `simulations` begins.
-    u32 fast_schedule; // Where the schedule of `fast_simulations` begins.
     u32 determinisations; // D.
     u32 opening_plies; // Maximum number of random plies of an opening.
     f32 opening_none; // Fraction of games without random opening plies.
     u32 temperature_plies; // Plies whose action is sampled from the policy.
-    f32 playout_cap_prob; // Probability of the smaller budget; 0: off.
     u32 num_starts; // Trees that new games are cloned from.
+    u32 padding;
 };
-static_assert(sizeof(PlayNumbers) == 48, "must equal the Rust struct");
+static_assert(sizeof(PlayNumbers) == 40, "must equal the Rust struct");
 
 // The addresses of the game slots' arrays: the second argument of the kernels that play. All 0 where there are no game slots.
 struct GameSlots {

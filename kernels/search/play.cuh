@@ -324,10 +324,7 @@ VZ_DEVICE_CALL void start_ply(const Rows& rows, const GameSlots& slots, u32 b) {
         set_slot_root(rows, slots, b, key);
         VZ_SYNC(24);
     }
-    Stream stream = key_of(slot_key(play, row, 0), Purpose::Budget).stream();
-    const bool fast = play.playout_cap_prob > 0.0f && stream.uniform() < play.playout_cap_prob;
-    const u32 simulations = fast ? play.fast_simulations : play.simulations;
-    begin(rows, BeginCommand{b, simulations, fast ? 0u : 1u, fast ? play.fast_schedule : play.schedule, key});
+    begin(rows, BeginCommand{b, play.simulations, 1, play.schedule, key});
 }
 
 } // namespace search

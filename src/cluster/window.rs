@@ -4,7 +4,7 @@
 //! chunk waits until many newer weights exist. So the window adapts to both.
 
 use crate::backend::AnyGame;
-use crate::config::{ClusterConfig, Config, SelfPlayConfig};
+use crate::config::{ClusterConfig, Config};
 use crate::play::GameRecord;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -19,14 +19,8 @@ const STALE_VERSIONS: u64 = 2;
 
 /// Maximum number of bytes of an epoch's games, as records.
 pub(super) fn epoch_bytes(config: &Config, game: &dyn AnyGame) -> u64 {
-    /// The longest varint of an action.
-    const ACTION: f64 = 3.0;
-    let SelfPlayConfig { samples_per_epoch, playout_cap_prob, .. } = config.selfplay;
     let ply = GameRecord::max_bytes(game) / game.sizes().max_plies.max(1);
-    // A fast ply has no sample, only its action. There are so many for each sample in the mean.
-    let fast_plies = f64::from(playout_cap_prob) / (1.0 - f64::from(playout_cap_prob));
-    let sample = ply as u64 + (ACTION * fast_plies).ceil() as u64;
-    (samples_per_epoch as u64).saturating_mul(sample)
+    (config.selfplay.samples_per_epoch as u64).saturating_mul(ply as u64)
 }
 
 /// The largest window of a single worker, where the games of an epoch have at most `epoch_bytes` bytes: two epochs at least, since a run
@@ -191,19 +185,11 @@ mod tests {
         assert_eq!(window.bytes(), 1 << 16, "the other may still come");
     }
 
-    /// Of 100 plies, 99 have no sample.
     #[test]
-    fn plies_without_a_sample_count_towards_the_bytes_of_an_epoch() {
+    fn an_epoch_has_the_bytes_of_its_samples() {
         let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
         let mut config = Config::default();
         config.selfplay.samples_per_epoch = 1000;
-        let mut bytes = |share| {
-            config.selfplay.playout_cap_prob = share;
-            epoch_bytes(&config, game.as_ref())
-        };
-        let all_sampled = bytes(0.0);
-        assert_eq!(all_sampled, 1000 * 59);
-        let few_sampled = bytes(0.99);
-        assert!(few_sampled >= all_sampled + 1000 * 99, "{few_sampled} bytes");
+        assert_eq!(epoch_bytes(&config, game.as_ref()), 1000 * 59);
     }
 }

@@ -76,11 +76,6 @@ impl Config {
         }
     }
 
-    /// Simulations of a fast ply.
-    pub fn fast_simulations(&self) -> u32 {
-        self.selfplay.fast_simulations.min(self.search.simulations)
-    }
-
     /// Samples in the replay buffer before the first update.
     pub fn first_update_samples(&self) -> u64 {
         let t = &self.train;
@@ -159,7 +154,7 @@ impl Config {
         Err(Error::config("net.isa", self.net.isa, "native for a network on a GPU"))
     }
 
-    /// Refuses what decisions on whole turns do not have: GPUs, and plies with a smaller budget.
+    /// Refuses GPUs with decisions on whole turns, and what needs such decisions without them.
     fn check_afterstate(&self) -> Result<()> {
         if self.eval.turns > 1 && self.eval_algorithm() != Algorithm::Afterstate {
             let expected = "1, or eval.algorithm = \"afterstate\"";
@@ -180,15 +175,7 @@ impl Config {
             let expected = "puct or gumbel on a GPU, or the CPU as run.device and net.device";
             return Err(Error::config("search.algorithm", Algorithm::Afterstate, expected));
         }
-        let share = self.selfplay.playout_cap_prob;
-        match share > 0.0 {
-            true => Err(Error::config(
-                "selfplay.playout_cap_prob",
-                share,
-                "0 with search.algorithm = \"afterstate\"",
-            )),
-            false => Ok(()),
-        }
+        Ok(())
     }
 
     /// Refuses batches of one sample where batch normalisation sees nothing else, and value targets that the value head does not have.

@@ -18,8 +18,6 @@ selfplay.games: num_games n_games num_envs n_envs parallel_games num_parallel_ga
 selfplay.samples_per_epoch: games_per_epoch num_eps num_episodes games_per_iteration steps_per_epoch
 selfplay.temperature_plies: temperature temp_threshold temperature_threshold temperature_moves num_sampling_moves temperature_drop temp_moves temperature_cutoff
 selfplay.opening_plies: random_moves random_opening_moves num_random_moves opening_moves
-selfplay.playout_cap_prob: playout_cap cheap_search_prob
-selfplay.fast_simulations: cheap_search_visits fast_playouts
 replay.capacity: buffer_size replay_buffer_size replay_size replay_capacity memory_size window_size max_buffer_size buffer_capacity
 train.lr: learning_rate lr_init base_lr max_lr initial_lr eta
 train.lr_updates: max_training_steps training_steps num_training_steps lr_decay_steps decay_steps

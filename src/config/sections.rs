@@ -142,10 +142,6 @@ section! {
         opening_none: f32 [0.0..=1.0] = 0.25,
         /// Plies after the opening and the first deals whose action is sampled from the policy target; later plies play the best action.
         temperature_plies: u32 = 8,
-        /// Fraction of plies that are searched with `fast_simulations` and give no sample (playout cap randomisation, Wu 2019).
-        playout_cap_prob: f32 [0.0..=0.99] = 0.0,
-        /// Simulations of a fast ply, which never has more than `search.simulations`.
-        fast_simulations: u32 [1..=1_000_000] = 16,
     }
     /// `[replay]`: the replay buffer.
     ReplayConfig {

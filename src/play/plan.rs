@@ -27,10 +27,6 @@ pub struct PlayPlan {
     pub opening_none: f32,
     /// Plies after the opening whose actions are drawn from the policy target.
     pub temperature_plies: u32,
-    /// Share of plies with the small budget (playout cap randomisation).
-    pub playout_cap_prob: f32,
-    /// S of a ply with the small budget.
-    pub fast_simulations: u32,
     /// Where the first game of a slot begins.
     pub first_game: FirstGame,
     /// The positions of samples.
@@ -59,28 +55,12 @@ impl PlayPlan {
             opening_plies: selfplay.opening_plies,
             opening_none: selfplay.opening_none,
             temperature_plies: selfplay.temperature_plies,
-            playout_cap_prob: selfplay.playout_cap_prob,
-            fast_simulations: config.fast_simulations(),
             first_game: selfplay.first_game,
             samples: match search.algorithm {
                 Algorithm::Puct | Algorithm::Gumbel => SampleKind::Decisions,
                 Algorithm::Afterstate => SampleKind::Afterstates,
             },
             td_lambda: config.train.td_lambda,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fast_ply_has_no_more_simulations_than_the_others() {
-        let mut config = Config::default();
-        for (simulations, fast, expected) in [(64, 16, 16), (8, 16, 8)] {
-            (config.search.simulations, config.selfplay.fast_simulations) = (simulations, fast);
-            assert_eq!(PlayPlan::new(&config, &Sizes::default()).fast_simulations, expected);
         }
     }
 }

@@ -4,7 +4,7 @@ use super::decided_ply::DecidedPly;
 use super::finished_game::FinishedGame;
 use super::plan::PlayPlan;
 use super::sample::{Sample, is_policy, is_value};
-use super::slot::{GameSlot, Proof, is_fast, new_slot};
+use super::slot::{GameSlot, Proof, new_slot};
 use crate::batch::ErasedRules;
 use crate::game::Turn;
 use serde::{Deserialize, Serialize};
@@ -151,12 +151,9 @@ impl GameRecord {
             let Ok(action_index) = actions.binary_search(&action) else {
                 return Err(wrong(format!("action {action} is not legal at ply {ply}")));
             };
-            let Target { policy, value, proven } = match is_fast(plan, slot.key(plan, 0)) {
-                true => Target { policy: &[], value: &[], proven: false },
-                false => targets.take(actions.len(), slot.samples.len() - first_sample).map_err(
-                    |(found, expected)| wrong(format!("{found} at ply {ply}, expected {expected}")),
-                )?,
-            };
+            let Target { policy, value, proven } = targets
+                .take(actions.len(), slot.samples.len() - first_sample)
+                .map_err(|(found, expected)| wrong(format!("{found} at ply {ply}, expected {expected}")))?;
             let decided = DecidedPly { player, proven, actions: &actions, policy, value, action_index };
             if let Some(finished) = slot.play_on(game, plan, &decided) {
                 self.check_dealt(&finished.actions[first..])?;
@@ -257,7 +254,7 @@ mod tests {
     use crate::registry::any_game;
     use crate::rng::{Key, Purpose};
 
-    /// A finished game at random, some of whose plies are fast and some of whose values are proven.
+    /// A finished game at random, some of whose values are proven.
     fn finished(game: &dyn ErasedRules, plan: &PlayPlan, seed: u64) -> FinishedGame {
         let mut slot = GameSlot { game: seed, ..new_slot(7) };
         slot.open(game, plan);
@@ -281,7 +278,6 @@ mod tests {
     fn a_record_gives_back_the_game_with_its_samples() {
         let mut config = Config::default();
         config.selfplay.opening_plies = 3;
-        config.selfplay.playout_cap_prob = 0.25;
         let whole_games = "players = 5\ncards = 2\nfull = true\nseated = 0";
         for (name, options) in [
             ("connect_four", ""),

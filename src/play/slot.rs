@@ -259,13 +259,12 @@ impl GameSlot {
         plan: &PlayPlan,
         ply: &DecidedPly<'_>,
     ) -> Option<FinishedGame> {
-        let is_sampled = !is_fast(plan, self.key(plan, 0));
-        if is_sampled && plan.samples == SampleKind::Decisions {
+        if plan.samples == SampleKind::Decisions {
             self.record(ply, (ply.actions, ply.policy));
         }
         self.step(game, ply.actions[ply.action_index]);
         let is_after = ![Turn::Player(ply.player), Turn::Over].contains(&game.turn(&self.state));
-        if is_sampled && is_after && plan.samples == SampleKind::Afterstates {
+        if is_after && plan.samples == SampleKind::Afterstates {
             self.record(ply, (&[], &[]));
         }
         self.deal(game, plan);
@@ -331,11 +330,6 @@ fn lambda_returns(samples: &mut [Sample], proven: &[Proof], returns: &[f32], lam
             *value = if *proven == Proof::Exact { own } else { of_next };
         }
     }
-}
-
-/// True where a ply has the small budget and makes no sample (playout cap randomisation).
-pub(crate) fn is_fast(plan: &PlayPlan, key: RowKey) -> bool {
-    plan.playout_cap_prob > 0.0 && key.key(Purpose::Budget).stream().uniform() < plan.playout_cap_prob
 }
 
 #[cfg(test)]

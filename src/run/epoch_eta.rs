@@ -46,7 +46,7 @@ impl EpochEta {
         let games: Vec<InProgress> = slots.map(InProgress::of).collect();
         let searched = games.iter().map(|game| game.plies - game.opening).sum::<f64>();
         let waiting = games.iter().map(|game| game.samples).sum::<f64>();
-        // Samples for each ply: fewer than 1 with fast plies and openings.
+        // Samples for each ply: fewer than 1 with dice and openings.
         let density = match searched > 0.0 && waiting > 0.0 {
             true => waiting / searched,
             false => ended.samples / ended.plies.max(1.0),

@@ -90,13 +90,10 @@ pub fn first_update_terms(config: &Config) -> &'static str {
     }
 }
 
-/// Estimated seconds of a sample: the simulations of its ply and of the fast plies for each of it, and its updates.
+/// Estimated seconds of a sample: the simulations of its ply, and its updates.
 fn sample_seconds(config: &Config, sizes: &Sizes) -> Result<f64> {
-    let selfplay = &config.selfplay;
     let multiply_adds = NetSpec::new(&config.net, sizes).model()?.multiply_adds() as f64;
-    let fast = f64::from(selfplay.playout_cap_prob);
-    let simulations =
-        f64::from(config.search.simulations) + fast / (1.0 - fast) * f64::from(config.fast_simulations());
+    let simulations = f64::from(config.search.simulations);
     let determinisations = sizes.determinisations(config.search.determinisations);
     let forward = match config.net.precision {
         Precision::F32 | Precision::Tf32 => F32_MULTIPLY_ADD,

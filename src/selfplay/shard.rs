@@ -11,7 +11,7 @@ use crate::game::Turn;
 use crate::net::Network;
 use crate::play::FinishedGame;
 use crate::play::act::{ActionChoice, choose, sum_determinisations};
-use crate::play::slot::{GameSlot, is_fast};
+use crate::play::slot::GameSlot;
 use crate::play::{DecidedPly, PlayPlan, SlotStart};
 use crate::rng::Purpose;
 use crate::search::root::{Exploration, RootSummary};
@@ -246,12 +246,10 @@ impl Shard {
 
     fn begin_rows(&mut self, i: usize) -> Result<()> {
         let (slot, d) = (&self.slots[i], self.plan.determinisations);
-        let key = slot.key(&self.plan, 0);
-        let fast = is_fast(&self.plan, key);
         for j in 0..d {
             let plan = PlyPlan {
-                simulations: if fast { self.plan.fast_simulations } else { self.plan.simulations },
-                exploration: if fast { Exploration::Plain } else { Exploration::Noisy },
+                simulations: self.plan.simulations,
+                exploration: Exploration::Noisy,
                 key: slot.key(&self.plan, j as u64),
             };
             self.searcher.backend.begin(i * d + j, plan)?;

@@ -39,7 +39,6 @@ impl EvaluatedPositions {
             Self::Afterstates => {
                 config.search.algorithm = Algorithm::Afterstate;
                 config.eval.algorithm = None;
-                config.selfplay.playout_cap_prob = 0.0;
             }
             Self::Decisions => {
                 if config.search.algorithm == Algorithm::Afterstate {

@@ -35,7 +35,7 @@ CHECKED_EVERY = 10
 # Settings of benches/same_bytes.py that share the kills, made smaller, so that many epochs end between kills.
 SETTINGS = (
     "tic_tac_toe gumbel root-cache", "clique ramsey", "connect_four overlapped", "blob hand", "backgammon sampled puct", "go gumbel",
-    "connect_four playout caps", "hex swap puct",
+    "hex swap puct",
 )
 SMALLER = "selfplay.games=6 selfplay.samples_per_epoch=60 search.simulations=4 train.min_samples=40 replay.capacity=300 eval.positions=2 eval.match_games=2"
 # Maximum number of printed differences of a run.

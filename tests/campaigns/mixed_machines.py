@@ -22,7 +22,7 @@ import time
 EPOCHS = 3
 SETTINGS = """game.name=connect_four net.arch=resnet net.blocks=1 net.channels=16 net.value_hidden=16 search.simulations=12
     search.root_cache=64 selfplay.games=230 selfplay.samples_per_epoch=3000 selfplay.passes_per_poll=16 selfplay.opening_plies=2
-    selfplay.playout_cap_prob=0.25 selfplay.fast_simulations=4 train.batch=64 train.min_samples=500 replay.capacity=20000
+    train.batch=64 train.min_samples=500 replay.capacity=20000
     eval.every=0 run.seed=7 run.threads=1"""
 
 

@@ -14,7 +14,7 @@ const WORKER: Incarnation = Incarnation(0x1234_5678_9abc_def0);
 /// Offsets of the checksum in the header.
 const CHECKSUM: std::ops::Range<usize> = 112..116;
 
-/// Settings with random openings, fast plies, proven values and dice.
+/// Settings with random openings, proven values and dice.
 fn settings() -> Vec<Setting> {
     let common = "
 [search]
@@ -23,8 +23,6 @@ cache_entries = 0
 [selfplay]
 games = 8
 opening_plies = 3
-playout_cap_prob = 0.25
-fast_simulations = 2
 ";
     [
         "name = 'tic_tac_toe'",

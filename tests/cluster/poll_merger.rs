@@ -26,8 +26,6 @@ cache_entries = 0
 games = 70
 passes_per_poll = 40
 opening_plies = 3
-playout_cap_prob = 0.25
-fast_simulations = 2
 ";
 
 fn settings() -> Vec<Setting> {

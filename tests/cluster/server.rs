@@ -309,8 +309,6 @@ games = 16
 samples_per_epoch = 3000
 passes_per_poll = 8
 opening_plies = 2
-playout_cap_prob = 0.25
-fast_simulations = 4
 [replay]
 capacity = 5000
 [train]

@@ -15,8 +15,6 @@ games = 230
 samples_per_epoch = 6000
 passes_per_poll = 16
 opening_plies = 2
-playout_cap_prob = 0.25
-fast_simulations = 4
 [eval]
 every = 0
 ";

@@ -35,7 +35,6 @@ fn self_play(game: &TreeGame, config: &Config) -> vecaz::Result<SelfPlay> {
 fn config(first_game: FirstGame) -> Config {
     let mut config = Config::default();
     config.search.simulations = 4;
-    config.selfplay.fast_simulations = 4;
     config.selfplay.games = 9;
     config.selfplay.passes_per_poll = 60;
     config.selfplay.first_game = first_game;

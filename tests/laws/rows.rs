@@ -180,7 +180,7 @@ fn games_do_not_depend_on_when_the_network_is_evaluated() {
 
 #[test]
 fn games_do_not_depend_on_the_number_of_threads() {
-    let selfplay = "[selfplay]\ngames = 5\nplayout_cap_prob = 0.4\nfast_simulations = 5\npasses_per_poll";
+    let selfplay = "[selfplay]\ngames = 5\npasses_per_poll";
     for (game, search) in [
         ("name = \"backgammon\"\nply_limit = 100", "simulations = 9"),
         ("name = \"go\"\nsize = 5\nmax_plies = 40", "simulations = 11\nleaves = 2"),

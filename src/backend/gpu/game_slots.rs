@@ -56,12 +56,8 @@ device_struct! {
         seed: u64,
         /// Simulations of a ply.
         simulations: u32,
-        /// Simulations of a ply with the smaller budget (playout cap randomisation).
-        fast_simulations: u32,
         /// Where the schedule of `simulations` begins.
         schedule: u32,
-        /// Where the schedule of `fast_simulations` begins.
-        fast_schedule: u32,
         /// D.
         determinisations: u32,
         /// Maximum number of random plies of an opening.
@@ -70,10 +66,9 @@ device_struct! {
         opening_none: f32,
         /// Plies whose action is sampled from the policy.
         temperature_plies: u32,
-        /// Probability of the smaller budget; 0: off.
-        playout_cap_prob: f32,
         /// Trees that new games are cloned from.
         num_starts: u32,
+        padding: u32,
     }
 
     /// Where the next decision is written. The array has room for the decisions of two polls, which take turns: the host copies those of
@@ -129,7 +124,7 @@ pub struct DeviceGameSlots<D: Device> {
 }
 
 impl<D: Device> DeviceGameSlots<D> {
-    /// The arrays of `game_slots` on `device`. `schedules` are the indices of the schedules of both budgets.
+    /// The arrays of `game_slots` on `device`. `schedule` is the index of the schedule of a ply.
     ///
     /// # Errors
     /// Those of the device.
@@ -137,7 +132,7 @@ impl<D: Device> DeviceGameSlots<D> {
         device: &D,
         layout: &SearchLayout,
         plan: &PlayPlan,
-        schedules: [u32; 2],
+        schedule: u32,
         game_slots: &[SlotStart<'_>],
         starts: &PackedStarts,
     ) -> Result<Self> {
@@ -151,7 +146,7 @@ impl<D: Device> DeviceGameSlots<D> {
         let rows: Vec<SlotRow> = game_slots.iter().map(SlotRow::new).collect();
         let positions: Vec<u8> = game_slots.iter().flat_map(|slot| slot.state).copied().collect();
         let PackedStarts { trees, offsets } = starts;
-        let numbers = PlayNumbers::new(plan, schedules, offsets.len());
+        let numbers = PlayNumbers::new(plan, schedule, offsets.len());
         let decisions = 2 * max_passes * n * decision_bytes(layout);
         let parts = layout.shape.rows * layout.summary_bytes();
         let bytes = size_of_val(rows.as_slice()) + positions.len() + decisions + parts;
@@ -248,19 +243,17 @@ impl SlotRow {
 }
 
 impl PlayNumbers {
-    fn new(plan: &PlayPlan, [schedule, fast_schedule]: [u32; 2], num_starts: usize) -> Self {
+    fn new(plan: &PlayPlan, schedule: u32, num_starts: usize) -> Self {
         Self {
             seed: plan.seed,
             simulations: plan.simulations,
-            fast_simulations: plan.fast_simulations,
             schedule,
-            fast_schedule,
             determinisations: plan.determinisations as u32,
             opening_plies: plan.opening_plies,
             opening_none: plan.opening_none,
             temperature_plies: plan.temperature_plies,
-            playout_cap_prob: plan.playout_cap_prob,
             num_starts: num_starts as u32,
+            padding: 0,
         }
     }
 }

@@ -103,7 +103,7 @@ fn sums_over_edges_are_those_of_rust() {
     }
 }
 
-const PURPOSES: [Purpose; 13] = [
+const PURPOSES: [Purpose; 12] = [
     Purpose::RootNoise,
     Purpose::Gumbel,
     Purpose::Act,
@@ -111,7 +111,6 @@ const PURPOSES: [Purpose; 13] = [
     Purpose::SearchChance,
     Purpose::Determinise,
     Purpose::Opening,
-    Purpose::Budget,
     Purpose::Weights,
     Purpose::Batch,
     Purpose::Symmetry,

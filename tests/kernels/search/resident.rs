@@ -86,7 +86,7 @@ pub const CASES: [Case; 7] = [
     (
         "name = 'connect_four'\nrows = 4\ncolumns = 5\nconnect = 3",
         "algorithm = 'gumbel'\nsimulations = 9\nleaves = 2\nroot_cache = 40",
-        "games = 3\npasses_per_poll = 40\nplayout_cap_prob = 0.3\nfast_simulations = 3",
+        "games = 3\npasses_per_poll = 40",
         RESNET,
         Precision::Bf16,
     ),
@@ -121,7 +121,7 @@ pub const CASES: [Case; 7] = [
     (
         "name = 'clique'\nn = 6\nk = 4\nmode = 'ramsey'",
         "algorithm = 'gumbel'\nsimulations = 7\nleaves = 2",
-        "games = 3\npasses_per_poll = 50\nplayout_cap_prob = 0.3\nfast_simulations = 3",
+        "games = 3\npasses_per_poll = 50",
         EDGE,
         Precision::Bf16,
     ),

@@ -158,7 +158,7 @@ fn compare(config: &Config, evaluator: Evaluator) -> Vec<FinishedGame> {
     found.games
 }
 
-/// Games with how they are searched and played: between them both algorithms, several leaves a pass, reuse and none, caps,
+/// Games with how they are searched and played: between them both algorithms, several leaves a pass, reuse and none,
 /// openings, chance, repeat turns, a history, hidden hands of several determinisations and of one, a full tree.
 pub const CASES: [(&str, &str, &str); 9] = [
     (
@@ -174,12 +174,12 @@ pub const CASES: [(&str, &str, &str); 9] = [
     (
         "name = 'connect_four'",
         "algorithm = 'gumbel'\nsimulations = 9\nleaves = 2\nreuse = false",
-        "games = 5\npasses_per_poll = 75\nplayout_cap_prob = 0.4\nfast_simulations = 3",
+        "games = 5\npasses_per_poll = 75",
     ),
     (
         "name = 'connect_four'",
         "algorithm = 'puct'\nsimulations = 20\nleaves = 4\nnodes = 21\nroot_cache = 60",
-        "games = 5\npasses_per_poll = 60\nopening_plies = 2\nplayout_cap_prob = 0.2\nfast_simulations = 16",
+        "games = 5\npasses_per_poll = 60\nopening_plies = 2",
     ),
     (
         "name = 'hex'\nsize = 3\nswap = true",
@@ -199,7 +199,7 @@ pub const CASES: [(&str, &str, &str); 9] = [
     (
         "name = 'blob'\nplayers = 3\ncards = 2\nfull = true",
         "simulations = 6\ndeterminisations = 3",
-        "games = 3\npasses_per_poll = 250\nplayout_cap_prob = 0.3\nfast_simulations = 4",
+        "games = 3\npasses_per_poll = 250",
     ),
     (
         "name = 'blob'\nplayers = 4\ncards = 2",

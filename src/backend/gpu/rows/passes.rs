@@ -248,7 +248,7 @@ impl<D: Device> DeviceRows<D> {
         game_slots: &[SlotStart<'_>],
         starts: &RootCache,
     ) -> Result<u32> {
-        let schedules = [self.schedule(plan.simulations)?, self.schedule(plan.fast_simulations)?];
+        let schedule = self.schedule(plan.simulations)?;
         self.flush()?;
         self.forget_graphs();
         self.game_slots = None; // frees its memory first
@@ -257,7 +257,7 @@ impl<D: Device> DeviceRows<D> {
         let there = self.arrays_bytes() + self.network.bytes(self.num_slots());
         need.check((self.arrays.device.free_bytes()? as u64).saturating_add(there))?;
         let attached =
-            DeviceGameSlots::new(&self.arrays.device, &self.layout, plan, schedules, game_slots, &trees)?;
+            DeviceGameSlots::new(&self.arrays.device, &self.layout, plan, schedule, game_slots, &trees)?;
         let max_passes = attached.max_passes;
         self.game_slots = Some(attached);
         Ok(max_passes)
