@@ -34,7 +34,7 @@ UNBOUNDED = 1_000_000
 CHECKED_EVERY = 10
 # Settings of benches/same_bytes.py that share the kills, made smaller, so that many epochs end between kills.
 SETTINGS = (
-    "tic_tac_toe gumbel root-cache", "clique ramsey", "connect_four overlapped", "blob hand", "backgammon sampled puct", "go gumbel",
+    "tic_tac_toe gumbel root-cache", "clique ramsey", "connect_four overlapped", "blob hand", "backgammon puct", "go gumbel",
     "hex swap puct",
 )
 SMALLER = "selfplay.games=6 selfplay.samples_per_epoch=60 search.simulations=4 train.min_samples=40 replay.capacity=300 eval.positions=2 eval.match_games=2"
