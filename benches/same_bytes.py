@@ -9,7 +9,7 @@ trainer and progress of every checkpoint, findings, the configuration and the me
 `inspect` write. Left out are times: event files, the report, every metric that is a duration or a rate, and the seconds in `progress.bin`
 with the checksum after them, and the manifest, which has the checksums of these files. With `--isas` each program takes the instruction set
 given for it, so that the same program, or one of another architecture (a script that starts it in an emulator), shows that all give the
-same bits. Keys that one program calls otherwise are given to each as it knows them (RENAMED_KEYS).
+same bits.
 
 The exit code is 1 where a file differs or one program refuses a setting that the other runs. Python 3.11, no packages.
 """
@@ -26,17 +26,6 @@ import tempfile
 import tomllib
 import zlib
 
-# Key in the old program, key in the new one. The settings below are spelled as in the new one.
-RENAMED_KEYS = {
-    "search.noise_fraction": "search.dirichlet_epsilon",
-    "search.noise_alpha": "search.dirichlet_alpha",
-    "search.considered": "search.max_num_considered_actions",
-    "selfplay.stride": "selfplay.passes_per_poll",
-    "train.reuse": "train.replay_ratio",
-    "train.order": "train.mode",
-}
-# Fields of the lines of games, findings and metrics that the old program calls otherwise.
-RENAMED_FIELDS = {"lane": "slot"}
 # Metrics that hold a time. The evaluation cache is shared by threads, so its rate, and what the network evaluates, depend on their timing.
 TIMED = ("seconds", "per_second", "games_per_day", "cache_hit_rate", "evaluations")
 
@@ -137,13 +126,6 @@ class Program:
         env = {key: value for key, value in os.environ.items() if key != "VECAZ_LOG"}
         return subprocess.run([self.path, *arguments], capture_output=True, text=True, env=env)
 
-    def spell(self, assignment):
-        """The assignment with the key as this program calls it."""
-        key, value = assignment.split("=", 1)
-        if key not in self.keys and not key.startswith("game."):
-            key = next((old for old, new in RENAMED_KEYS.items() if new == key and old in self.keys), key)
-        return f"{key}={value}"
-
 
 def load_toml(path):
     with open(path, "rb") as file:
@@ -151,18 +133,17 @@ def load_toml(path):
 
 
 def flat(config):
-    """Dotted keys with their values, called as the new program does."""
-    pairs = ((f"{section}.{key}", value) for section, table in config.items() for key, value in table.items())
-    return {RENAMED_KEYS.get(key, key): value for key, value in pairs}
+    """Dotted keys with their values."""
+    return {f"{section}.{key}": value for section, table in config.items() for key, value in table.items()}
 
 
 def json_lines(text, drop):
-    def renamed(value):
+    def kept(value):
         if isinstance(value, dict):
-            return {RENAMED_FIELDS.get(key, key): renamed(item) for key, item in value.items() if not key.endswith(drop)}
-        return [renamed(item) for item in value] if isinstance(value, list) else value
+            return {key: kept(item) for key, item in value.items() if not key.endswith(drop)}
+        return [kept(item) for item in value] if isinstance(value, list) else value
 
-    return "\n".join(json.dumps(renamed(json.loads(line))) for line in text.splitlines())
+    return "\n".join(json.dumps(kept(json.loads(line))) for line in text.splitlines())
 
 
 def varint(data, at):
@@ -238,17 +219,6 @@ def resumed(programs, runs, folder):
     shutil.copytree(runs[0], run)
     last = max(os.listdir(os.path.join(run, "checkpoints")))
     shutil.rmtree(os.path.join(run, "checkpoints", last))
-    config = os.path.join(run, "config.toml")
-    with open(config) as file:
-        text = file.read()
-    tables = {}
-    for key, value in flat(tomllib.loads(text)).items():
-        section, name = key.split(".", 1)
-        tables.setdefault(section, {})[name] = value
-    with open(config, "w") as file:
-        for section, table in tables.items():
-            lines = (f"{programs[1].spell(f'{section}.{name}={json.dumps(value)}')}" for name, value in table.items())
-            file.write(f"[{section}]\n" + "".join(line.split(".", 1)[1] + "\n" for line in lines))
     isa = ["--set", f"net.isa={programs[1].isa}"] if programs[1].isa else []
     for arguments in (["verify", run, "--accept"], ["run", "--resume", run, *isa]):
         done = programs[1].run(arguments)
@@ -265,7 +235,7 @@ def check(name, programs, folder, root):
         run = os.path.join(folder, ("old", "new")[number])
         arguments = ["run", "--out", run]
         for key, value in keys.items():
-            arguments += ["--set", program.spell(f"{key}={value}")]
+            arguments += ["--set", f"{key}={value}"]
         if program.isa:
             arguments += ["--set", f"net.isa={program.isa}"]
         results.append(program.run(arguments))
@@ -285,7 +255,6 @@ def check(name, programs, folder, root):
         for number, program in enumerate(programs):
             out = os.path.join(folder, f"out{number}")
             words = command.format(run=runs[number], out=out, positions=os.path.join(root, POSITIONS)).split()
-            words = [program.spell(word) if "=" in word else word for word in words]
             done = program.run(words)
             if done.returncode:
                 differences.append(f"{command}: {('old', 'new')[number]}: {last_words(done)}")
@@ -320,7 +289,7 @@ def main():
     try:
         paths = enumerate(zip((args.old, args.new), isas))
         programs = [Program(path, os.path.join(scratch, f"probe-{i}"), isa) for i, (path, isa) in paths]
-        old, new = ({RENAMED_KEYS.get(key, key) for key in program.keys} for program in programs)
+        old, new = (program.keys for program in programs)
         for key in sorted(old ^ new):
             print(f"key {key}: only the {'old' if key in old else 'new'} program has it")
         counts = {}

@@ -2,8 +2,8 @@
 //! lockstep pass over every game: select a leaf in each tree, evaluate all leaves in one network forward, expand, back up.
 //!
 //! Letters in shape comments, everywhere: N games · D determinisations of one game · B = N·D rows · L leaves a row
-//! selects per pass · M leaves that need the network in one pass · T nodes in a row's tree · E edges of a node (the most
-//! legal actions or chance outcomes) · A actions of the policy head · C chance outcomes · P players · F numbers in an observation.
+//! selects per pass · M leaves that need the network in one pass · T nodes in a row's tree · E edges of a node (the
+//! maximum number of legal actions or chance outcomes) · A actions of the policy head · C chance outcomes · P players · F numbers in an observation.
 //! Arrays are row-major, batch first.
 //!
 //! # Three ways to use it from Rust

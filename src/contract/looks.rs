@@ -64,7 +64,7 @@ fn is_on(board: &Board, spot: Spot) -> Result<bool, String> {
     })
 }
 
-/// The player whose piece is on a place or an edge.
+/// The player whose piece is on a cell or an edge.
 fn owner(board: &Board, spot: Spot) -> Option<u8> {
     let (pieces, piece) = match (board, spot) {
         (Board::Grid(grid), Spot::Place(at)) => (&grid.pieces, *grid.cells.get(usize::from(at))?),

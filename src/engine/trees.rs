@@ -212,8 +212,8 @@ impl Trees {
     }
 }
 
-/// The best action of sequential halving that may have been stopped: of the actions with at least half of the most visits that an action
-/// has which is not refuted, that of the highest improved policy, and of the highest mean value where the policies are too small for f32.
+/// The best action of sequential halving that may have been stopped. Of the actions that are not refuted and have at least half of their
+/// maximum number of visits, it has the highest improved policy, or the highest mean value where the policies are too small for f32.
 fn best_of_well_visited(summary: &RootSummary) -> usize {
     let RootSummary { visits, policy, q, best, .. } = summary;
     // A refuted action has no policy and the value of a loss.

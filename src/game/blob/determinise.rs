@@ -245,7 +245,7 @@ fn below(n: u128, rng: &mut RngStream) -> u128 {
 /// Calls `visit` with every way to make up the cards of `group` from the classes it may hold, out of `left`.
 fn for_each_split(group: &HandGroup, left: Counts, mut visit: impl FnMut(Counts) -> ControlFlow<()>) {
     let limits: Counts = std::array::from_fn(|c| if group.classes >> c & 1 == 1 { left[c] } else { 0 });
-    // The fewest and the most of a class, with `need` cards wanted of it and the `after` later classes.
+    // The minimum and maximum number of cards of a class, with `need` cards wanted of it and the `after` later classes.
     let range = |class: usize, need: u8, after: u8| need.saturating_sub(after)..=need.min(limits[class]);
     let size = group.size;
     for a in range(0, size, limits[1] + limits[2] + limits[3]) {

@@ -94,7 +94,7 @@ impl<D: Device> EvaluatorArrays<D> {
 }
 
 impl<D: Device> Open<D> {
-    /// The network for at least `wanted` slots, or the most there are.
+    /// The network for at least `wanted` slots, or for `MAX_SLOTS`.
     fn arrays(&mut self, parts: &NetworkDesc, wanted: usize) -> Result<(&D, &mut EvaluatorArrays<D>)> {
         let slots = wanted.next_power_of_two().min(MAX_SLOTS);
         let Self { device, arrays } = self;
