@@ -71,7 +71,7 @@ class Engine(_vecaz.Engine):
             the player to move in games for one or for two opponents. It is called in a thread of the search, which then has no other.
         settings: configuration keys, such as `{"eval.algorithm": "puct"}`; with `"search.leaves"` a pass has at most so many leaves.
         threads: 0 for all cores.
-        memory_mib: the limit of memory for trees, which have half of what is free at most.
+        memory_mib: the limit of memory for trees, which is at most half of the free memory.
         seed: of all random numbers.
         options: those of the game, if `source` is one.
 
